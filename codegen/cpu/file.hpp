@@ -1,0 +1,19 @@
+// The file of one instruction set: support text, kernels, and one function for each program that calls them in order.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "codegen/plan/arena.hpp"
+#include "codegen/emit/tree.hpp"
+
+namespace tessera::codegen::cpu {
+
+/// What an entry point takes; the same for every instruction set.
+std::vector<tree::Parameter> entry_parameters(const std::string& program, const std::string& real);
+
+/// NAME_<isa>.cpp. `real` is "float", or "double" for the scalar target.
+std::string emit_file(const std::string& model, const std::vector<Plan>& plans, const Arena& arena, const Target& target,
+                      const std::string& real);
+
+}  // namespace tessera::codegen::cpu

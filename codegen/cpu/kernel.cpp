@@ -1,0 +1,686 @@
+#include "codegen/cpu/kernel.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <range/v3/algorithm/any_of.hpp>
+#include <range/v3/algorithm/contains.hpp>
+#include <range/v3/algorithm/find_if.hpp>
+
+#include "codegen/error.hpp"
+
+namespace tessera::codegen::cpu {
+
+using graph::Op;
+using tree::Block;
+using tree::call;
+using tree::Expr;
+using tree::integer;
+using tree::name;
+
+namespace {
+
+/// Where the emitted code stands along each axis: a loop variable (or none) and a constant.
+struct Place {
+  Expr variable;  ///< null: none
+  std::int64_t offset = 0;
+};
+
+/// A run of points along one axis that one piece of code handles: how many, and how many lanes the last vector has.
+struct Piece {
+  std::int64_t points = 0;  ///< tile points (vectors along the vector axis)
+  int tail = 0;             ///< lanes of the last vector; 0: all
+};
+
+class Emitter {
+ public:
+  Emitter(const Plan& plan, int kernel, const Target& target)
+      : plan_(plan), kernel_(plan.program.kernels[static_cast<std::size_t>(kernel)]), target_(target),
+        schedule_(plan.schedules.at(target.name)[static_cast<std::size_t>(kernel)]), vector_(schedule_.vector) {
+    axes_ = kernel_.axes.size();
+    place_.resize(axes_);
+    for (std::size_t a = 0; a < axes_; ++a)
+      if (kernel_.axes[a].dim.known()) extent_.push_back(kernel_.axes[a].dim.value());
+      else extent_.push_back(-1);
+  }
+
+  std::vector<Emitted> run() {
+    std::vector<Emitted> result;
+    if (keeps_partials(kernel_)) {
+      result.push_back(partials());
+      arguments_.clear();
+      result.push_back(combine());
+      return result;
+    }
+    result.push_back(whole());
+    return result;
+  }
+
+ private:
+  const Step& step(std::size_t i) const { return kernel_.steps[i]; }
+  const Expression& expression(int i) const { return kernel_.expressions[static_cast<std::size_t>(i)]; }
+  const std::string& axis_name(int a) const { return kernel_.axes[static_cast<std::size_t>(a)].name; }
+  bool inner(int a) const { return kernel_.axes[static_cast<std::size_t>(a)].inner; }
+
+  // ---- functions -----------------------------------------------------------------------------------------------
+
+  Emitted whole() {
+    Emitted e;
+    e.function.name = kernel_.name;
+    if (schedule_.parallel >= 0) {
+      e.parallel = schedule_.parallel;
+      e.block = schedule_.block;
+      if (schedule_.block == 1) {
+        e.tasks = Emitted::Tasks::points;
+        e.function.parameters.push_back({"const std::int64_t", axis_name(schedule_.parallel)});
+        set(schedule_.parallel, name(axis_name(schedule_.parallel)));
+      } else {
+        e.tasks = Emitted::Tasks::blocks;
+        e.function.parameters.push_back({"const std::int64_t", "begin"});
+        e.function.parameters.push_back({"const std::int64_t", "end"});
+        begin_ = name("begin");
+        end_ = name("end");
+      }
+    } else if (kernel_.across_batch) {
+      e.tasks = Emitted::Tasks::batch;
+      begin_ = integer(0);
+      end_ = name("batch");
+    }
+    if (uses_batch() || e.tasks == Emitted::Tasks::batch) e.function.parameters.push_back({"const std::int64_t", "batch"});
+    e.function.body = kernel_.anchor == Anchor::contraction ? contraction() : sweeps();
+    finish(e);
+    return e;
+  }
+
+  Emitted partials() {
+    Emitted e;
+    e.tasks = Emitted::Tasks::chunks;
+    e.function.name = kernel_.name + "_partial";
+    e.function.parameters = {{"const std::int64_t", "chunk"}, {"const std::int64_t", "batch"}};
+    begin_ = name("begin");
+    end_ = name("end");
+    to_partials_ = true;
+    Block body{tree::declare("const std::int64_t", "begin", chunk_bound(name("chunk"))),
+               tree::declare("const std::int64_t", "end", chunk_bound(name("chunk") + integer(1)))};
+    Block rest = contraction();
+    body.insert(body.end(), rest.begin(), rest.end());
+    e.function.body = std::move(body);
+    finish(e);
+    e.function.parameters.push_back({"real*", "partial"});
+    e.arguments.push_back({-1, 0, true, "partial"});
+    to_partials_ = false;
+    return e;
+  }
+
+  static Expr chunk_bound(Expr chunk) {
+    return tree::binary("/", tree::binary("*", std::move(chunk), name("batch")), integer(batch_chunks));
+  }
+
+  Emitted combine() {
+    Emitted e;
+    e.function.name = kernel_.name + "_sum";
+    std::vector<int> outer = outer_axes();
+    vector_ = partial_vector();
+    for (Place& p : place_) p = {};
+    int parallel = -1;
+    if (outer.size() > 1) parallel = outer[0] == vector_ ? outer[1] : outer[0];
+    if (parallel >= 0) {
+      e.tasks = Emitted::Tasks::points;
+      e.parallel = parallel;
+      e.function.parameters.push_back({"const std::int64_t", axis_name(parallel)});
+      set(parallel, name(axis_name(parallel)));
+    }
+    if (uses_batch()) e.function.parameters.push_back({"const std::int64_t", "batch"});
+    std::vector<int> loops;
+    for (int a : outer)
+      if (a != parallel && a != vector_) loops.push_back(a);
+    if (vector_ >= 0) loops.push_back(vector_);
+    e.function.body = nest(loops, [&](Block& b) {
+      reset();
+      int reduction = 0;
+      for (std::size_t s = 0; s < kernel_.steps.size(); ++s) {
+        if (!step(s).reduces) continue;
+        std::string sum = fmt::format("sum{}", reduction);
+        b.push_back(tree::declare("vec", sum, identity(step(s))));
+        Expr at = name("partial") + partial_index(reduction, name("chunk"));
+        Block body{tree::assign(sum, accumulate(step(s), name(sum), dense_load(at)))};
+        b.push_back(tree::loop("chunk", integer(0), tree::binary("<", name("chunk"), integer(batch_chunks)), 1, body));
+        locals_[{static_cast<int>(s), offsets_of_outer()}] = name(sum);
+        ++reduction;
+      }
+      stores(b);
+    });
+    finish(e);
+    e.function.parameters.push_back({"const real*", "partial"});
+    e.arguments.push_back({-1, 0, false, "partial"});
+    return e;
+  }
+
+  void finish(Emitted& e) {
+    for (const Argument& a : arguments_) {
+      const Tensor& t = plan_.program.tensors[static_cast<std::size_t>(a.tensor)];
+      std::string type = t.type == graph::Type::integer ? "std::int32_t*" : "real*";
+      e.function.parameters.push_back({(a.written ? "" : "const ") + type, a.name});
+    }
+    e.arguments = arguments_;
+    e.function.comment = describe();
+    tree::check(e.function, with_partial());
+  }
+  static std::set<std::string> with_partial() {
+    std::set<std::string> names = known_names();
+    names.insert("partial");
+    return names;
+  }
+
+  std::vector<std::string> describe() const {
+    std::string axes;
+    for (std::size_t a = 0; a < axes_; ++a)
+      axes += fmt::format("{}{} < {}{}", a ? ", " : "", kernel_.axes[a].name, to_string(kernel_.axes[a].dim),
+                          kernel_.axes[a].inner ? (kernel_.anchor == Anchor::row ? " (row)" : " (summed)") : "");
+    std::string lanes = schedule_.vector >= 0 && target_.lanes > 1 ? "; lanes along " + axis_name(schedule_.vector) : "";
+    return {axes + lanes};
+  }
+
+  bool uses_batch() const {
+    return std::any_of(kernel_.expressions.begin(), kernel_.expressions.end(),
+                       [](const Expression& e) { return e.kind == Expression::Kind::extent && !e.dim.known(); });
+  }
+
+  std::vector<int> outer_axes() const {
+    std::vector<int> outer;
+    for (std::size_t a = 0; a < axes_; ++a)
+      if (!kernel_.axes[a].inner) outer.push_back(static_cast<int>(a));
+    return outer;
+  }
+
+  // ---- places, loops -------------------------------------------------------------------------------------------
+
+  void set(int axis, Expr variable, std::int64_t offset = 0) { place_[static_cast<std::size_t>(axis)] = {std::move(variable), offset}; }
+
+  /// Nested loops over whole axes; the vector axis in steps of the lanes with its tail.
+  template <class Leaf>
+  Block nest(const std::vector<int>& axes, Leaf leaf, std::size_t depth = 0) {
+    Block b;
+    if (depth == axes.size()) {
+      leaf(b);
+      return b;
+    }
+    int a = axes[depth];
+    auto body = [&] { return nest(axes, leaf, depth + 1); };
+    Expr i = name(axis_name(a));
+    std::int64_t extent = extent_[static_cast<std::size_t>(a)];
+    if (a != vector_) {
+      set(a, i);
+      Expr limit = extent >= 0 ? integer(extent) : end_;
+      Block inside = body();
+      b.push_back(tree::loop(axis_name(a), extent >= 0 ? integer(0) : begin_, tree::binary("<", i, limit), 1, std::move(inside)));
+      return b;
+    }
+    int lanes = target_.lanes;
+    bool in_range = extent < 0 || (a == schedule_.parallel && schedule_.block > 1);
+    std::vector<Block> pieces;
+    if (in_range) {  // the number of points is known only when the program runs
+      set(a, i);
+      Block full = body();
+      Expr fits = lanes == 1 ? tree::binary("<", i, end_) : tree::binary("<=", i + integer(lanes), end_);
+      b.push_back(tree::loop(axis_name(a), begin_, fits, lanes, std::move(full)));
+      if (lanes == 1) return b;
+      std::string rest = axis_name(a) + "_rest";
+      Expr count = tree::binary("-", end_, begin_);
+      b.push_back(tree::declare("const std::int64_t", rest, begin_ + tree::binary("/", count, integer(lanes)) * lanes));
+      tail_ = call("static_cast<int>", {tree::binary("-", end_, name(rest))});
+      set(a, name(rest));
+      Block last = body();
+      tail_ = nullptr;
+      b.push_back(tree::when(tree::binary("<", name(rest), end_), std::move(last)));
+      return b;
+    }
+    std::int64_t full = extent / lanes * lanes;
+    if (full > lanes) {
+      set(a, i);
+      Block inside = body();
+      pieces.push_back({tree::loop(axis_name(a), integer(0), tree::binary("<", i, integer(full)), lanes, std::move(inside))});
+    } else if (full == lanes) {
+      set(a, nullptr);
+      pieces.push_back(body());
+    }
+    if (extent > full) {
+      tail_ = integer(extent - full);
+      set(a, nullptr, full);
+      pieces.push_back(body());
+      tail_ = nullptr;
+    }
+    return join(std::move(pieces));
+  }
+
+  /// One block after the other, each in a scope of its own where names could meet.
+  static Block join(std::vector<Block> pieces) {
+    if (pieces.size() == 1) return std::move(pieces[0]);
+    Block all;
+    for (Block& piece : pieces) {
+      bool declares = ranges::any_of(piece, [](const tree::Statement& s) { return s.kind == tree::Statement::Kind::declare; });
+      if (declares) all.push_back(tree::scope(std::move(piece)));
+      else all.insert(all.end(), piece.begin(), piece.end());
+    }
+    return all;
+  }
+
+  // ---- row and elementwise kernels -----------------------------------------------------------------------------
+
+  Block sweeps() {
+    std::vector<int> loops;
+    for (int a : outer_axes())
+      if (a != vector_ && !(a == schedule_.parallel && schedule_.block == 1)) loops.push_back(a);
+    if (vector_ >= 0 && !inner(vector_)) loops.push_back(vector_);
+    return nest(loops, [&](Block& b) {
+      locals_.clear();
+      reset();
+      for (std::size_t s = 0; s < kernel_.steps.size(); ++s) sweep(b, s);
+    });
+  }
+
+  void sweep(Block& b, std::size_t s) {
+    const Step& st = step(s);
+    std::vector<int> loops;
+    for (int a : st.over)
+      if (a != vector_) loops.push_back(a);
+    bool across = vector_ >= 0 && ranges::contains(st.over, vector_);
+    if (across) loops.push_back(vector_);
+    std::string sum = fmt::format("{}{}", st.reduction == Reduction::sum ? "sum" : "most", s);
+    if (st.reduces) b.push_back(tree::declare("vec", sum, identity(st)));
+    auto leaf = [&](Block& body) {
+      auto saved = values_;
+      if (st.reduces) {
+        Expr value = masked(st, evaluate(body, st.value), across);
+        body.push_back(tree::assign(sum, accumulate(st, name(sum), value)));
+      } else {
+        for (const Step::Store& store : st.stores) put(body, store);
+      }
+      values_ = std::move(saved);
+    };
+    Block body = nest(loops, leaf);
+    b.insert(b.end(), body.begin(), body.end());
+    if (!st.reduces) return;
+    Expr result = name(sum);
+    if (across) {
+      std::string all = fmt::format("row{}", s);
+      b.push_back(tree::declare("const vec", all, call("v_set", {call(st.reduction == Reduction::sum ? "v_sum" : "v_max_lane", {result})})));
+      result = name(all);
+    }
+    locals_[{static_cast<int>(s), offsets_of_outer()}] = result;
+  }
+
+  // ---- contractions --------------------------------------------------------------------------------------------
+
+  Block contraction() {
+    std::vector<int> loops, tiled;
+    for (int a : outer_axes()) {
+      if (a == schedule_.parallel && schedule_.block == 1) continue;
+      if (schedule_.tile[static_cast<std::size_t>(a)] > 1 || (a == vector_ && extent_[static_cast<std::size_t>(a)] >= 0)) tiled.push_back(a);
+      else loops.push_back(a);
+    }
+    std::stable_sort(tiled.begin(), tiled.end(), [&](int x, int y) { return x != vector_ && y == vector_; });
+    std::vector<std::pair<int, Piece>> tile;
+    return nest(loops, [&](Block& b) { b = tiles(tiled, 0, tile); });
+  }
+
+  Block tiles(const std::vector<int>& axes, std::size_t depth, std::vector<std::pair<int, Piece>>& tile) {
+    Block b;
+    if (depth == axes.size()) {
+      one_tile(b, tile);
+      return b;
+    }
+    int a = axes[depth];
+    std::int64_t unit = a == vector_ ? target_.lanes : 1;
+    std::int64_t extent = extent_[static_cast<std::size_t>(a)];
+    std::int64_t points = schedule_.tile[static_cast<std::size_t>(a)], span = points * unit;
+    std::int64_t full = extent / span * span;
+    std::vector<Block> pieces;
+    auto inside = [&](Piece piece) {
+      tile.push_back({a, piece});
+      Block body = tiles(axes, depth + 1, tile);
+      tile.pop_back();
+      return body;
+    };
+    if (full > span) {
+      set(a, name(axis_name(a)));
+      Block body = inside({points, 0});
+      pieces.push_back({tree::loop(axis_name(a), integer(0), tree::binary("<", name(axis_name(a)), integer(full)), span, std::move(body))});
+    } else if (full == span) {
+      set(a, nullptr);
+      pieces.push_back(inside({points, 0}));
+    }
+    if (extent > full) {
+      set(a, nullptr, full);
+      std::int64_t rest = extent - full;
+      pieces.push_back(inside({(rest + unit - 1) / unit, static_cast<int>(rest % unit)}));
+    }
+    return join(std::move(pieces));
+  }
+
+  /// Calls f once for each point of the tile, with place_ and tail_ set to it.
+  template <class F>
+  void for_points(const std::vector<std::pair<int, Piece>>& tile, F f, std::size_t depth = 0) {
+    if (depth == tile.size()) {
+      f();
+      return;
+    }
+    auto [a, piece] = tile[depth];
+    Place kept = place_[static_cast<std::size_t>(a)];
+    Expr kept_tail = tail_;
+    for (std::int64_t i = 0; i < piece.points; ++i) {
+      place_[static_cast<std::size_t>(a)].offset = kept.offset + i * (a == vector_ ? target_.lanes : 1);
+      if (a == vector_) tail_ = piece.tail && i + 1 == piece.points ? integer(piece.tail) : nullptr;
+      for_points(tile, f, depth + 1);
+    }
+    place_[static_cast<std::size_t>(a)] = kept;
+    tail_ = kept_tail;
+  }
+
+  void one_tile(Block& b, const std::vector<std::pair<int, Piece>>& tile) {
+    const Step& st = step(0);
+    locals_.clear();
+    reset();
+    std::map<std::vector<std::int64_t>, std::string> sums;
+    for_points(tile, [&] {
+      std::string sum = fmt::format("sum{}", sums.size());
+      sums[offsets_of_outer()] = sum;
+      b.push_back(tree::declare("vec", sum, identity(st)));
+    });
+    std::vector<int> loops;
+    for (int a : st.over)
+      if (extent_[static_cast<std::size_t>(a)] < 0 && a != vector_) loops.push_back(a);
+    for (int a : st.over)
+      if (extent_[static_cast<std::size_t>(a)] >= 0 && a != vector_) loops.push_back(a);
+    bool across = vector_ >= 0 && inner(vector_);
+    if (across) loops.push_back(vector_);
+    Block body = nest(loops, [&](Block& inside) {
+      reset();
+      for_points_keeping_tail(tile, across, [&] {
+        std::string sum = sums.at(offsets_of_outer());
+        inside.push_back(tree::assign(sum, accumulate(st, inside, name(sum), across)));
+      });
+    });
+    b.insert(b.end(), body.begin(), body.end());
+    reset();
+    for_points(tile, [&] {
+      Expr result = name(sums.at(offsets_of_outer()));
+      if (across) {
+        result = call(st.reduction == Reduction::sum ? "v_sum" : "v_max_lane", {result});
+        std::string all = "all" + sums.at(offsets_of_outer()).substr(3);
+        b.push_back(tree::declare("const vec", all, call("v_set", {result})));
+        result = name(all);
+      }
+      if (to_partials_) dense_store(b, name("partial") + partial_index(0, name("chunk")), result, across);
+      else locals_[{0, offsets_of_outer()}] = result;
+    });
+    if (!to_partials_) for_points(tile, [&] { stores(b); });
+  }
+
+  template <class F>
+  void for_points_keeping_tail(const std::vector<std::pair<int, Piece>>& tile, bool across, F f) {
+    Expr kept = tail_;
+    for_points(tile, [&] {
+      if (across) tail_ = kept;
+      f();
+    });
+  }
+
+  void stores(Block& b) {
+    for (const Step& s : kernel_.steps) {
+      if (s.reduces) continue;
+      for (const Step::Store& store : s.stores) put(b, store);
+    }
+  }
+
+  // ---- partial sums --------------------------------------------------------------------------------------------
+
+  /// The axis along which partial sums are contiguous: the vector axis where it is an outer one, else the last outer.
+  int partial_vector() const {
+    std::vector<int> outer = outer_axes();
+    if (outer.empty()) return -1;
+    return schedule_.vector >= 0 && !inner(schedule_.vector) ? schedule_.vector : outer.back();
+  }
+  Expr partial_index(int reduction, Expr chunk) {
+    std::int64_t stride = 1;
+    Expr at = integer(0);
+    std::vector<int> order = outer_axes();
+    int last = partial_vector();
+    std::stable_sort(order.begin(), order.end(), [&](int x, int y) { return x != last && y == last; });
+    for (std::size_t i = order.size(); i-- > 0;) {
+      at = along(order[i], stride) + at;
+      stride *= extent_[static_cast<std::size_t>(order[i])];
+    }
+    std::int64_t reductions = std::count_if(kernel_.steps.begin(), kernel_.steps.end(), [](const Step& s) { return s.reduces; });
+    return std::move(chunk) * (stride * reductions) + at + integer(stride * reduction);
+  }
+  Expr along(int axis, std::int64_t stride) {
+    const Place& p = place_[static_cast<std::size_t>(axis)];
+    return (p.variable ? p.variable * stride : integer(0)) + integer(p.offset * stride);
+  }
+  Expr dense_load(Expr at) {
+    if (vector_ < 0) return call("v_load_n", {std::move(at), integer(1)});
+    return tail_ ? call("v_load_n", {std::move(at), tail_}) : call("v_load", {std::move(at)});
+  }
+  void dense_store(Block& b, Expr at, Expr value, bool uniform) {
+    if (uniform || vector_ < 0) b.push_back(tree::evaluate(call("v_store_n", {std::move(at), std::move(value), integer(1)})));
+    else if (tail_) b.push_back(tree::evaluate(call("v_store_n", {std::move(at), std::move(value), tail_})));
+    else b.push_back(tree::evaluate(call("v_store", {std::move(at), std::move(value)})));
+  }
+
+  // ---- values --------------------------------------------------------------------------------------------------
+
+  void reset() { values_.clear(); }
+
+  std::vector<std::int64_t> offsets_of_outer() const {
+    std::vector<std::int64_t> offsets;
+    for (std::size_t a = 0; a < axes_; ++a)
+      if (!kernel_.axes[a].inner) offsets.push_back(place_[a].offset);
+    return offsets;
+  }
+
+  static Expr identity(const Step& s) {
+    return s.reduction == Reduction::sum ? call("v_zero", {}) : call("v_set", {tree::real(-INFINITY)});
+  }
+  static Expr accumulate(const Step& s, Expr sum, Expr value) {
+    return call(s.reduction == Reduction::sum ? "v_add" : "v_max", {std::move(sum), std::move(value)});
+  }
+  /// Adds the step's value at the present place; a product becomes a fused multiply-add.
+  Expr accumulate(const Step& s, Block& b, Expr sum, bool across) {
+    const Expression& e = expression(s.value);
+    bool product = s.reduction == Reduction::sum && e.kind == Expression::Kind::op && e.op == Op::multiply;
+    bool zero_in_tail = product && expression(e.a).kind == Expression::Kind::load && expression(e.b).kind == Expression::Kind::load;
+    if (product && (!across || !tail_ || zero_in_tail)) {
+      Expr a = evaluate(b, e.a), c = evaluate(b, e.b);
+      return call("v_fma", {std::move(a), std::move(c), std::move(sum)});
+    }
+    return accumulate(s, std::move(sum), masked(s, evaluate(b, s.value), across));
+  }
+  /// In a vector with fewer lanes, the others get what changes nothing.
+  Expr masked(const Step& s, Expr value, bool across) {
+    if (!across || !tail_) return value;
+    return call("v_keep_n", {std::move(value), tail_, tree::real(s.reduction == Reduction::sum ? 0 : -INFINITY)});
+  }
+
+  /// Axes that an expression depends on.
+  const std::set<int>& axes_of(int e) {
+    auto [at, fresh] = axes_of_.try_emplace(e);
+    if (!fresh) return at->second;
+    std::set<int> axes;
+    const Expression& x = expression(e);
+    auto merge = [&](int o) {
+      if (o < 0) return;
+      const std::set<int>& more = axes_of(o);
+      axes.insert(more.begin(), more.end());
+    };
+    if (x.kind == Expression::Kind::load)
+      for (const Affine& i : x.access.index)
+        for (const Affine::Part& p : i.parts) axes.insert(p.axis);
+    if (x.kind == Expression::Kind::local)
+      for (int a : outer_axes()) axes.insert(a);
+    if (x.kind == Expression::Kind::index_equals) axes.insert(x.axis);
+    if (x.kind == Expression::Kind::op) {
+      merge(x.a);
+      merge(x.b);
+    } else if (x.kind == Expression::Kind::index_equals) {
+      merge(x.a);
+    }
+    return axes_of_[e] = std::move(axes);
+  }
+
+  /// The value of an expression at the present place, as a name or a call; shared by all points with equal offsets.
+  Expr evaluate(Block& b, int e) {
+    std::vector<std::int64_t> key{e};
+    for (int a : axes_of(e)) key.push_back(place_[static_cast<std::size_t>(a)].offset);
+    if (auto at = values_.find(key); at != values_.end()) return at->second;
+    Expr value = make(b, e);
+    if (value->kind == tree::Node::Kind::call) {
+      std::string v = fresh_name(e);
+      b.push_back(tree::declare("const vec", v, value));
+      value = name(v);
+    }
+    values_[key] = value;
+    return value;
+  }
+
+  std::string fresh_name(int e) {
+    const Expression& x = expression(e);
+    std::string base = x.kind == Expression::Kind::load ? "x" : "t";
+    return fmt::format("{}{}", base, counter_++);
+  }
+
+  Expr make(Block& b, int e) {
+    const Expression& x = expression(e);
+    switch (x.kind) {
+      case Expression::Kind::constant: return call("v_set", {tree::real(x.value)});
+      case Expression::Kind::extent: {
+        Extent size = extent(x.dim);
+        if (size.known()) return call("v_set", {tree::real(static_cast<double>(size.fixed))});
+        return call("v_set", {call("static_cast<real>", {name("batch") * size.per_batch + integer(size.fixed)})});
+      }
+      case Expression::Kind::local: return locals_.at({x.a, offsets_of_outer()});
+      case Expression::Kind::load: return load(x.access);
+      case Expression::Kind::index_equals: {
+        const Access& labels = expression(x.a).access;
+        Expr label = call("v_set", {call("static_cast<real>", {tree::index(name(argument(labels, false)), offset_of(labels))})});
+        Expr at = along(x.axis, 1);
+        Expr here = at->kind == tree::Node::Kind::integer ? tree::real(static_cast<double>(at->integer)) : call("static_cast<real>", {at});
+        here = call("v_set", {here});
+        if (x.axis == vector_) here = call("v_add", {here, call("v_iota", {})});
+        return call("v_equal", {here, label});
+      }
+      case Expression::Kind::op: break;
+    }
+    Expr a = evaluate(b, x.a);
+    if (x.b >= 0) {
+      Expr c = evaluate(b, x.b);
+      static const std::map<Op, std::string> two{{Op::add, "v_add"}, {Op::subtract, "v_sub"}, {Op::multiply, "v_mul"},
+                                                 {Op::divide, "v_div"}, {Op::maximum, "v_max"}, {Op::equal, "v_equal"}};
+      auto at = two.find(x.op);
+      if (at == two.end()) throw Error("no instruction for an operation of two operands");
+      return call(at->second, {a, c});
+    }
+    static const std::map<Op, std::string> one{{Op::negate, "v_neg"}, {Op::exp, "v_exp"}, {Op::log, "v_log"}, {Op::sqrt, "v_sqrt"},
+                                               {Op::rsqrt, "v_rsqrt"}, {Op::tanh, "v_tanh"}, {Op::erf, "v_erf"}, {Op::gelu, "v_gelu"},
+                                               {Op::gelu_gradient, "v_gelu_gradient"}, {Op::step, "v_step"}};
+    if (x.op == Op::relu) return call("v_max", {a, call("v_zero", {})});
+    auto at = one.find(x.op);
+    if (at == one.end()) throw Error("no instruction for an operation of one operand");
+    return call(at->second, {a});
+  }
+
+  // ---- memory --------------------------------------------------------------------------------------------------
+
+  /// The parameter through which a tensor is reached.
+  std::string argument(const Access& access, bool written) {
+    auto at = ranges::find_if(arguments_, [&](const Argument& a) { return a.tensor == access.tensor && a.shift == access.shift; });
+    if (at != arguments_.end()) {
+      at->written |= written;
+      return at->name;
+    }
+    const Tensor& t = plan_.program.tensors[static_cast<std::size_t>(access.tensor)];
+    std::string n;
+    for (char c : t.name) n += (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ? c : '_';
+    if (t.storage == Storage::gradient) n = "gradient_" + n;
+    while (n.find("__") != std::string::npos) n.erase(n.find("__"), 1);
+    if (n.find("_") == 0) n.erase(0, 1);
+    if (access.shift && t.carry) n += "_next";
+    std::string unique = n;
+    for (int i = 2; ranges::find_if(arguments_, [&](const Argument& a) { return a.name == unique; }) != arguments_.end(); ++i)
+      unique = fmt::format("{}_{}", n, i);
+    arguments_.push_back({access.tensor, access.shift, written, unique});
+    return unique;
+  }
+
+  Expr offset_of(const Access& access) {
+    const Layout& layout = plan_.layouts[static_cast<std::size_t>(access.tensor)];
+    std::map<int, std::int64_t> stride;
+    std::int64_t constant = 0;
+    for (std::size_t d = 0; d < access.index.size(); ++d) {
+      constant += access.index[d].offset * layout.stride[d];
+      for (const Affine::Part& p : access.index[d].parts) stride[p.axis] += p.coefficient * layout.stride[d];
+    }
+    Expr at = integer(0);
+    for (auto [axis, s] : stride) {
+      const Place& p = place_[static_cast<std::size_t>(axis)];
+      constant += p.offset * s;
+      if (p.variable && s) at = at + p.variable * s;
+    }
+    return at + integer(constant);
+  }
+
+  std::int64_t lane_step(const Access& access) const {
+    return vector_ < 0 ? 0 : step_along(access, plan_.layouts[static_cast<std::size_t>(access.tensor)], vector_);
+  }
+
+  Expr load(const Access& access) {
+    std::string base = argument(access, false);
+    Expr at = offset_of(access);
+    std::int64_t s = lane_step(access);
+    if (s == 0) return call("v_set", {tree::index(name(base), at)});
+    Expr p = name(base) + at;
+    if (s == 1) return tail_ ? call("v_load_n", {p, tail_}) : call("v_load", {p});
+    return call("v_load_strided", {p, integer(s), tail_ ? tail_ : name("lanes")});
+  }
+
+  void put(Block& b, const Step::Store& store) {
+    Expr value = evaluate(b, store.value);
+    Expr p = name(argument(store.to, true)) + offset_of(store.to);
+    std::int64_t s = lane_step(store.to);
+    if (s == 0) b.push_back(tree::evaluate(call("v_store_n", {p, value, integer(1)})));
+    else if (s == 1) dense_store(b, p, value, false);
+    else b.push_back(tree::evaluate(call("v_store_strided", {p, integer(s), value, tail_ ? tail_ : name("lanes")})));
+  }
+
+  const Plan& plan_;
+  const Kernel& kernel_;
+  const Target& target_;
+  const Schedule& schedule_;
+  int vector_;
+  std::size_t axes_ = 0;
+  std::vector<std::int64_t> extent_;  ///< -1: the batch
+  std::vector<Place> place_;
+  Expr begin_, end_;                  ///< of an axis whose extent is known only when the program runs
+  Expr tail_;                         ///< lanes in use; null: all
+  bool to_partials_ = false;
+  std::vector<Argument> arguments_;
+  std::map<std::vector<std::int64_t>, Expr> values_;
+  std::map<std::pair<int, std::vector<std::int64_t>>, Expr> locals_;
+  std::map<int, std::set<int>> axes_of_;
+  int counter_ = 0;
+};
+
+}  // namespace
+
+const std::set<std::string>& known_names() {
+  static const std::set<std::string> names{
+      "lanes", "v_set", "v_zero", "v_iota", "v_load", "v_load_n", "v_load_strided", "v_store", "v_store_n",
+      "v_store_strided", "v_add", "v_sub", "v_mul", "v_div", "v_max", "v_neg", "v_fma", "v_sqrt", "v_rsqrt",
+      "v_equal", "v_step", "v_keep_n", "v_sum", "v_max_lane", "v_exp", "v_log", "v_tanh", "v_erf", "v_gelu",
+      "v_gelu_gradient", "static_cast<int>", "static_cast<real>"};
+  return names;
+}
+
+std::vector<Emitted> emit(const Plan& plan, int kernel, const Target& target) { return Emitter(plan, kernel, target).run(); }
+
+}  // namespace tessera::codegen::cpu

@@ -1,0 +1,42 @@
+// One kernel of the plan as C++ functions over the v_ names of codegen/cpu/simd, the same text for every instruction set
+// but for its tiles.
+#pragma once
+
+#include <vector>
+
+#include "codegen/emit/tree.hpp"
+#include "codegen/plan/plan.hpp"
+
+namespace tessera::codegen::cpu {
+
+/// What a caller must pass for a tensor: itself, or the layer `shift` further on.
+struct Argument {
+  int tensor = -1;  ///< -1: the partial sums
+  int shift = 0;
+  bool written = false;
+  std::string name;
+};
+
+/// A function of the kernel, and how it is called.
+struct Emitted {
+  tree::Function function;
+  /// What its leading index parameters run over.
+  enum class Tasks : std::uint8_t {
+    once,    ///< no index parameter
+    points,  ///< one index of axis `parallel`
+    blocks,  ///< begin, end over axis `parallel`
+    chunks,  ///< chunk of the batch, and the batch
+    batch,   ///< the batch alone
+  } tasks = Tasks::once;
+  int parallel = -1;       ///< kernel axis
+  std::int64_t block = 1;
+  std::vector<Argument> arguments;  ///< after the index parameters, in order
+};
+
+/// One function; two where partial sums over chunks of the batch are added up afterwards.
+std::vector<Emitted> emit(const Plan& plan, int kernel, const Target& target);
+
+/// Types, functions and constants that kernels may use without declaring them.
+const std::set<std::string>& known_names();
+
+}  // namespace tessera::codegen::cpu

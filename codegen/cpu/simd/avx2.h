@@ -1,0 +1,84 @@
+// Vectors of eight single-precision lanes: AVX2 with FMA.
+typedef float real;
+typedef __m256 vec;
+[[maybe_unused]] static constexpr int lanes = 8;
+
+// Memory. The _n and _strided forms touch the first n lanes only (0 <= n <= lanes); lanes not loaded are 0.
+[[maybe_unused]] static inline __m256i v_first(int n) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+[[maybe_unused]] static inline vec v_set(real x) { return _mm256_set1_ps(x); }
+[[maybe_unused]] static inline vec v_zero() { return _mm256_setzero_ps(); }
+[[maybe_unused]] static inline vec v_iota() { return _mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7); }
+[[maybe_unused]] static inline vec v_load(const real* p) { return _mm256_loadu_ps(p); }
+[[maybe_unused]] static inline vec v_load_n(const real* p, int n) { return _mm256_maskload_ps(p, v_first(n)); }
+[[maybe_unused]] static inline vec v_load_strided(const real* p, std::int64_t stride, int n) {
+  alignas(32) real lane[lanes] = {};
+  for (int i = 0; i < n; ++i) lane[i] = p[i * stride];
+  return _mm256_load_ps(lane);
+}
+[[maybe_unused]] static inline void v_store(real* p, vec x) { _mm256_storeu_ps(p, x); }
+[[maybe_unused]] static inline void v_store_n(real* p, vec x, int n) { _mm256_maskstore_ps(p, v_first(n), x); }
+[[maybe_unused]] static inline void v_store_strided(real* p, std::int64_t stride, vec x, int n) {
+  alignas(32) real lane[lanes];
+  _mm256_store_ps(lane, x);
+  for (int i = 0; i < n; ++i) p[i * stride] = lane[i];
+}
+
+// Arithmetic. v_max and v_min give their second operand when either is not a number.
+[[maybe_unused]] static inline vec v_add(vec a, vec b) { return _mm256_add_ps(a, b); }
+[[maybe_unused]] static inline vec v_sub(vec a, vec b) { return _mm256_sub_ps(a, b); }
+[[maybe_unused]] static inline vec v_mul(vec a, vec b) { return _mm256_mul_ps(a, b); }
+[[maybe_unused]] static inline vec v_div(vec a, vec b) { return _mm256_div_ps(a, b); }
+[[maybe_unused]] static inline vec v_max(vec a, vec b) { return _mm256_max_ps(a, b); }
+[[maybe_unused]] static inline vec v_min(vec a, vec b) { return _mm256_min_ps(a, b); }
+[[maybe_unused]] static inline vec v_neg(vec a) { return _mm256_xor_ps(a, _mm256_set1_ps(-0.0f)); }
+[[maybe_unused]] static inline vec v_abs(vec a) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
+[[maybe_unused]] static inline vec v_fma(vec a, vec b, vec c) { return _mm256_fmadd_ps(a, b, c); }
+[[maybe_unused]] static inline vec v_sqrt(vec a) { return _mm256_sqrt_ps(a); }
+[[maybe_unused]] static inline vec v_rsqrt(vec a) { return _mm256_div_ps(_mm256_set1_ps(1), _mm256_sqrt_ps(a)); }
+
+// Choice. v_equal and v_step give 1 or 0; v_select_less gives x where a < b and y elsewhere.
+[[maybe_unused]] static inline vec v_equal(vec a, vec b) {
+  return _mm256_and_ps(_mm256_cmp_ps(a, b, _CMP_EQ_OQ), _mm256_set1_ps(1));
+}
+[[maybe_unused]] static inline vec v_step(vec a) {
+  return _mm256_and_ps(_mm256_cmp_ps(a, _mm256_setzero_ps(), _CMP_GT_OQ), _mm256_set1_ps(1));
+}
+[[maybe_unused]] static inline vec v_select_less(vec a, vec b, vec x, vec y) {
+  return _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, _CMP_LT_OQ));
+}
+[[maybe_unused]] static inline vec v_keep_n(vec x, int n, real other) {
+  return _mm256_blendv_ps(_mm256_set1_ps(other), x, _mm256_castsi256_ps(v_first(n)));
+}
+
+// Across lanes, by halving: lane i meets lane i + 4, then i + 2, then i + 1.
+[[maybe_unused]] static inline real v_sum(vec x) {
+  __m128 half = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+  half = _mm_add_ps(half, _mm_movehl_ps(half, half));
+  return _mm_cvtss_f32(_mm_add_ss(half, _mm_movehdup_ps(half)));
+}
+[[maybe_unused]] static inline real v_max_lane(vec x) {
+  __m128 half = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+  half = _mm_max_ps(half, _mm_movehl_ps(half, half));
+  return _mm_cvtss_f32(_mm_max_ss(half, _mm_movehdup_ps(half)));
+}
+
+// Bits of single precision, for math.h. v_round rounds ties to even; v_pow2i takes whole numbers from -126 to 127;
+// a positive normal x is v_mantissa(x) * 2^v_exponent(x), mantissa in [sqrt(1/2), sqrt(2)).
+[[maybe_unused]] static inline vec v_round(vec x) {
+  return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+[[maybe_unused]] static inline vec v_pow2i(vec x) {
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(x), _mm256_set1_epi32(127)), 23));
+}
+[[maybe_unused]] static inline vec v_exponent(vec x) {
+  const __m256i from_root_half = _mm256_sub_epi32(_mm256_castps_si256(x), _mm256_set1_epi32(0x3f3504f3));
+  return _mm256_cvtepi32_ps(_mm256_srai_epi32(from_root_half, 23));
+}
+[[maybe_unused]] static inline vec v_mantissa(vec x) {
+  const __m256i root_half = _mm256_set1_epi32(0x3f3504f3);
+  const __m256i rest =
+      _mm256_and_si256(_mm256_sub_epi32(_mm256_castps_si256(x), root_half), _mm256_set1_epi32(0x7fffff));
+  return _mm256_castsi256_ps(_mm256_add_epi32(rest, root_half));
+}

@@ -1,0 +1,86 @@
+// Vectors of sixteen single-precision lanes: AVX-512 F, DQ, BW and VL.
+typedef float real;
+typedef __m512 vec;
+[[maybe_unused]] static constexpr int lanes = 16;
+
+// Memory. The _n and _strided forms touch the first n lanes only (0 <= n <= lanes); lanes not loaded are 0.
+[[maybe_unused]] static inline __mmask16 v_first(int n) { return static_cast<__mmask16>((1u << n) - 1u); }
+[[maybe_unused]] static inline vec v_set(real x) { return _mm512_set1_ps(x); }
+[[maybe_unused]] static inline vec v_zero() { return _mm512_setzero_ps(); }
+[[maybe_unused]] static inline vec v_iota() {
+  return _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+[[maybe_unused]] static inline vec v_load(const real* p) { return _mm512_loadu_ps(p); }
+[[maybe_unused]] static inline vec v_load_n(const real* p, int n) { return _mm512_maskz_loadu_ps(v_first(n), p); }
+[[maybe_unused]] static inline vec v_load_strided(const real* p, std::int64_t stride, int n) {
+  alignas(64) real lane[lanes] = {};
+  for (int i = 0; i < n; ++i) lane[i] = p[i * stride];
+  return _mm512_load_ps(lane);
+}
+[[maybe_unused]] static inline void v_store(real* p, vec x) { _mm512_storeu_ps(p, x); }
+[[maybe_unused]] static inline void v_store_n(real* p, vec x, int n) { _mm512_mask_storeu_ps(p, v_first(n), x); }
+[[maybe_unused]] static inline void v_store_strided(real* p, std::int64_t stride, vec x, int n) {
+  alignas(64) real lane[lanes];
+  _mm512_store_ps(lane, x);
+  for (int i = 0; i < n; ++i) p[i * stride] = lane[i];
+}
+
+// Arithmetic. v_max and v_min give their second operand when either is not a number.
+[[maybe_unused]] static inline vec v_add(vec a, vec b) { return _mm512_add_ps(a, b); }
+[[maybe_unused]] static inline vec v_sub(vec a, vec b) { return _mm512_sub_ps(a, b); }
+[[maybe_unused]] static inline vec v_mul(vec a, vec b) { return _mm512_mul_ps(a, b); }
+[[maybe_unused]] static inline vec v_div(vec a, vec b) { return _mm512_div_ps(a, b); }
+[[maybe_unused]] static inline vec v_max(vec a, vec b) { return _mm512_max_ps(a, b); }
+[[maybe_unused]] static inline vec v_min(vec a, vec b) { return _mm512_min_ps(a, b); }
+[[maybe_unused]] static inline vec v_neg(vec a) { return _mm512_xor_ps(a, _mm512_set1_ps(-0.0f)); }
+[[maybe_unused]] static inline vec v_abs(vec a) { return _mm512_andnot_ps(_mm512_set1_ps(-0.0f), a); }
+[[maybe_unused]] static inline vec v_fma(vec a, vec b, vec c) { return _mm512_fmadd_ps(a, b, c); }
+[[maybe_unused]] static inline vec v_sqrt(vec a) { return _mm512_sqrt_ps(a); }
+[[maybe_unused]] static inline vec v_rsqrt(vec a) { return _mm512_div_ps(_mm512_set1_ps(1), _mm512_sqrt_ps(a)); }
+
+// Choice. v_equal and v_step give 1 or 0; v_select_less gives x where a < b and y elsewhere.
+[[maybe_unused]] static inline vec v_equal(vec a, vec b) {
+  return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ), _mm512_set1_ps(1));
+}
+[[maybe_unused]] static inline vec v_step(vec a) {
+  return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(a, _mm512_setzero_ps(), _CMP_GT_OQ), _mm512_set1_ps(1));
+}
+[[maybe_unused]] static inline vec v_select_less(vec a, vec b, vec x, vec y) {
+  return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), y, x);
+}
+[[maybe_unused]] static inline vec v_keep_n(vec x, int n, real other) {
+  return _mm512_mask_blend_ps(v_first(n), _mm512_set1_ps(other), x);
+}
+
+// Across lanes, by halving: lane i meets lane i + 8, then i + 4, then i + 2, then i + 1.
+[[maybe_unused]] static inline real v_sum(vec x) {
+  const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
+  __m128 quarter = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+  quarter = _mm_add_ps(quarter, _mm_movehl_ps(quarter, quarter));
+  return _mm_cvtss_f32(_mm_add_ss(quarter, _mm_movehdup_ps(quarter)));
+}
+[[maybe_unused]] static inline real v_max_lane(vec x) {
+  const __m256 half = _mm256_max_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
+  __m128 quarter = _mm_max_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+  quarter = _mm_max_ps(quarter, _mm_movehl_ps(quarter, quarter));
+  return _mm_cvtss_f32(_mm_max_ss(quarter, _mm_movehdup_ps(quarter)));
+}
+
+// Bits of single precision, for math.h. v_round rounds ties to even; v_pow2i takes whole numbers from -126 to 127;
+// a positive normal x is v_mantissa(x) * 2^v_exponent(x), mantissa in [sqrt(1/2), sqrt(2)).
+[[maybe_unused]] static inline vec v_round(vec x) {
+  return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+[[maybe_unused]] static inline vec v_pow2i(vec x) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(_mm512_cvtps_epi32(x), _mm512_set1_epi32(127)), 23));
+}
+[[maybe_unused]] static inline vec v_exponent(vec x) {
+  const __m512i from_root_half = _mm512_sub_epi32(_mm512_castps_si512(x), _mm512_set1_epi32(0x3f3504f3));
+  return _mm512_cvtepi32_ps(_mm512_srai_epi32(from_root_half, 23));
+}
+[[maybe_unused]] static inline vec v_mantissa(vec x) {
+  const __m512i root_half = _mm512_set1_epi32(0x3f3504f3);
+  const __m512i rest =
+      _mm512_and_si512(_mm512_sub_epi32(_mm512_castps_si512(x), root_half), _mm512_set1_epi32(0x7fffff));
+  return _mm512_castsi512_ps(_mm512_add_epi32(rest, root_half));
+}

@@ -1,0 +1,100 @@
+// Elementary functions over the v_ names: one text for every instruction set. The single-precision polynomials are
+// minimax fits (Remez exchange) of the function named beside them; not-a-number goes in and comes out.
+#if defined(TESSERA_REAL_DOUBLE)
+[[maybe_unused]] static inline vec v_exp(vec x) { return std::exp(x); }
+[[maybe_unused]] static inline vec v_log(vec x) { return std::log(x); }
+[[maybe_unused]] static inline vec v_tanh(vec x) { return std::tanh(x); }
+[[maybe_unused]] static inline vec v_erf(vec x) { return std::erf(x); }
+#else
+/// exp(x) = 2^n exp(r), |r| <= log(2) / 2. Exactly 0 below -105, infinite above 89, denormal in between where due.
+[[maybe_unused]] static inline vec v_exp(vec x) {
+  x = v_min(v_set(89.0f), v_max(v_set(-105.0f), x));
+  const vec n = v_round(v_mul(x, v_set(1.44269504f)));
+  // log(2) in two parts, the first short enough that its product with n is exact.
+  const vec r = v_fma(n, v_set(2.12194440e-4f), v_fma(n, v_set(-0.693359375f), x));
+  vec p = v_set(1.979022054e-4f);  // (exp(r) - 1 - r) / r^2
+  p = v_fma(p, r, v_set(1.394478371e-3f));
+  p = v_fma(p, r, v_set(8.333497681e-3f));
+  p = v_fma(p, r, v_set(4.166629165e-2f));
+  p = v_fma(p, r, v_set(1.666666567e-1f));
+  p = v_fma(p, r, v_set(5.000000000e-1f));
+  p = v_add(v_fma(p, v_mul(r, r), r), v_set(1.0f));
+  // 2^n in two steps: n reaches from -151 to 128, further than one exponent field.
+  const vec half = v_round(v_mul(n, v_set(0.5f)));
+  return v_mul(v_mul(p, v_pow2i(half)), v_pow2i(v_sub(n, half)));
+}
+
+/// log(x) = log(m) + e log(2), m in [sqrt(1/2), sqrt(2)). -infinity at 0, not a number below.
+[[maybe_unused]] static inline vec v_log(vec x) {
+  const vec smallest = v_set(1.17549435e-38f), infinity = v_set(HUGE_VALF);
+  const vec scaled = v_select_less(x, smallest, v_mul(x, v_set(8388608.0f)), x);  // a denormal becomes normal
+  const vec e = v_add(v_exponent(scaled), v_select_less(x, smallest, v_set(-23.0f), v_zero()));
+  const vec f = v_sub(v_mantissa(scaled), v_set(1.0f));
+  const vec square = v_mul(f, f);
+  vec p = v_set(6.746646762e-2f);  // (log(1 + f) - f + f^2 / 2) / f^3
+  p = v_fma(p, f, v_set(-1.167565435e-1f));
+  p = v_fma(p, f, v_set(1.188816056e-1f));
+  p = v_fma(p, f, v_set(-1.240558848e-1f));
+  p = v_fma(p, f, v_set(1.421955228e-1f));
+  p = v_fma(p, f, v_set(-1.666799635e-1f));
+  p = v_fma(p, f, v_set(2.000211924e-1f));
+  p = v_fma(p, f, v_set(-2.500000894e-1f));
+  p = v_fma(p, f, v_set(3.333331347e-1f));
+  p = v_fma(e, v_set(-2.12194440e-4f), v_mul(v_mul(f, square), p));
+  p = v_add(v_fma(v_set(-0.5f), square, p), f);
+  p = v_fma(e, v_set(0.693359375f), p);
+  p = v_select_less(v_zero(), x, p, v_select_less(x, v_zero(), v_set(NAN), v_neg(infinity)));
+  // What is not less than infinity is infinity itself or not a number: x is its own logarithm.
+  return v_select_less(x, infinity, p, x);
+}
+
+/// tanh(x): odd polynomial below 0.625, 1 - 2 / (exp(2|x|) + 1) from there on.
+[[maybe_unused]] static inline vec v_tanh(vec x) {
+  const vec size = v_abs(x), square = v_mul(x, x);
+  vec p = v_set(-5.717043299e-3f);  // (tanh(x) - x) / x^3 in x^2
+  p = v_fma(p, square, v_set(2.065058611e-2f));
+  p = v_fma(p, square, v_set(-5.374349654e-2f));
+  p = v_fma(p, square, v_set(1.333149076e-1f));
+  p = v_fma(p, square, v_set(-3.333328366e-1f));
+  p = v_fma(v_mul(p, square), x, x);
+  const vec far = v_sub(v_set(1.0f), v_div(v_set(2.0f), v_add(v_exp(v_add(size, size)), v_set(1.0f))));
+  return v_select_less(size, v_set(0.625f), p, v_select_less(x, v_zero(), v_neg(far), far));
+}
+
+/// erf(x): odd polynomial below 0.92, 1 - exp(polynomial) from there on; 1 in single precision from 4 on.
+[[maybe_unused]] static inline vec v_erf(vec x) {
+  const vec size = v_min(v_set(4.0f), v_abs(x)), square = v_mul(size, size);
+  vec near = v_set(-5.976896500e-4f);  // erf(x) / x - 1 in x^2
+  near = v_fma(near, square, v_set(4.990980960e-3f));
+  near = v_fma(near, square, v_set(-2.676556818e-2f));
+  near = v_fma(near, square, v_set(1.128180251e-1f));
+  near = v_fma(near, square, v_set(-3.761249483e-1f));
+  near = v_fma(near, square, v_set(1.283791512e-1f));
+  near = v_fma(near, x, x);
+  vec far = v_set(1.123129823e-5f);  // -log(1 - erf(t)) / t
+  far = v_fma(far, size, v_set(-3.228037676e-4f));
+  far = v_fma(far, size, v_set(3.642458702e-3f));
+  far = v_fma(far, size, v_set(-2.376206219e-2f));
+  far = v_fma(far, size, v_set(1.062368751e-1f));
+  far = v_fma(far, size, v_set(6.351513267e-1f));
+  far = v_fma(far, size, v_set(1.128648520e+0f));
+  far = v_sub(v_set(1.0f), v_exp(v_neg(v_mul(far, size))));
+  return v_select_less(size, v_set(0.92f), near, v_select_less(x, v_zero(), v_neg(far), far));
+}
+#endif
+
+/// gelu(x) = x Phi(x), exact form (Hendrycks & Gimpel 2016). Held at -15, where it is 0, so that -infinity gives 0.
+[[maybe_unused]] static inline vec v_gelu(vec x) {
+  x = v_max(v_set(real(-15)), x);
+  const vec erf = v_erf(v_mul(x, v_set(real(0.70710678118654752))));
+  return v_mul(v_mul(x, v_set(real(0.5))), v_add(erf, v_set(real(1))));
+}
+
+/// d gelu(x) / dx = Phi(x) + x phi(x). Held at -15 and 15, where it is 0 and 1.
+[[maybe_unused]] static inline vec v_gelu_gradient(vec x) {
+  x = v_min(v_set(real(15)), v_max(v_set(real(-15)), x));
+  const vec erf = v_erf(v_mul(x, v_set(real(0.70710678118654752))));
+  const vec density = v_exp(v_mul(v_mul(x, x), v_set(real(-0.5))));
+  const vec phi = v_mul(v_mul(x, v_set(real(0.39894228040143268))), density);
+  return v_fma(v_set(real(0.5)), v_add(erf, v_set(real(1))), phi);
+}

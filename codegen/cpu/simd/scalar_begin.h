@@ -1,0 +1,4 @@
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>

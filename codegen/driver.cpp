@@ -1,0 +1,173 @@
+#include "codegen/driver.hpp"
+
+#include <cstdio>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <range/v3/algorithm/any_of.hpp>
+#include <range/v3/algorithm/find_if.hpp>
+#include <sstream>
+
+#include "codegen/cpu/file.hpp"
+#include "codegen/error.hpp"
+#include "codegen/passes/decompose.hpp"
+#include "codegen/passes/differentiate.hpp"
+#include "codegen/passes/optimizer.hpp"
+#include "codegen/passes/print.hpp"
+#include "codegen/passes/simplify.hpp"
+#include "codegen/passes/subgraph.hpp"
+#include "codegen/passes/verify.hpp"
+
+namespace tessera::codegen {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Temporary file, then rename: a reader never sees half a file. Files that would not change keep their time stamp.
+void write_file(const fs::path& path, const std::string& text) {
+  if (std::ifstream old(path, std::ios::binary); old) {
+    std::stringstream content;
+    content << old.rdbuf();
+    if (content.str() == text) return;
+  }
+  fs::path temporary = path;
+  temporary += ".tmp";
+  {
+    std::ofstream out(temporary, std::ios::binary);
+    out << text;
+    out.flush();
+    if (!out) {
+      std::error_code ignored;
+      fs::remove(temporary, ignored);
+      throw Error(fmt::format("cannot write {}", path.string()));
+    }
+  }
+  std::error_code failed;
+  fs::rename(temporary, path, failed);
+  if (failed) throw Error(fmt::format("cannot write {}: {}", path.string(), failed.message()));
+}
+
+class Stages {
+ public:
+  explicit Stages(std::string folder) : folder_(std::move(folder)) {
+    if (!folder_.empty()) fs::create_directories(folder_);
+  }
+  void dump(const std::string& stage, const std::string& text) {
+    if (!folder_.empty()) write_file(fs::path(folder_) / fmt::format("{:02}_{}.txt", ++count_, stage), text);
+  }
+
+ private:
+  std::string folder_;
+  int count_ = 0;
+};
+
+/// A graph through every stage after autodiff, each verified before the next reads it.
+Plan plan_program(const graph::Graph& graph, const std::string& name, const std::vector<Target>& targets, Stages& stages) {
+  graph::Graph primitive = simplify(decompose(graph));
+  verify(primitive);
+  stages.dump(name + "_graph", print(primitive));
+  KernelProgram kernels = lower(primitive, name);
+  verify(kernels);
+  stages.dump(name + "_kernels", print(kernels));
+  Plan plan = make_plan(std::move(kernels), targets);
+  stages.dump(name + "_plan", print(plan));
+  return plan;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> generate(const graph::Graph& declared, const GeneratorOptions& options) {
+  Stages stages(options.dump);
+  verify(declared);
+  stages.dump("declared", print(declared));
+  graph::Graph joint = differentiate(declared, false);
+  verify(joint);
+  stages.dump("joint", print(joint));
+
+  ModelFiles m;
+  m.name = declared.name;
+  m.real = options.real;
+  m.hash = hash_text(print(declared));
+  m.forward = declared;
+  m.targets = options.targets;
+  m.plans.push_back(plan_program(subgraph(declared, {"outputs"}), "forward", m.targets, stages));
+  m.plans.push_back(plan_program(declared, "evaluate", m.targets, stages));
+  m.plans.push_back(plan_program(joint, "loss_and_gradients", m.targets, stages));
+  m.arena = make_arena(m.plans.back().program);
+  m.plans.push_back(plan_program(optimizer(declared.recipe, m.arena.reals, declared.name), "update", m.targets, stages));
+
+  std::map<std::string, std::string> files;
+  files[m.name + ".h"] = emit_header(m);
+  files[m.name + "_kernels.h"] = emit_kernels_header(m);
+  files[m.name + ".cpp"] = emit_api(m);
+  for (const Target& target : m.targets) files[fmt::format("{}_{}.cpp", m.name, target.name)] = cpu::emit_file(m.name, m.plans, m.arena, target, m.real);
+  if (options.train) files[m.name + "_program.cpp"] = emit_program(m);
+  return files;
+}
+
+namespace {
+
+constexpr const char* usage = R"(Usage: {0} --out DIR [options]
+
+Writes the sources of {1}: C header, kernels for each instruction set, training program.
+
+  --out DIR      folder to write to, made when it is missing
+  --isa LIST     instruction sets, comma separated: scalar, avx2, avx512 (default: all three; scalar must be there)
+  --train        write the program with the training loop as well
+  --real TYPE    float (default), or double: for checking gradients, with --isa scalar
+  --dump DIR     write the text of every stage to DIR: graphs, kernels, plans
+  --help         this text
+)";
+
+}  // namespace
+
+int generator_main(const graph::Graph& declared, int argc, char** argv) {
+  try {
+    GeneratorOptions options;
+    std::string out;
+    for (int i = 1; i < argc; ++i) {
+      const std::string option = argv[i];
+      auto value = [&]() -> std::string {
+        if (i + 1 >= argc) throw Error(fmt::format("{} needs a value", option));
+        return argv[++i];
+      };
+      if (option == "--help") {
+        fmt::print(usage, argv[0], declared.name);
+        return 0;
+      } else if (option == "--out") {
+        out = value();
+      } else if (option == "--dump") {
+        options.dump = value();
+      } else if (option == "--train") {
+        options.train = true;
+      } else if (option == "--real") {
+        options.real = value();
+        if (options.real != "float" && options.real != "double") throw Error(fmt::format("--real is float or double, not {}", options.real));
+      } else if (option == "--isa") {
+        options.targets.clear();
+        std::stringstream list(value());
+        for (std::string isa; std::getline(list, isa, ',');) {
+          auto at = ranges::find_if(cpu_targets, [&](const Target& t) { return t.name == isa; });
+          if (at == cpu_targets.end()) throw Error(fmt::format("there is no instruction set {}: choose from scalar, avx2, avx512", isa));
+          options.targets.push_back(*at);
+        }
+        if (options.targets.empty() || options.targets.front().name != "scalar") throw Error("--isa must begin with scalar, which every machine can run");
+      } else {
+        throw Error(fmt::format("there is no option {}: see --help", option));
+      }
+    }
+    if (out.empty()) throw Error("--out DIR is missing: see --help");
+    if (options.real == "double" && ranges::any_of(options.targets, [](const Target& t) { return t.lanes > 1; }))
+      throw Error("--real double works with --isa scalar only");
+    std::map<std::string, std::string> files = generate(declared, options);
+    fs::create_directories(out);
+    for (const auto& [name, text] : files) write_file(fs::path(out) / name, text);
+    return 0;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "{}: {}\n", declared.name, e.what());
+    return 1;
+  }
+}
+
+}  // namespace tessera::codegen

@@ -1,0 +1,25 @@
+// The generator as a program: from a traced graph to a folder of sources.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "codegen/emit/model.hpp"
+
+namespace tessera::codegen {
+
+struct GeneratorOptions {
+  std::vector<Target> targets = cpu_targets;
+  std::string real = "float";  ///< "double": for tests, scalar only
+  bool train = false;          ///< the program with the training loop as well
+  std::string dump;            ///< folder for the text of every stage; empty: none
+};
+
+/// File name -> text. Throws Error with one sentence when the graph cannot be generated.
+std::map<std::string, std::string> generate(const graph::Graph& declared, const GeneratorOptions& options);
+
+/// Options: --out DIR, --isa LIST, --train, --real float|double, --dump DIR. Returns the exit code; errors are one sentence
+/// on standard error.
+int generator_main(const graph::Graph& declared, int argc, char** argv);
+
+}  // namespace tessera::codegen

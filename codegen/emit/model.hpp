@@ -1,0 +1,40 @@
+// The files around the kernels: the C header, the API's source, the training program. Each function returns a whole file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "codegen/plan/arena.hpp"
+
+namespace tessera::codegen {
+
+/// All that the files of one model are written from.
+struct ModelFiles {
+  std::string name;          ///< "vit_mnist"
+  std::string real = "float";
+  std::uint64_t hash = 0;    ///< of the declaration
+  graph::Graph forward;      ///< as declared, before any pass
+  std::vector<Plan> plans;   ///< forward, evaluate, loss_and_gradients, update
+  Arena arena;
+  std::vector<Target> targets;
+
+  const Plan& plan(const std::string& program) const;
+  std::vector<std::int64_t> image_shape() const;  ///< without the batch
+  std::int64_t classes() const;
+  std::string upper() const;                      ///< "VIT_MNIST"
+};
+
+/// FNV-1a, 64 bits: http://www.isthe.com/chongo/tech/comp/fnv/
+std::uint64_t hash_text(const std::string& text);
+
+/// The shape table: every step of the model with its named shape, every parameter, and the memory.
+std::string summary(const ModelFiles& model);
+
+std::string emit_header(const ModelFiles& model);
+/// Declares the entry points of each instruction set, for NAME.cpp.
+std::string emit_kernels_header(const ModelFiles& model);
+std::string emit_api(const ModelFiles& model);
+std::string emit_program(const ModelFiles& model);
+
+}  // namespace tessera::codegen

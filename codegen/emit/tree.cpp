@@ -1,0 +1,318 @@
+#include "codegen/emit/tree.hpp"
+
+#include <cmath>
+#include <fmt/format.h>
+
+#include "codegen/error.hpp"
+
+namespace tessera::codegen::tree {
+
+namespace {
+
+constexpr std::size_t columns = 120;
+
+Expr make(Node n) { return std::make_shared<const Node>(std::move(n)); }
+
+int precedence(const Node& n) {
+  if (n.kind == Node::Kind::integer && n.integer < 0) return 3;
+  if (n.kind != Node::Kind::binary) return 10;
+  if (n.text == "*" || n.text == "/" || n.text == "%") return 5;
+  if (n.text == "+" || n.text == "-") return 4;
+  if (n.text == "&&") return 1;
+  if (n.text == "||") return 0;
+  return 2;  // comparisons
+}
+
+std::string number(double value) {
+  if (std::isinf(value)) return value < 0 ? "-INFINITY" : "INFINITY";
+  std::string text = fmt::format("{}", value);
+  if (text.find_first_of(".en") == std::string::npos) text += ".0";
+  return "real(" + text + ")";
+}
+
+}  // namespace
+
+Expr name(std::string text) {
+  Node n;
+  n.text = std::move(text);
+  return make(std::move(n));
+}
+Expr integer(std::int64_t value) {
+  Node n;
+  n.kind = Node::Kind::integer;
+  n.integer = value;
+  return make(std::move(n));
+}
+Expr real(double value) {
+  Node n;
+  n.kind = Node::Kind::real;
+  n.real = value;
+  return make(std::move(n));
+}
+Expr call(std::string function, std::vector<Expr> arguments) {
+  Node n;
+  n.kind = Node::Kind::call;
+  n.text = std::move(function);
+  n.operands = std::move(arguments);
+  return make(std::move(n));
+}
+Expr binary(std::string op, Expr a, Expr b) {
+  Node n;
+  n.kind = Node::Kind::binary;
+  n.text = std::move(op);
+  n.operands = {std::move(a), std::move(b)};
+  return make(std::move(n));
+}
+Expr index(Expr a, Expr b) {
+  Node n;
+  n.kind = Node::Kind::index;
+  n.operands = {std::move(a), std::move(b)};
+  return make(std::move(n));
+}
+Expr operator+(Expr a, Expr b) {
+  auto zero = [](const Expr& e) { return e->kind == Node::Kind::integer && e->integer == 0; };
+  if (zero(a)) return b;
+  if (zero(b)) return a;
+  if (a->kind == Node::Kind::integer && b->kind == Node::Kind::integer) return integer(a->integer + b->integer);
+  return binary("+", std::move(a), std::move(b));
+}
+Expr operator*(Expr a, std::int64_t factor) {
+  if (factor == 0) return integer(0);
+  if (factor == 1) return a;
+  if (a->kind == Node::Kind::integer) return integer(a->integer * factor);
+  return binary("*", std::move(a), integer(factor));
+}
+
+std::string print(const Expr& e) {
+  auto inside = [&](const Expr& o, int at_least) {
+    std::string text = print(o);
+    return precedence(*o) < at_least ? "(" + text + ")" : text;
+  };
+  switch (e->kind) {
+    case Node::Kind::name: return e->text;
+    case Node::Kind::integer: return fmt::format("{}", e->integer);
+    case Node::Kind::real: return number(e->real);
+    case Node::Kind::index: return inside(e->operands[0], 9) + "[" + print(e->operands[1]) + "]";
+    case Node::Kind::binary: {
+      int p = precedence(*e);
+      return inside(e->operands[0], p) + " " + e->text + " " + inside(e->operands[1], p + 1);
+    }
+    case Node::Kind::call: break;
+  }
+  std::string text = e->text + "(";
+  for (std::size_t i = 0; i < e->operands.size(); ++i) text += (i ? ", " : "") + print(e->operands[i]);
+  return text + ")";
+}
+
+Statement declare(std::string type, std::string name, Expr value) {
+  Statement s;
+  s.kind = Statement::Kind::declare;
+  s.type = std::move(type);
+  s.name = std::move(name);
+  s.value = std::move(value);
+  return s;
+}
+Statement assign(std::string name, Expr value) {
+  Statement s = declare("", std::move(name), std::move(value));
+  s.kind = Statement::Kind::assign;
+  return s;
+}
+Statement evaluate(Expr call) {
+  Statement s;
+  s.kind = Statement::Kind::evaluate;
+  s.value = std::move(call);
+  return s;
+}
+Statement loop(std::string name, Expr from, Expr while_true, std::int64_t step, Block body) {
+  Statement s;
+  s.kind = Statement::Kind::loop;
+  s.name = std::move(name);
+  s.value = std::move(from);
+  s.limit = std::move(while_true);
+  s.step = step;
+  s.body = std::move(body);
+  return s;
+}
+Statement when(Expr condition, Block body) {
+  Statement s;
+  s.kind = Statement::Kind::when;
+  s.value = std::move(condition);
+  s.body = std::move(body);
+  return s;
+}
+Statement scope(Block body) {
+  Statement s;
+  s.kind = Statement::Kind::scope;
+  s.body = std::move(body);
+  return s;
+}
+Statement comment(std::string text) {
+  Statement s;
+  s.kind = Statement::Kind::comment;
+  s.name = std::move(text);
+  return s;
+}
+Statement pragma(std::string text) {
+  Statement s = comment(std::move(text));
+  s.kind = Statement::Kind::pragma;
+  return s;
+}
+Statement give(Expr value) {
+  Statement s = evaluate(std::move(value));
+  s.kind = Statement::Kind::give;
+  return s;
+}
+Statement blank() { return {}; }
+
+namespace {
+
+class Checker {
+ public:
+  Checker(const Function& f, const std::set<std::string>& known) : function_(f), names_(known) {}
+
+  void run() {
+    for (const Parameter& p : function_.parameters) add(p.name);
+    block(function_.body);
+  }
+
+ private:
+  void add(const std::string& n) {
+    if (!names_.insert(n).second)
+      throw Error(fmt::format("emitted function {} declares {} twice, or hides it", function_.name, n));
+  }
+  void use(const std::string& n) const {
+    if (!names_.contains(n)) throw Error(fmt::format("emitted function {} uses {}, which nothing declares", function_.name, n));
+  }
+  void expression(const Expr& e) const {
+    if (!e) return;
+    if (e->kind == Node::Kind::name || e->kind == Node::Kind::call) use(e->text);
+    for (const Expr& o : e->operands) expression(o);
+  }
+  void block(const Block& b) {
+    std::set<std::string> outer = names_;
+    for (const Statement& s : b) {
+      expression(s.value);
+      if (s.kind == Statement::Kind::assign) use(s.name);
+      if (s.kind == Statement::Kind::declare) add(s.name);
+      std::set<std::string> here = names_;
+      if (s.kind == Statement::Kind::loop) add(s.name);
+      expression(s.limit);
+      block(s.body);
+      names_ = std::move(here);
+    }
+    names_ = std::move(outer);
+  }
+
+  const Function& function_;
+  std::set<std::string> names_;
+};
+
+class Printer {
+ public:
+  void block(const Block& b) {
+    for (const Statement& s : b) statement(s);
+  }
+  void line(const std::string& text) { out += std::string(2 * depth, ' ') + text + "\n"; }
+
+  /// head(a, b, c)tail, broken after commas where the line would be too long.
+  void list(const std::string& head, const std::vector<std::string>& items, const std::string& tail) {
+    std::string indent(2 * depth, ' ');
+    std::string text = indent + head;
+    const std::string next(text.size(), ' ');
+    std::string current = text;
+    bool first = true;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      std::string item = items[i] + (i + 1 < items.size() ? "," : tail);
+      if (!first && current.size() + 1 + item.size() > columns) {
+        out += current + "\n";
+        current = next + item;
+      } else {
+        current += (first ? "" : " ") + item;
+      }
+      first = false;
+    }
+    if (items.empty()) current += tail;
+    out += current + "\n";
+  }
+
+  void statement(const Statement& s) {
+    switch (s.kind) {
+      case Statement::Kind::declare: value(s.type + " " + s.name + (s.value ? " = " : ""), s.value); break;
+      case Statement::Kind::assign: value(s.name + " = ", s.value); break;
+      case Statement::Kind::evaluate: value("", s.value); break;
+      case Statement::Kind::give: value("return ", s.value); break;
+      case Statement::Kind::comment: line("// " + s.name); break;
+      case Statement::Kind::pragma: out += "#pragma " + s.name + "\n"; break;
+      case Statement::Kind::blank: out += "\n"; break;
+      case Statement::Kind::scope:
+        line("{");
+        ++depth;
+        block(s.body);
+        --depth;
+        line("}");
+        break;
+      case Statement::Kind::when: body("if (" + print(s.value) + ")", s.body); break;
+      case Statement::Kind::loop: {
+        std::string next = s.step == 1 ? "++" + s.name : fmt::format("{} += {}", s.name, s.step);
+        body(fmt::format("for (std::int64_t {} = {}; {}; {})", s.name, print(s.value), print(s.limit), next), s.body);
+        break;
+      }
+    }
+  }
+
+  std::string out;
+  std::size_t depth = 0;
+
+ private:
+  void value(const std::string& head, const Expr& e) {
+    if (!e) return line(head + ";");
+    if (e->kind != Node::Kind::call || 2 * depth + head.size() + print(e).size() + 1 <= columns)
+      return line(head + print(e) + ";");
+    std::vector<std::string> items;
+    for (const Expr& o : e->operands) items.push_back(print(o));
+    list(head + e->text + "(", items, ");");
+  }
+  void body(const std::string& head, const Block& b) {
+    bool plain = b.size() == 1 && (b[0].kind == Statement::Kind::evaluate || b[0].kind == Statement::Kind::assign);
+    if (plain && 2 * depth + head.size() + print(b[0].value).size() + b[0].name.size() + 8 <= columns) {
+      std::string text = b[0].kind == Statement::Kind::assign ? b[0].name + " = " : "";
+      return line(head + " " + text + print(b[0].value) + ";");
+    }
+    line(head + " {");
+    ++depth;
+    block(b);
+    --depth;
+    line("}");
+  }
+};
+
+std::vector<std::string> parameter_texts(const Function& f) {
+  std::vector<std::string> items;
+  for (const Parameter& p : f.parameters) items.push_back(p.type + " " + p.name);
+  return items;
+}
+
+std::string head(const Function& f) { return (f.linkage.empty() ? "" : f.linkage + " ") + f.returns + " " + f.name + "("; }
+
+}  // namespace
+
+void check(const Function& function, const std::set<std::string>& known) { Checker(function, known).run(); }
+
+std::string print(const Function& f) {
+  Printer p;
+  for (const std::string& c : f.comment) p.line("// " + c);
+  p.list(head(f), parameter_texts(f), ") {");
+  p.depth = 1;
+  p.block(f.body);
+  p.depth = 0;
+  p.line("}");
+  return std::move(p.out);
+}
+
+std::string print_declaration(const Function& f) {
+  Printer p;
+  p.list(head(f), parameter_texts(f), ");");
+  return std::move(p.out);
+}
+
+}  // namespace tessera::codegen::tree

@@ -1,0 +1,83 @@
+// The target tree: a small C++/CUDA statement tree. Back ends build it; the printer lays it out as clang-format would, and
+// dies on a name that nobody declared.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace tessera::codegen::tree {
+
+struct Node;
+/// An expression. Cheap to copy.
+using Expr = std::shared_ptr<const Node>;
+
+struct Node {
+  enum class Kind : std::uint8_t { name, integer, real, call, binary, index } kind = Kind::name;
+  std::string text;  ///< a name, a function, an operator
+  std::int64_t integer = 0;
+  double real = 0;
+  std::vector<Expr> operands;
+};
+
+Expr name(std::string text);
+Expr integer(std::int64_t value);
+Expr real(double value);
+Expr call(std::string function, std::vector<Expr> arguments);
+Expr binary(std::string op, Expr a, Expr b);
+/// a[b]
+Expr index(Expr a, Expr b);
+/// a + b and a * b, with 0 and 1 left out.
+Expr operator+(Expr a, Expr b);
+Expr operator*(Expr a, std::int64_t factor);
+
+std::string print(const Expr& e);
+
+struct Statement;
+using Block = std::vector<Statement>;
+
+struct Statement {
+  enum class Kind : std::uint8_t { declare, assign, evaluate, loop, when, scope, comment, pragma, give, blank } kind = Kind::blank;
+  std::string type;  ///< of a declaration
+  std::string name;  ///< declared or assigned variable; loop variable; text of a comment or pragma
+  Expr value;        ///< initial value, assigned value, call, condition, returned value
+  Expr limit;        ///< loop: runs while `limit` holds
+  std::int64_t step = 1;
+  Block body;
+};
+
+Statement declare(std::string type, std::string name, Expr value);
+Statement assign(std::string name, Expr value);
+Statement evaluate(Expr call);
+/// for (std::int64_t name = from; while_true; name += step)
+Statement loop(std::string name, Expr from, Expr while_true, std::int64_t step, Block body);
+Statement when(Expr condition, Block body);
+Statement scope(Block body);
+Statement comment(std::string text);
+Statement pragma(std::string text);
+Statement give(Expr value);
+Statement blank();
+
+struct Parameter {
+  std::string type, name;
+};
+
+struct Function {
+  std::vector<std::string> comment;  ///< lines
+  std::string returns = "void";
+  std::string linkage = "static";    ///< empty for external
+  std::string name;
+  std::vector<Parameter> parameters;
+  Block body;
+};
+
+/// Throws Error when the function uses a name that is neither declared before nor among `known` (types, functions,
+/// constants of the file).
+void check(const Function& function, const std::set<std::string>& known);
+std::string print(const Function& function);
+/// The declaration alone, ending in a semicolon.
+std::string print_declaration(const Function& function);
+
+}  // namespace tessera::codegen::tree

@@ -1,0 +1,429 @@
+#include "codegen/kernels/fuse.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <set>
+
+#include "codegen/error.hpp"
+
+namespace tessera::codegen {
+
+using graph::Graph;
+using graph::Node;
+using graph::Op;
+
+namespace {
+
+std::string letter(std::size_t i) { return std::string(1, static_cast<char>('a' + i % 26)); }
+
+class Fuser {
+ public:
+  Fuser(const Graph& graph, const Analysis& analysis) : graph_(graph), analysis_(analysis) {
+    out_.group.assign(graph.nodes.size(), -1);
+    users_.resize(graph.nodes.size());
+  }
+
+  Grouping run() {
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
+      for (NodeId o : graph_.nodes[i].operands) users_[static_cast<std::size_t>(o)].push_back(static_cast<NodeId>(i));
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
+      if (analysis_.role[i] == Role::member) place(static_cast<NodeId>(i));
+    while (!floating_.empty()) settle(*floating_.rbegin());
+    for (Group& g : out_.groups) std::sort(g.nodes.begin(), g.nodes.end());
+    order();
+    return std::move(out_);
+  }
+
+ private:
+  Role role(NodeId id) const { return analysis_.role[static_cast<std::size_t>(id)]; }
+  int group_of(NodeId id) const { return out_.group[static_cast<std::size_t>(id)]; }
+  Group& group(int g) { return out_.groups[static_cast<std::size_t>(g)]; }
+
+  void place(NodeId id) {
+    const Node& n = graph_[id];
+    if (is_elementwise(n.op)) return place_elementwise(id);
+    if (n.op == Op::einsum) {
+      settle_operands(id);
+      start_einsum(id);
+    } else if (n.op == Op::rearrange) {
+      settle_operands(id);
+      start_rearrange(id);
+    } else if (is_reduction(n.op)) {
+      place_reduction(id);
+    } else {
+      throw Error(fmt::format("no kernel computes node %{}: composites must be decomposed first", id));
+    }
+  }
+
+  // An elementwise node floats while it is not clear which kernel wants it: one that reads only what is in memory, or one
+  // that a row kernel is going to sweep. The first elementwise or row kernel that reads it takes it in; anybody else makes
+  // it a kernel of its own.
+
+  /// Gives a floating node a kernel of its own.
+  void settle(NodeId id) {
+    floating_.erase(id);
+    int g = start_plain(id, graph_[id].shape, Anchor::elementwise);
+    take(g, id, group(g).full);
+  }
+  /// Settles everything floating that a node reads, through views and concats.
+  void settle_operands(NodeId id) {
+    for (NodeId o : graph_[id].operands) {
+      if (graph_[o].region != graph_[id].region) continue;
+      if (floating_.contains(o)) settle(o);
+      else if (role(o) == Role::inlined || role(o) == Role::storage) settle_operands(o);
+    }
+  }
+  /// Puts a node into a group together with the floating nodes that it reads at the same index.
+  void take(int g, NodeId id, const std::vector<Affine>& index) {
+    join(g, id, index);
+    for (NodeId o : graph_[id].operands) pull(g, id, o, index);
+  }
+  void pull(int g, NodeId id, NodeId o, const std::vector<Affine>& index) {
+    if (graph_[o].region != group(g).region) return;
+    bool same = graph_[o].shape.size() == index.size();
+    if (role(o) == Role::inlined && is_elementwise(graph_[o].op) && same) {
+      for (NodeId p : graph_[o].operands) pull(g, o, p, index);
+      return;
+    }
+    if (floating_.contains(o)) {
+      if (same && graph_[o].shape == graph_[id].shape && !depends_on_group(o, g)) {
+        floating_.erase(o);
+        take(g, o, index);
+      } else {
+        settle(o);
+      }
+    } else if (role(o) == Role::inlined || role(o) == Role::storage) {
+      settle_operands(o);
+    }
+  }
+
+  bool sums_batch(const Node& n) const {
+    const std::vector<Dim>& shape = graph_[n.operands[0]].shape;
+    return std::any_of(n.axes.begin(), n.axes.end(), [&](int a) { return !shape[static_cast<std::size_t>(a)].known(); });
+  }
+  /// Whether a reduction over a row reads the node, perhaps through other elementwise nodes.
+  bool feeds_row(NodeId id) const {
+    for (NodeId u : users_[static_cast<std::size_t>(id)]) {
+      const Node& n = graph_[u];
+      if (n.region != graph_[id].region) continue;
+      if (is_reduction(n.op) && !sums_batch(n)) return true;
+      if (is_elementwise(n.op) && feeds_row(u)) return true;
+    }
+    return false;
+  }
+  /// Whether a row kernel alone is going to read the node: it feeds a reduction, and none of its users comes after a
+  /// contraction that itself needs the node.
+  bool belongs_to_row(NodeId id) const {
+    if (analysis_.claim[static_cast<std::size_t>(id)].kind != Claim::Kind::none || analysis_.kept[static_cast<std::size_t>(id)] || !feeds_row(id))
+      return false;
+    std::set<NodeId> after;  // what needs the node through a contraction
+    std::set<NodeId> needs{id};
+    for (std::size_t i = static_cast<std::size_t>(id) + 1; i < graph_.nodes.size(); ++i) {
+      const Node& n = graph_.nodes[i];
+      auto me = static_cast<NodeId>(i);
+      for (NodeId o : n.operands) {
+        if (needs.contains(o)) needs.insert(me);
+        if (after.contains(o) || (needs.contains(o) && n.op == Op::einsum)) after.insert(me);
+      }
+    }
+    for (NodeId u : users_[static_cast<std::size_t>(id)]) {
+      const Node& n = graph_[u];
+      if (n.region != graph_[id].region || after.contains(u)) return false;
+      if (!is_elementwise(n.op) && !(is_reduction(n.op) && !sums_batch(n))) return false;
+    }
+    return true;
+  }
+
+  void join(int g, NodeId id, std::vector<Affine> index) {
+    group(g).nodes.push_back(id);
+    group(g).index[id] = std::move(index);
+    out_.group[static_cast<std::size_t>(id)] = g;
+  }
+
+  int start(NodeId id, Anchor anchor) {
+    Group g;
+    g.anchor = anchor;
+    g.region = graph_[id].region;
+    out_.groups.push_back(std::move(g));
+    return static_cast<int>(out_.groups.size()) - 1;
+  }
+
+  void start_einsum(NodeId id) {
+    const Node& n = graph_[id];
+    int g = start(id, Anchor::contraction);
+    std::map<int, int> axis;
+    std::vector<Affine> index;
+    auto add_axis = [&](int l, const Dim& dim, bool inner) {
+      axis[l] = static_cast<int>(group(g).axes.size());
+      group(g).axes.push_back({letter(axis.size() - 1), dim, inner});
+      if (inner && !dim.known()) group(g).across_batch = true;
+    };
+    for (std::size_t i = 0; i < n.shape.size(); ++i) {
+      add_axis(n.letters.back()[i], n.shape[i], false);
+      index.push_back(axis_index(axis[n.letters.back()[i]]));
+    }
+    for (std::size_t k = 0; k < n.operands.size(); ++k)
+      for (std::size_t i = 0; i < n.letters[k].size(); ++i)
+        if (!axis.contains(n.letters[k][i])) add_axis(n.letters[k][i], graph_[n.operands[k]].shape[i], true);
+    join(g, id, std::move(index));
+  }
+
+  void start_rearrange(NodeId id) {
+    const graph::Rearrangement r = canonical(graph_[id].rearrangement);
+    int g = start(id, Anchor::elementwise);
+    std::vector<int> axis(r.atoms.size(), -1);
+    std::vector<Affine> index;
+    for (const std::vector<int>& dim : r.to) {
+      Affine sum;
+      for (int atom : dim) {
+        auto a = static_cast<std::size_t>(atom);
+        axis[a] = static_cast<int>(group(g).axes.size());
+        group(g).axes.push_back({letter(group(g).axes.size()), r.atoms[a], false});
+        sum = sum * (sum.parts.empty() ? 1 : extent(r.atoms[a]).fixed) + axis_index(axis[a]);
+      }
+      index.push_back(sum);
+    }
+    join(g, id, std::move(index));
+  }
+
+  int start_plain(NodeId id, const std::vector<Dim>& shape, Anchor anchor) {
+    int g = start(id, anchor);
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+      group(g).axes.push_back({letter(i), shape[i], false});
+      group(g).full.push_back(axis_index(static_cast<int>(i)));
+    }
+    group(g).full_shape = shape;
+    return g;
+  }
+
+  static std::vector<Affine> without(const std::vector<Affine>& index, const std::vector<int>& axes) {
+    std::vector<Affine> rest;
+    for (std::size_t i = 0; i < index.size(); ++i)
+      if (std::find(axes.begin(), axes.end(), static_cast<int>(i)) == axes.end()) rest.push_back(index[i]);
+    return rest;
+  }
+
+  void place_reduction(NodeId id) {
+    const Node& n = graph_[id];
+    NodeId x = n.operands[0];
+    const std::vector<Dim>& shape = graph_[x].shape;
+    const bool batch = sums_batch(n);
+    if (!batch)
+      for (int g = static_cast<int>(out_.groups.size()); g-- > 0;)
+        if (sweeps_with(id, g)) {
+          Group& to = group(g);
+          for (int a : n.axes) to.axes[static_cast<std::size_t>(to.full[static_cast<std::size_t>(a)].parts[0].axis)].inner = true;
+          to.anchor = Anchor::row;
+          const std::vector<Affine> full = to.full;
+          join(g, id, without(full, n.axes));
+          pull(g, x, x, full);
+          return;
+        }
+    if (batch) settle_operands(id);
+    int g = start_plain(id, shape, batch ? Anchor::contraction : Anchor::row);
+    for (int a : n.axes) group(g).axes[static_cast<std::size_t>(a)].inner = true;
+    group(g).across_batch = batch;
+    const std::vector<Affine> full = group(g).full;
+    join(g, id, without(full, n.axes));
+    if (!batch) pull(g, x, x, full);
+  }
+
+  /// Whether a reduction over a row can be one more sweep of group g.
+  bool sweeps_with(NodeId id, int g) {
+    const Node& n = graph_[id];
+    const Group& to = group(g);
+    NodeId x = n.operands[0];
+    if (to.region != n.region || to.anchor == Anchor::contraction || to.full_shape != graph_[x].shape) return false;
+    const bool reads = group_of(x) == g;
+    if (reads && to.index.at(x) != to.full) return false;
+    if (!reads && to.anchor != Anchor::row) return false;
+    if (!consistent(id, g, to.full)) return false;
+    const bool fresh = std::none_of(to.axes.begin(), to.axes.end(), [](const Axis& a) { return a.inner; });
+    for (std::size_t i = 0; i < to.full.size(); ++i) {
+      if (to.full[i].parts.size() != 1) return false;
+      const bool summed = std::find(n.axes.begin(), n.axes.end(), static_cast<int>(i)) != n.axes.end();
+      if (!fresh && to.axes[static_cast<std::size_t>(to.full[i].parts[0].axis)].inner != summed) return false;
+    }
+    return !depends_on_group(id, g);
+  }
+
+  void place_elementwise(NodeId id) {
+    for (int g : candidates(id)) {
+      std::vector<Affine> index;
+      if (!elementwise_index(id, g, index) || depends_on_group(id, g)) continue;
+      if (group(g).anchor == Anchor::contraction && belongs_to_row(id)) continue;
+      take(g, id, index);
+      return;
+    }
+    floating_.insert(id);
+  }
+
+  /// Groups that compute something the node reads, in its region; the latest first.
+  std::vector<int> candidates(NodeId id) const {
+    std::set<int, std::greater<>> found;
+    collect(id, found);
+    return {found.begin(), found.end()};
+  }
+  void collect(NodeId id, std::set<int, std::greater<>>& found) const {
+    for (NodeId o : graph_[id].operands) {
+      if (graph_[o].region != graph_[id].region) continue;
+      if (role(o) == Role::inlined) collect(o, found);
+      else if (group_of(o) >= 0) found.insert(group_of(o));
+    }
+  }
+
+  /// Whether an elementwise node can be computed in group g, and at which index.
+  bool elementwise_index(NodeId id, int g, std::vector<Affine>& index) {
+    const Group& to = group(g);
+    const std::vector<Dim>& shape = graph_[id].shape;
+    std::vector<std::vector<Affine>> tries;
+    for (NodeId o : graph_[id].operands)
+      if (group_of(o) == g) tries.push_back(to.index.at(o));
+    if (!to.full.empty() && shape == to.full_shape && to.anchor != Anchor::contraction) tries.push_back(to.full);
+    if (shape.empty()) tries.push_back({});
+    for (std::vector<Affine>& t : tries)
+      if (consistent(id, g, t)) {
+        if (to.anchor == Anchor::contraction && t != to.index.at(to.nodes.front())) continue;
+        index = std::move(t);
+        return true;
+      }
+    return false;
+  }
+
+  /// Whether everything that node `id` reads of group g, itself indexed by `index`, stands at its own index there.
+  bool consistent(NodeId id, int g, const std::vector<Affine>& index) {
+    for (NodeId o : graph_[id].operands)
+      if (!reads_in_place(o, g, graph_[o].shape.empty() ? std::vector<Affine>{} : index)) return false;
+    return true;
+  }
+  bool reads_in_place(NodeId o, int g, const std::vector<Affine>& index) {
+    if (group_of(o) == g) return group(g).index.at(o) == index;
+    if (role(o) == Role::storage) return !writes_into(o, g);
+    if (role(o) != Role::inlined) return true;
+    const Node& n = graph_[o];
+    if (n.op == Op::broadcast) {
+      std::vector<Affine> inner;
+      for (int a : n.axes) inner.push_back(index[static_cast<std::size_t>(a)]);
+      return reads_in_place(n.operands[0], g, inner);
+    }
+    if (is_elementwise(n.op)) {
+      for (NodeId p : n.operands)
+        if (!reads_in_place(p, g, index)) return false;
+      return true;
+    }
+    // Any other view moves elements: it must not read this group.
+    std::set<int, std::greater<>> found;
+    collect(o, found);
+    return !found.contains(g);
+  }
+  bool writes_into(NodeId storage, int g) const {
+    for (NodeId o : graph_[storage].operands)
+      if (group_of(o) == g || (role(o) == Role::storage && writes_into(o, g))) return true;
+    return false;
+  }
+
+  /// Whether node `id` reads, through anything outside group g, what group g computes: then it cannot join.
+  bool depends_on_group(NodeId id, int g) const {
+    std::set<NodeId> seen;
+    std::vector<NodeId> todo;
+    auto visit_operands = [&](NodeId n) {
+      for (NodeId o : graph_[n].operands) todo.push_back(o);
+      if (graph_[n].op == Op::carry_out) {
+        const graph::Region& region = graph_.regions[static_cast<std::size_t>(graph_[graph_[n].operands[0]].region)];
+        for (NodeId y : region.yields) todo.push_back(y);
+      }
+    };
+    // What the node reads directly in the group is fine; so is what it reads there through inlined nodes.
+    auto visit_reads = [&](auto&& self, NodeId n) -> void {
+      for (NodeId o : graph_[n].operands) {
+        if (group_of(o) == g) continue;
+        if (role(o) == Role::inlined) self(self, o);
+        else todo.push_back(o);
+      }
+    };
+    visit_reads(visit_reads, id);
+    while (!todo.empty()) {
+      NodeId n = todo.back();
+      todo.pop_back();
+      if (!seen.insert(n).second) continue;
+      int other = group_of(n);
+      if (other == g) return true;
+      if (other >= 0)
+        for (NodeId member : out_.groups[static_cast<std::size_t>(other)].nodes) visit_operands(member);
+      else visit_operands(n);
+    }
+    return false;
+  }
+
+  /// Kahn's algorithm in each region, the smallest first node first, so that the order is the graph's where it can be.
+  void order() {
+    out_.order.resize(graph_.regions.size());
+    for (std::size_t r = 0; r < graph_.regions.size(); ++r) order_region(static_cast<int>(r));
+  }
+  void order_region(int r) {
+    std::vector<Item> items;
+    std::vector<std::vector<NodeId>> reads;
+    std::vector<NodeId> key;
+    for (std::size_t g = 0; g < out_.groups.size(); ++g) {
+      if (out_.groups[g].region != r) continue;
+      items.push_back({static_cast<int>(g), -1});
+      reads.push_back(out_.groups[g].nodes);
+      key.push_back(out_.groups[g].nodes.front());
+    }
+    for (std::size_t q = 1; q < graph_.regions.size(); ++q) {
+      if (graph_.regions[q].parent != r || static_cast<int>(q) == r) continue;
+      std::vector<NodeId> body;
+      for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
+        if (graph_.nodes[i].region == static_cast<int>(q)) body.push_back(static_cast<NodeId>(i));
+      items.push_back({-1, static_cast<int>(q)});
+      key.push_back(body.front());
+      reads.push_back(std::move(body));
+    }
+    auto item_of = [&](NodeId n) -> int {  // which item computes what stands in node n; -1: nobody here
+      for (std::size_t k = 0; k < items.size(); ++k) {
+        if (items[k].kernel >= 0 && group_of(n) == items[k].kernel) return static_cast<int>(k);
+        if (items[k].region >= 0 && graph_[n].region == items[k].region) return static_cast<int>(k);
+      }
+      return -1;
+    };
+    std::vector<std::set<int>> needs(items.size());
+    for (std::size_t k = 0; k < items.size(); ++k) {
+      std::set<NodeId> seen;
+      std::vector<NodeId> todo = reads[k];
+      while (!todo.empty()) {
+        NodeId n = todo.back();
+        todo.pop_back();
+        if (!seen.insert(n).second) continue;
+        int at = item_of(n);
+        if (at >= 0 && at != static_cast<int>(k)) {
+          needs[k].insert(at);
+          continue;
+        }
+        for (NodeId o : graph_[n].operands) todo.push_back(o);
+      }
+    }
+    std::vector<bool> done(items.size(), false);
+    for (std::size_t placed = 0; placed < items.size(); ++placed) {
+      int next = -1;
+      for (std::size_t k = 0; k < items.size(); ++k) {
+        if (done[k] || std::any_of(needs[k].begin(), needs[k].end(), [&](int d) { return !done[static_cast<std::size_t>(d)]; })) continue;
+        if (next < 0 || key[k] < key[static_cast<std::size_t>(next)]) next = static_cast<int>(k);
+      }
+      if (next < 0) throw Error("the kernels of the graph depend on each other in a circle");
+      done[static_cast<std::size_t>(next)] = true;
+      out_.order[static_cast<std::size_t>(r)].push_back(items[static_cast<std::size_t>(next)]);
+    }
+  }
+
+  const Graph& graph_;
+  const Analysis& analysis_;
+  Grouping out_;
+  std::vector<std::vector<NodeId>> users_;
+  std::set<NodeId> floating_;
+};
+
+}  // namespace
+
+Grouping fuse(const Graph& graph, const Analysis& analysis) { return Fuser(graph, analysis).run(); }
+
+}  // namespace tessera::codegen

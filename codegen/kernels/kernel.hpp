@@ -1,0 +1,132 @@
+// Kernels: the graph regrouped into loop nests. What a back end schedules; no text, no instruction set, no address yet.
+//
+// A kernel has outer axes (its result's space) and inner axes (what it reduces over, or the row that it sweeps several
+// times). Its steps run in order for every point of the outer axes: a reduction over inner axes into a local, or stores
+// over inner axes. Every value is an expression tree over loads with affine indices, so views (slices, splits,
+// permutations, broadcasts) cost nothing and need no kernel.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "codegen/extent.hpp"
+#include "dsl/graph/graph.hpp"
+
+namespace tessera::codegen {
+
+using graph::NodeId;
+
+/// offset + sum of coefficient * axis: the position along one dim of a tensor.
+struct Affine {
+  struct Part {
+    int axis = 0;
+    std::int64_t coefficient = 1;
+    bool operator==(const Part&) const = default;
+    auto operator<=>(const Part&) const = default;
+  };
+  std::int64_t offset = 0;
+  std::vector<Part> parts;  ///< sorted by axis
+
+  bool operator==(const Affine&) const = default;
+  auto operator<=>(const Affine&) const = default;
+};
+
+/// An element of a tensor, or of the layer `shift` away from the running one (0 or 1: a carry's next value).
+struct Access {
+  int tensor = -1;
+  int shift = 0;
+  std::vector<Affine> index;  ///< one for each dim of the tensor
+  bool operator==(const Access&) const = default;
+  auto operator<=>(const Access&) const = default;
+};
+
+/// A node of a kernel's expression tree; operands are positions in Kernel::expressions, earlier ones.
+struct Expression {
+  enum class Kind : std::uint8_t { load, constant, extent, local, index_equals, op } kind = Kind::constant;
+  graph::Op op = graph::Op::add;  ///< of an op: an elementwise one
+  int a = -1, b = -1;             ///< operands of an op; the integer load of index_equals; a local's step
+  int axis = -1;                  ///< of index_equals: 1 where this axis stands at the loaded integer
+  double value = 0;
+  Dim dim;
+  Access access;
+};
+
+enum class Reduction : std::uint8_t { sum, maximum };
+
+/// One step for each point of the outer axes: reduce `value` over the inner axes `over`, or store values over them.
+struct Step {
+  struct Store {
+    Access to;
+    int value = -1;
+  };
+  bool reduces = false;
+  Reduction reduction = Reduction::sum;
+  std::vector<int> over;      ///< inner axes
+  int value = -1;             ///< of a reduction
+  std::vector<Store> stores;  ///< of a store step
+};
+
+/// What a back end should see in a kernel.
+enum class Anchor : std::uint8_t {
+  elementwise,  ///< no inner axes
+  row,          ///< sweeps a row: softmax, layer norm, their gradients
+  contraction,  ///< sums products over inner axes, then stores: matrix products with their epilogues
+};
+
+struct Axis {
+  std::string name;  ///< "b", "n": letters for the reader
+  Dim dim;
+  bool inner = false;
+};
+
+struct Kernel {
+  std::string name;  ///< by model path: "blocks_mlp_0_forward"
+  Anchor anchor = Anchor::elementwise;
+  int region = 0;
+  std::vector<Axis> axes;
+  std::vector<Expression> expressions;
+  std::vector<Step> steps;
+  std::vector<NodeId> nodes;  ///< of the graph, which it computes
+  bool across_batch = false;  ///< an inner axis is the batch: partial sums over fixed chunks, then their ordered sum
+};
+
+/// Where a tensor lives.
+enum class Storage : std::uint8_t { input, labels, parameter, gradient, output, loss, table, scratch, state };
+
+/// A value that is stored: by the caller, or in scratch memory that the plan lays out.
+struct Tensor {
+  NodeId node = graph::none;
+  std::string name;
+  std::vector<Dim> shape;
+  graph::Type type = graph::Type::real;
+  Storage storage = Storage::scratch;
+  int region = 0;       ///< whose layers count its slots
+  int slots = 1;        ///< copies, one a layer: kept for the backward region; or a carry's
+  bool carry = false;   ///< slot (iteration + shift) % slots instead of slot layer
+  NodeId parameter = graph::none;  ///< of a parameter or gradient: the parameter node
+};
+
+/// What runs, in order: a kernel, or a region's body once for each layer.
+struct Item {
+  int kernel = -1;
+  int region = -1;
+};
+
+/// A whole entry point (forward, evaluate, loss_and_gradients, update) as kernels.
+struct KernelProgram {
+  std::string name;
+  graph::Graph graph;
+  std::vector<Tensor> tensors;
+  std::vector<Kernel> kernels;
+  std::vector<std::vector<Item>> order;  ///< by region; region 0 is the program
+};
+
+/// Groups the graph's nodes into kernels. The graph must be decomposed and verified.
+KernelProgram lower(const graph::Graph& graph, const std::string& name);
+/// Throws Error with one sentence when a kernel reads what nothing has written, indexes past a dim, or uses an axis out
+/// of its scope.
+void verify(const KernelProgram& program);
+std::string print(const KernelProgram& program);
+
+}  // namespace tessera::codegen

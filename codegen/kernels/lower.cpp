@@ -1,0 +1,361 @@
+// Groups of nodes become kernels: expression trees, steps, and the tensors that they read and write.
+#include <algorithm>
+#include <cctype>
+#include <fmt/format.h>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "codegen/error.hpp"
+#include "codegen/kernels/fuse.hpp"
+#include "codegen/passes/op.hpp"
+
+namespace tessera::codegen {
+
+using graph::Graph;
+using graph::Node;
+using graph::Op;
+using graph::Output;
+
+namespace {
+
+class Lowering {
+ public:
+  Lowering(const Graph& graph, const std::string& name) : graph_(legalise(graph)), analysis_(analyse(graph_)) {
+    grouping_ = fuse(graph_, analysis_);
+    out_.name = name;
+    find_loss();
+  }
+
+  KernelProgram run() {
+    find_stored();
+    for (std::size_t g = 0; g < grouping_.groups.size(); ++g) out_.kernels.push_back(lower(static_cast<int>(g)));
+    out_.order = grouping_.order;
+    name_kernels();
+    out_.graph = std::move(graph_);
+    return std::move(out_);
+  }
+
+ private:
+  Role role(NodeId id) const { return analysis_.role[static_cast<std::size_t>(id)]; }
+  const Claim& claim(NodeId id) const { return analysis_.claim[static_cast<std::size_t>(id)]; }
+  int group_of(NodeId id) const { return grouping_.group[static_cast<std::size_t>(id)]; }
+
+  void find_loss() {
+    for (const Output& o : graph_.outputs)
+      if (o.kind == Output::Kind::loss) loss_ = o.node;
+  }
+
+  /// Members that somebody outside their kernel reads, or that have a place to be written to.
+  void find_stored() {
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      auto id = static_cast<NodeId>(i);
+      if (claim(id).kind != Claim::Kind::none && role(id) == Role::member) stored_.insert(id);
+      if (role(id) == Role::member) mark_reads(id, group_of(id));
+    }
+  }
+  void mark_reads(NodeId id, int reader) {
+    for (NodeId o : graph_[id].operands) {
+      if (role(o) == Role::inlined) mark_reads(o, reader);
+      else if (role(o) == Role::member && group_of(o) != reader) stored_.insert(o);
+    }
+  }
+
+  // ---- tensors -------------------------------------------------------------------------------------------------
+
+  std::string tensor_name(NodeId id) const {
+    const Node& n = graph_[id];
+    if (!n.name.empty()) return n.name;
+    std::string backward = loss_ != graph::none && id > loss_ ? "d_" : "";
+    return fmt::format("{}{}{}{}", backward, n.path, n.path.empty() ? "" : ".", op_name(n.op));
+  }
+
+  int tensor_of(NodeId id) {
+    auto [at, fresh] = tensor_.try_emplace(id, static_cast<int>(out_.tensors.size()));
+    if (!fresh) return at->second;
+    const Node& n = graph_[id];
+    Tensor t;
+    t.node = id;
+    t.name = tensor_name(id);
+    t.shape = n.shape;
+    t.type = n.type;
+    t.region = n.region;
+    const Claim& c = claim(id);
+    if (n.op == Op::input) t.storage = n.type == graph::Type::integer ? Storage::labels : Storage::input;
+    else if (n.op == Op::parameter) {
+      t.storage = Storage::parameter;
+      t.parameter = id;
+      t.slots = graph_.regions[static_cast<std::size_t>(n.region)].count;
+    } else if (n.op == Op::table) t.storage = Storage::table;
+    else if (c.kind == Claim::Kind::output) {
+      const Output& o = graph_.outputs[static_cast<std::size_t>(c.output)];
+      t.name = o.name;
+      t.storage = o.kind == Output::Kind::loss ? Storage::loss : o.kind == Output::Kind::value ? Storage::output : Storage::gradient;
+      t.parameter = o.parameter;
+      if (o.kind == Output::Kind::gradient) t.slots = graph_.regions[static_cast<std::size_t>(n.region)].count;
+    } else if (n.op == Op::carry) {
+      t.carry = true;
+      t.slots = analysis_.kept[static_cast<std::size_t>(id)] ? graph_.regions[static_cast<std::size_t>(n.region)].count + 1 : 2;
+    } else if (analysis_.kept[static_cast<std::size_t>(id)]) {
+      t.slots = graph_.regions[static_cast<std::size_t>(n.region)].count;
+    }
+    if (int n = ++named_[t.name]; n > 1 && t.storage == Storage::scratch) t.name += fmt::format("_{}", n);
+    out_.tensors.push_back(std::move(t));
+    return at->second;
+  }
+
+  /// Where element `index` of node `id` stands in memory.
+  Access locate(NodeId id, std::vector<Affine> index) {
+    const Claim& c = claim(id);
+    switch (c.kind) {
+      case Claim::Kind::part: {
+        auto axis = static_cast<std::size_t>(graph_[c.by].axes[0]);
+        index[axis].offset += c.offset;
+        return locate(c.by, std::move(index));
+      }
+      case Claim::Kind::merged: return locate(c.by, *result_index(graph_[c.by].rearrangement, index));
+      case Claim::Kind::yield: return {tensor_of(c.by), 1, std::move(index)};
+      case Claim::Kind::initial: return {tensor_of(c.by), 0, std::move(index)};
+      case Claim::Kind::output:
+      case Claim::Kind::none: break;
+    }
+    const Node& n = graph_[id];
+    if (n.op == Op::carry_out) {
+      NodeId carry = n.operands[0];
+      return {tensor_of(carry), graph_.regions[static_cast<std::size_t>(graph_[carry].region)].count, std::move(index)};
+    }
+    return {tensor_of(id), 0, std::move(index)};
+  }
+
+  // ---- expressions ---------------------------------------------------------------------------------------------
+
+  struct Context {
+    int group;
+    Kernel kernel;
+    std::map<std::pair<NodeId, std::vector<Affine>>, int> known;
+    std::map<NodeId, int> local;  ///< of a reduced node: its local expression
+  };
+
+  int push(Context& c, Expression e) {
+    c.kernel.expressions.push_back(std::move(e));
+    return static_cast<int>(c.kernel.expressions.size()) - 1;
+  }
+
+  /// The expression for element `index` of node `id`.
+  int read(Context& c, NodeId id, const std::vector<Affine>& index) {
+    auto key = std::make_pair(id, index);
+    if (auto at = c.known.find(key); at != c.known.end()) return at->second;
+    int e = make(c, id, index);
+    c.known[key] = e;
+    return e;
+  }
+
+  int make(Context& c, NodeId id, const std::vector<Affine>& index) {
+    const Node& n = graph_[id];
+    bool here = role(id) == Role::member && group_of(id) == c.group;
+    if (here && c.local.contains(id)) return c.local.at(id);
+    if (!here && role(id) != Role::inlined) return push(c, load(locate(id, index)));
+    if (n.op == Op::constant) {
+      Expression e;
+      e.value = n.value;
+      return push(c, e);
+    }
+    if (n.op == Op::extent) {
+      Expression e;
+      e.kind = Expression::Kind::extent;
+      e.dim = n.dim;
+      return push(c, e);
+    }
+    if (n.op == Op::broadcast) {
+      std::vector<Affine> inner;
+      for (int a : n.axes) inner.push_back(index[static_cast<std::size_t>(a)]);
+      return read(c, n.operands[0], inner);
+    }
+    if (n.op == Op::slice) {
+      std::vector<Affine> shifted = index;
+      shifted[static_cast<std::size_t>(n.axes[0])].offset += n.offset;
+      return read(c, n.operands[0], shifted);
+    }
+    if (n.op == Op::rearrange) return read(c, n.operands[0], here ? copied_index(n) : *operand_index(n.rearrangement, index));
+    if (n.op == Op::one_hot) {
+      const Affine& last = index.back();
+      if (last.parts.size() != 1 || last.parts[0].coefficient != 1 || last.offset)
+        throw Error(fmt::format("node %{}: a one-hot row is read through a view", id));
+      Expression e;
+      e.kind = Expression::Kind::index_equals;
+      e.axis = last.parts[0].axis;
+      e.a = read(c, n.operands[0], {index.begin(), index.end() - 1});
+      return push(c, e);
+    }
+    if (n.op == Op::copy) return read(c, n.operands[0], index);
+    Expression e;
+    e.kind = Expression::Kind::op;
+    e.op = n.op;
+    e.a = read(c, n.operands[0], graph_[n.operands[0]].shape.empty() ? std::vector<Affine>{} : index);
+    if (n.operands.size() > 1) e.b = read(c, n.operands[1], graph_[n.operands[1]].shape.empty() ? std::vector<Affine>{} : index);
+    return push(c, e);
+  }
+
+  static Expression load(Access access) {
+    Expression e;
+    e.kind = Expression::Kind::load;
+    e.access = std::move(access);
+    return e;
+  }
+
+  /// A copying rearrangement's kernel iterates over atoms, in the order of the result; its operand's index follows.
+  static std::vector<Affine> copied_index(const Node& n) {
+    graph::Rearrangement r = canonical(n.rearrangement);
+    std::vector<Affine> atom(r.atoms.size());
+    int axis = 0;
+    for (const auto& dim : r.to)
+      for (int a : dim) atom[static_cast<std::size_t>(a)] = axis_index(axis++);
+    std::vector<Affine> index;
+    for (const auto& dim : r.from) {
+      Affine sum;
+      std::int64_t stride = 1;
+      for (std::size_t i = dim.size(); i-- > 0;) {
+        auto a = static_cast<std::size_t>(dim[i]);
+        sum = sum + atom[a] * stride;
+        if (i) stride *= extent(r.atoms[a]).fixed;
+      }
+      index.push_back(sum);
+    }
+    return index;
+  }
+
+  // ---- kernels -------------------------------------------------------------------------------------------------
+
+  Kernel lower(int g) {
+    const Group& group = grouping_.groups[static_cast<std::size_t>(g)];
+    Context c{g, {}, {}, {}};
+    c.kernel.anchor = group.anchor;
+    c.kernel.region = group.region;
+    c.kernel.axes = group.axes;
+    c.kernel.nodes = group.nodes;
+    c.kernel.across_batch = group.across_batch;
+    std::vector<int> inner;
+    for (std::size_t a = 0; a < group.axes.size(); ++a)
+      if (group.axes[a].inner) inner.push_back(static_cast<int>(a));
+
+    name_axes(c.kernel);
+    for (NodeId id : group.nodes) {
+      const Node& n = graph_[id];
+      if (n.op != Op::einsum && !is_reduction(n.op)) continue;
+      Step step;
+      step.reduces = true;
+      step.reduction = n.op == Op::reduce_max ? Reduction::maximum : Reduction::sum;
+      step.over = inner;
+      step.value = n.op == Op::einsum ? product(c, n) : read(c, n.operands[0], group.full);
+      Expression local;
+      local.kind = Expression::Kind::local;
+      local.a = static_cast<int>(c.kernel.steps.size());
+      c.kernel.steps.push_back(std::move(step));
+      c.local[id] = push(c, local);
+    }
+    // Row values first, then what spans the row.
+    for (bool whole : {false, true}) {
+      Step step;
+      if (whole) step.over = inner;
+      for (NodeId id : group.nodes) {
+        if (!stored_.contains(id)) continue;
+        const std::vector<Affine>& index = group.index.at(id);
+        if (spans(index, inner) != whole) continue;
+        step.stores.push_back({locate(id, index), read(c, id, index)});
+      }
+      if (!step.stores.empty()) c.kernel.steps.push_back(std::move(step));
+    }
+    return std::move(c.kernel);
+  }
+
+  static bool spans(const std::vector<Affine>& index, const std::vector<int>& inner) {
+    for (const Affine& a : index)
+      for (const Affine::Part& p : a.parts)
+        if (std::find(inner.begin(), inner.end(), p.axis) != inner.end()) return true;
+    return false;
+  }
+
+  /// The product that an einsum sums.
+  int product(Context& c, const Node& n) {
+    std::map<int, int> axis;
+    for (int l : n.letters.back()) axis.emplace(l, static_cast<int>(axis.size()));
+    for (std::size_t k = 0; k < n.operands.size(); ++k)
+      for (int l : n.letters[k]) axis.emplace(l, static_cast<int>(axis.size()));
+    int result = -1;
+    for (std::size_t k = 0; k < n.operands.size(); ++k) {
+      std::vector<Affine> index;
+      for (int l : n.letters[k]) index.push_back(axis_index(axis.at(l)));
+      int e = read(c, n.operands[k], index);
+      if (result < 0) result = e;
+      else {
+        Expression both;
+        both.kind = Expression::Kind::op;
+        both.op = Op::multiply;
+        both.a = result;
+        both.b = e;
+        result = push(c, both);
+      }
+    }
+    return result;
+  }
+
+  /// Axes are named after their dims: n for N+1; a second one of the same name is n2.
+  static void name_axes(Kernel& kernel) {
+    std::map<std::string, int> used;
+    for (Axis& axis : kernel.axes) {
+      std::string base;
+      const Polynomial& shown = axis.dim.shown;
+      if (shown.terms && shown.term[0].factors)
+        for (char ch : shown.term[0].factor[0].name) base += static_cast<char>(std::tolower(static_cast<unsigned char>(ch)));
+      if (base.empty()) base = "i";
+      int n = ++used[base];
+      axis.name = n == 1 ? base : fmt::format("{}{}", base, n);
+    }
+  }
+
+  // ---- names ---------------------------------------------------------------------------------------------------
+
+  /// A name that people recognise: the module's path, and forward, backward, or which parameter's gradient.
+  void name_kernels() {
+    std::map<std::string, int> used;
+    for (Kernel& k : out_.kernels) {
+      std::string path, gradient;
+      bool backward = false;
+      for (NodeId id : k.nodes) {
+        if (path.empty()) path = graph_[id].path;
+        backward |= loss_ != graph::none && id > loss_;
+        if (claim(id).kind == Claim::Kind::output && gradient.empty()) {
+          const Output& o = graph_.outputs[static_cast<std::size_t>(claim(id).output)];
+          if (o.kind == Output::Kind::gradient && o.parameter != graph::none) gradient = o.name;
+        }
+      }
+      std::string name = gradient.empty() ? path + (backward ? ".backward" : ".forward") : gradient + ".gradient";
+      if (gradient.empty() && path.empty())
+        name = loss_ == graph::none && out_.name != "forward" ? out_.name : std::string(op_name(graph_[k.nodes.back()].op)) + name;
+      std::string clean;
+      for (char ch : name) {
+        if (ch == '{' || ch == '}') continue;
+        bool good = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9');
+        if (good) clean += ch;
+        else if (!clean.empty() && clean.back() != '_') clean += '_';
+      }
+      int n = ++used[clean];
+      k.name = n == 1 ? clean : fmt::format("{}_{}", clean, n);
+    }
+  }
+
+  Graph graph_;
+  Analysis analysis_;
+  Grouping grouping_;
+  KernelProgram out_;
+  std::map<NodeId, int> tensor_;
+  std::map<std::string, int> named_;
+  std::set<NodeId> stored_;
+  NodeId loss_ = graph::none;
+};
+
+}  // namespace
+
+KernelProgram lower(const Graph& graph, const std::string& name) { return Lowering(graph, name).run(); }
+
+}  // namespace tessera::codegen

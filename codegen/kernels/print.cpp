@@ -1,0 +1,101 @@
+// Kernels as text, for --dump and for tests.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <range/v3/range/conversion.hpp>
+#include <range/v3/view/filter.hpp>
+#include <range/v3/view/transform.hpp>
+
+#include "codegen/kernels/kernel.hpp"
+#include "codegen/passes/op.hpp"
+
+namespace tessera::codegen {
+
+namespace {
+
+std::string print_affine(const Kernel& k, const Affine& a) {
+  std::string text;
+  for (const Affine::Part& p : a.parts) {
+    if (!text.empty()) text += "+";
+    if (p.coefficient != 1) text += fmt::format("{}*", p.coefficient);
+    text += k.axes[static_cast<std::size_t>(p.axis)].name;
+  }
+  if (a.offset || text.empty()) text += fmt::format("{}{}", text.empty() ? "" : "+", a.offset);
+  return text;
+}
+
+std::string print_access(const KernelProgram& p, const Kernel& k, const Access& a) {
+  std::vector<std::string> index;
+  for (const Affine& i : a.index) index.push_back(print_affine(k, i));
+  const Tensor& t = p.tensors[static_cast<std::size_t>(a.tensor)];
+  std::string shift = a.shift ? fmt::format("@{}", a.shift) : "";
+  return fmt::format("{}{}[{}]", t.name, shift, fmt::join(index, ", "));
+}
+
+std::string print_expression(const KernelProgram& p, const Kernel& k, int i) {
+  const Expression& e = k.expressions[static_cast<std::size_t>(i)];
+  switch (e.kind) {
+    case Expression::Kind::load: return print_access(p, k, e.access);
+    case Expression::Kind::constant: return fmt::format("{}", e.value);
+    case Expression::Kind::extent: return fmt::format("extent({})", to_string(e.dim));
+    case Expression::Kind::local: return fmt::format("r{}", e.a);
+    case Expression::Kind::index_equals:
+      return fmt::format("({} == {})", k.axes[static_cast<std::size_t>(e.axis)].name, print_expression(p, k, e.a));
+    case Expression::Kind::op: break;
+  }
+  std::string a = print_expression(p, k, e.a);
+  if (e.b < 0) return fmt::format("{}({})", op_name(e.op), a);
+  return fmt::format("{}({}, {})", op_name(e.op), a, print_expression(p, k, e.b));
+}
+
+std::string_view anchor_name(Anchor a) {
+  switch (a) {
+    case Anchor::elementwise: return "elementwise";
+    case Anchor::row: return "row";
+    case Anchor::contraction: return "contraction";
+  }
+  return "?";
+}
+
+void print_kernel(std::string& out, const KernelProgram& p, const Kernel& k, const std::string& indent) {
+  auto named = [&](bool inner) {
+    return k.axes | ranges::views::filter([=](const Axis& a) { return a.inner == inner; }) |
+           ranges::views::transform([](const Axis& a) { return fmt::format("{} < {}", a.name, to_string(a.dim)); }) |
+           ranges::to<std::vector<std::string>>();
+  };
+  out += fmt::format("{}{} {} [{}]", indent, anchor_name(k.anchor), k.name, fmt::join(named(false), ", "));
+  if (auto inner = named(true); !inner.empty()) out += fmt::format(" over [{}]", fmt::join(inner, ", "));
+  out += fmt::format("   # nodes %{}\n", fmt::join(k.nodes, " %"));
+  for (std::size_t s = 0; s < k.steps.size(); ++s) {
+    const Step& step = k.steps[s];
+    if (step.reduces) {
+      out += fmt::format("{}  r{} = {} {}\n", indent, s, step.reduction == Reduction::sum ? "sum" : "max",
+                         print_expression(p, k, step.value));
+      continue;
+    }
+    for (const Step::Store& store : step.stores)
+      out += fmt::format("{}  {} = {}\n", indent, print_access(p, k, store.to), print_expression(p, k, store.value));
+  }
+}
+
+void print_region(std::string& out, const KernelProgram& p, int region, const std::string& indent) {
+  for (const Item& item : p.order[static_cast<std::size_t>(region)]) {
+    if (item.kernel >= 0) {
+      print_kernel(out, p, p.kernels[static_cast<std::size_t>(item.kernel)], indent);
+      continue;
+    }
+    const graph::Region& r = p.graph.regions[static_cast<std::size_t>(item.region)];
+    out += fmt::format("{}{} x {}{} {{\n", indent, r.path, r.count, r.reversed ? ", last layer first" : "");
+    print_region(out, p, item.region, indent + "  ");
+    out += indent + "}\n";
+  }
+}
+
+}  // namespace
+
+std::string print(const KernelProgram& program) {
+  std::string out = fmt::format("kernels of {}\n", program.name);
+  print_region(out, program, 0, "  ");
+  return out;
+}
+
+}  // namespace tessera::codegen

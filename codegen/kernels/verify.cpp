@@ -1,0 +1,103 @@
+// What must hold of kernels before they are planned.
+#include <algorithm>
+#include <fmt/format.h>
+#include <set>
+
+#include "codegen/error.hpp"
+#include "codegen/kernels/kernel.hpp"
+
+namespace tessera::codegen {
+
+namespace {
+
+class Verifier {
+ public:
+  explicit Verifier(const KernelProgram& p) : p_(p) {}
+
+  void run() {
+    for (const Kernel& k : p_.kernels) kernel(k);
+    std::vector<int> runs(p_.kernels.size(), 0);
+    for (const auto& items : p_.order)
+      for (const Item& item : items)
+        if (item.kernel >= 0) ++runs[static_cast<std::size_t>(item.kernel)];
+    for (std::size_t k = 0; k < runs.size(); ++k)
+      if (runs[k] != 1) fail(p_.kernels[k], fmt::format("stands {} times in the running order", runs[k]));
+  }
+
+ private:
+  [[noreturn]] void fail(const Kernel& k, const std::string& what) const {
+    throw Error(fmt::format("kernels of {}: {} {}", p_.name, k.name, what));
+  }
+
+  void kernel(const Kernel& k) const {
+    if (k.steps.empty()) fail(k, "does nothing");
+    for (std::size_t s = 0; s < k.steps.size(); ++s) {
+      const Step& step = k.steps[s];
+      std::set<int> scope;
+      for (std::size_t a = 0; a < k.axes.size(); ++a)
+        if (!k.axes[a].inner) scope.insert(static_cast<int>(a));
+      for (int a : step.over) {
+        if (a < 0 || a >= static_cast<int>(k.axes.size()) || !k.axes[static_cast<std::size_t>(a)].inner)
+          fail(k, "sweeps over an axis that is not an inner one");
+        scope.insert(a);
+      }
+      if (step.reduces) expression(k, step.value, scope, s);
+      else if (step.stores.empty()) fail(k, "has a step that stores nothing");
+      for (const Step::Store& store : step.stores) {
+        access(k, store.to, scope, true);
+        expression(k, store.value, scope, s);
+      }
+    }
+  }
+
+  void expression(const Kernel& k, int i, const std::set<int>& scope, std::size_t step) const {
+    if (i < 0 || i >= static_cast<int>(k.expressions.size())) fail(k, "names an expression that does not exist");
+    const Expression& e = k.expressions[static_cast<std::size_t>(i)];
+    switch (e.kind) {
+      case Expression::Kind::constant:
+      case Expression::Kind::extent: break;
+      case Expression::Kind::load: access(k, e.access, scope, false); break;
+      case Expression::Kind::local:
+        if (e.a < 0 || e.a >= static_cast<int>(step) || !k.steps[static_cast<std::size_t>(e.a)].reduces)
+          fail(k, "reads a reduction before it is done");
+        break;
+      case Expression::Kind::index_equals:
+        if (!scope.contains(e.axis)) fail(k, "compares an axis outside its scope");
+        expression(k, e.a, scope, step);
+        break;
+      case Expression::Kind::op:
+        if (e.a >= i || e.b >= i) fail(k, "has an expression that reads a later one");
+        expression(k, e.a, scope, step);
+        if (e.b >= 0) expression(k, e.b, scope, step);
+        break;
+    }
+  }
+
+  void access(const Kernel& k, const Access& a, const std::set<int>& scope, bool writes) const {
+    if (a.tensor < 0 || a.tensor >= static_cast<int>(p_.tensors.size())) fail(k, "names a tensor that does not exist");
+    const Tensor& t = p_.tensors[static_cast<std::size_t>(a.tensor)];
+    bool fixed = t.storage == Storage::input || t.storage == Storage::labels || t.storage == Storage::parameter || t.storage == Storage::table;
+    if (writes && fixed) fail(k, fmt::format("writes {}, which is not its to change", t.name));
+    if (a.index.size() != t.shape.size()) fail(k, fmt::format("indexes {} with {} numbers for {} dims", t.name, a.index.size(), t.shape.size()));
+    for (std::size_t d = 0; d < a.index.size(); ++d) {
+      // The largest index must stay inside for a small and for a large batch.
+      for (std::int64_t batch : {1, 1000}) {
+        std::int64_t last = a.index[d].offset;
+        for (const Affine::Part& part : a.index[d].parts) {
+          if (!scope.contains(part.axis)) fail(k, fmt::format("indexes {} by an axis outside its scope", t.name));
+          last += part.coefficient * (extent(k.axes[static_cast<std::size_t>(part.axis)].dim).at(batch) - 1);
+        }
+        if (last >= extent(t.shape[d]).at(batch) || a.index[d].offset < 0)
+          fail(k, fmt::format("indexes {} past the end of dim {}", t.name, to_string(t.shape[d])));
+      }
+    }
+  }
+
+  const KernelProgram& p_;
+};
+
+}  // namespace
+
+void verify(const KernelProgram& program) { Verifier(program).run(); }
+
+}  // namespace tessera::codegen

@@ -1,0 +1,33 @@
+// What the passes ask of an operation: its name and its kind.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dsl/graph/graph.hpp"
+
+namespace tessera::codegen {
+
+/// "reduce_sum": the name in dumps and sentences.
+std::string_view op_name(graph::Op op);
+
+bool is_unary(graph::Op op);   ///< elementwise, one operand
+bool is_binary(graph::Op op);  ///< elementwise, two operands
+/// Whether the op is a function of its operands' elements at the same place, so that it can be moved past any view.
+inline bool is_pointwise(graph::Op op) { return is_unary(op) || is_binary(op); }
+
+/// [B, N+1=50, D=8]
+std::string to_string(const std::vector<Dim>& shape);
+
+/// Whether two dims have one size: equal in normal form, or equal in number where both are known. Shapes must agree in
+/// normal form; the parts of a concat need only agree in size, since 3 and 4 tokens may well be the J of 7.
+bool same_size(const Dim& a, const Dim& b);
+
+/// The letters of one operand of an einsum: "bij".
+std::string letters_of(const std::vector<int>& letters);
+
+/// Position of a node in Graph::nodes.
+inline std::size_t at(graph::NodeId id) { return static_cast<std::size_t>(id); }
+
+}  // namespace tessera::codegen

@@ -1,0 +1,116 @@
+#include "codegen/passes/rewrite.hpp"
+
+#include <range/v3/algorithm/contains.hpp>
+#include <range/v3/range/conversion.hpp>
+#include <range/v3/view/filter.hpp>
+#include <range/v3/view/iota.hpp>
+
+#include "codegen/passes/op.hpp"
+
+namespace tessera::codegen {
+
+using graph::Builder;
+using graph::Graph;
+using graph::Node;
+using graph::NodeId;
+using graph::Op;
+using graph::Output;
+using graph::Region;
+
+Graph rewrite(const Graph& graph, const Rule& rule) {
+  Graph result = graph;
+  result.nodes.clear();
+  std::vector<NodeId> map(graph.nodes.size(), graph::none);
+  Builder builder(result);
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    Node node = graph.nodes[i];
+    for (NodeId& o : node.operands) o = map[at(o)];
+    builder.region = node.region;
+    builder.path = node.path;
+    map[i] = rule(builder, node, static_cast<NodeId>(i));
+  }
+  for (Region& r : result.regions) {
+    for (NodeId& id : r.carries) id = map[at(id)];
+    for (NodeId& id : r.yields) id = map[at(id)];
+  }
+  for (Output& o : result.outputs) {
+    o.node = map[at(o.node)];
+    if (o.parameter != graph::none) o.parameter = map[at(o.parameter)];
+  }
+  return result;
+}
+
+namespace {
+
+/// Which nodes the outputs depend on; a carry depends on its yield as well.
+std::vector<bool> live(const Graph& graph) {
+  std::vector<NodeId> yield_of(graph.nodes.size(), graph::none), open;
+  for (const Region& r : graph.regions)
+    for (std::size_t i = 0; i < r.carries.size(); ++i) yield_of[at(r.carries[i])] = r.yields[i];
+  std::vector<bool> alive(graph.nodes.size(), false);
+  auto mark = [&](NodeId id) {
+    if (id == graph::none || alive[at(id)]) return;
+    alive[at(id)] = true;
+    open.push_back(id);
+  };
+  for (const Output& o : graph.outputs) {
+    mark(o.node);
+    mark(o.parameter);
+  }
+  while (!open.empty()) {
+    const NodeId id = open.back();
+    open.pop_back();
+    for (NodeId o : graph[id].operands) mark(o);
+    mark(yield_of[at(id)]);
+  }
+  return alive;
+}
+
+}  // namespace
+
+Graph remove_dead(const Graph& graph) {
+  const std::vector<bool> alive = live(graph);
+  Graph pruned = graph;
+  std::vector<bool> used(graph.regions.size(), false);
+  used[0] = true;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i)
+    if (alive[i]) used[static_cast<std::size_t>(graph.nodes[i].region)] = true;
+  // Regions keep their place until the nodes are gone; then those without nodes are closed up.
+  for (Region& r : pruned.regions) {
+    Region kept = r;
+    kept.carries.clear();
+    kept.yields.clear();
+    for (std::size_t i = 0; i < r.carries.size(); ++i) {
+      if (!alive[at(r.carries[i])]) continue;
+      kept.carries.push_back(r.carries[i]);
+      kept.yields.push_back(r.yields[i]);
+    }
+    r = kept;
+  }
+  Graph result = rewrite(pruned, [&](Builder& builder, const Node& node, NodeId old) {
+    return alive[at(old)] ? builder.append(node) : graph::none;
+  });
+  std::vector<int> number(graph.regions.size(), graph::none);
+  std::vector<Region> regions;
+  for (std::size_t r = 0; r < graph.regions.size(); ++r) {
+    if (!used[r]) continue;
+    number[r] = static_cast<int>(regions.size());
+    regions.push_back(result.regions[r]);
+  }
+  for (Region& r : regions)
+    if (r.mirror != graph::none) r.mirror = number[static_cast<std::size_t>(r.mirror)];
+  result.regions = std::move(regions);
+  for (Node& n : result.nodes) n.region = number[static_cast<std::size_t>(n.region)];
+  return result;
+}
+
+NodeId extent_of(Builder& builder, const Dim& dim) {
+  return dim.known() ? builder.constant(static_cast<double>(dim.value())) : builder.extent(dim);
+}
+
+std::vector<int> other_axes(std::size_t rank, const std::vector<int>& axes) {
+  return ranges::views::iota(0, static_cast<int>(rank)) |
+         ranges::views::filter([&](int axis) { return !ranges::contains(axes, axis); }) | ranges::to<std::vector>();
+}
+
+}  // namespace tessera::codegen

@@ -1,0 +1,77 @@
+#include "codegen/plan/arena.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <range/v3/algorithm/find.hpp>
+
+#include "codegen/error.hpp"
+
+namespace tessera::codegen {
+
+std::string ArenaEntry::key_of(int layer) const {
+  std::string text = key;
+  if (std::size_t at = text.find("{}"); at != std::string::npos) text.replace(at, 2, fmt::format("{}", layer));
+  return text;
+}
+
+const ArenaEntry& Arena::find(const std::string& key) const {
+  auto at = ranges::find(entries, key, &ArenaEntry::key);
+  if (at == entries.end()) throw Error(fmt::format("no parameter is called {}", key));
+  return *at;
+}
+
+Arena make_arena(const KernelProgram& p) {
+  // When each gradient is written, in running order; a repeated block's come as one.
+  std::map<std::string, std::pair<int, int>> finished;  // key -> (time at the top level, time within)
+  for (std::size_t top = 0; top < p.order[0].size(); ++top) {
+    const Item& item = p.order[0][top];
+    std::vector<Item> inside{item};
+    if (item.region >= 0) inside = p.order[static_cast<std::size_t>(item.region)];
+    for (std::size_t k = 0; k < inside.size(); ++k)
+      for (const Step& s : p.kernels[static_cast<std::size_t>(inside[k].kernel)].steps)
+        for (const Step::Store& store : s.stores) {
+          const Tensor& t = p.tensors[static_cast<std::size_t>(store.to.tensor)];
+          if (t.storage == Storage::gradient && t.parameter != graph::none)
+            finished[p.graph[t.parameter].name] = {static_cast<int>(top), static_cast<int>(k)};
+        }
+  }
+  std::vector<std::pair<std::pair<int, int>, ArenaEntry>> found;
+  std::map<std::string, int> region_of;
+  for (const graph::Node& n : p.graph.nodes) {
+    if (n.op != graph::Op::parameter) continue;
+    ArenaEntry e;
+    e.key = n.name;
+    e.shape = n.shape;
+    e.init = n.init;
+    e.decay = n.decay;
+    e.count = p.graph.regions[static_cast<std::size_t>(n.region)].count;
+    e.reals = 1;
+    for (const Dim& d : n.shape) e.reals *= d.value();
+    region_of[n.name] = n.region;
+    found.push_back({finished.at(n.name), std::move(e)});
+  }
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+
+  Arena arena;
+  auto rounded = [](std::int64_t n) { return (n + 15) / 16 * 16; };
+  for (std::size_t i = 0; i < found.size();) {
+    std::size_t end = i + 1;
+    int region = region_of.at(found[i].second.key);
+    while (region && end < found.size() && region_of.at(found[end].second.key) == region) ++end;
+    std::int64_t layer = 0;
+    for (std::size_t k = i; k < end; ++k) {
+      found[k].second.offset = arena.reals + layer;
+      layer += rounded(found[k].second.reals);
+    }
+    for (std::size_t k = i; k < end; ++k) {
+      found[k].second.stride = found[k].second.count > 1 ? layer : 0;
+      arena.entries.push_back(found[k].second);
+    }
+    arena.reals += layer * found[i].second.count;
+    i = end;
+  }
+  return arena;
+}
+
+}  // namespace tessera::codegen

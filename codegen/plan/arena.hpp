@@ -1,0 +1,38 @@
+// Where each parameter lies: one flat arena, shared in layout by the gradients and the optimiser's state.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "codegen/plan/plan.hpp"
+
+namespace tessera::codegen {
+
+/// One declared parameter; in a repeated block it stands for `count` of them.
+struct ArenaEntry {
+  std::string key;         ///< "blocks.{}.norm1.weight"
+  std::vector<Dim> shape;
+  graph::Init init;
+  bool decay = true;
+  int count = 1;
+  std::int64_t reals = 0;   ///< of one
+  std::int64_t offset = 0;  ///< of the last layer
+  std::int64_t stride = 0;  ///< from a layer to the one before it
+
+  std::int64_t at(int layer) const { return offset + stride * (count - 1 - layer); }
+  std::string key_of(int layer) const;
+};
+
+/// Entries lie in the order in which backward finishes their gradients: the head first, then the last layer as one range,
+/// and so on, so that a range of gradients is final while backward still works on what lies behind it.
+struct Arena {
+  std::vector<ArenaEntry> entries;
+  std::int64_t reals = 0;
+
+  const ArenaEntry& find(const std::string& key) const;
+};
+
+/// From the program that computes the gradients.
+Arena make_arena(const KernelProgram& gradients);
+
+}  // namespace tessera::codegen

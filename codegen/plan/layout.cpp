@@ -1,0 +1,289 @@
+// Layouts and schedules by an estimate of instructions: gathers are dear, half-filled vectors are waste.
+#include <algorithm>
+#include <set>
+
+#include "codegen/plan/plan.hpp"
+
+namespace tessera::codegen {
+
+using graph::Op;
+
+namespace {
+
+constexpr std::int64_t estimate_batch = 32;
+
+double points(const Axis& axis) { return static_cast<double>(extent(axis.dim).at(estimate_batch)); }
+
+double op_cost(Op op) {
+  switch (op) {
+    case Op::exp:
+    case Op::log: return 12;
+    case Op::tanh:
+    case Op::erf:
+    case Op::gelu:
+    case Op::gelu_gradient: return 25;
+    case Op::divide:
+    case Op::sqrt:
+    case Op::rsqrt: return 4;
+    default: return 1;
+  }
+}
+
+/// Expressions that `root` needs, but not through locals (those are computed in their own step).
+void reach(const Kernel& kernel, int root, std::set<int>& seen) {
+  if (root < 0 || !seen.insert(root).second) return;
+  const Expression& e = kernel.expressions[static_cast<std::size_t>(root)];
+  if (e.kind == Expression::Kind::op) {
+    reach(kernel, e.a, seen);
+    reach(kernel, e.b, seen);
+  } else if (e.kind == Expression::Kind::index_equals) {
+    reach(kernel, e.a, seen);
+  }
+}
+
+bool uses_axis(const Access& access, int axis) {
+  for (const Affine& a : access.index)
+    for (const Affine::Part& p : a.parts)
+      if (p.axis == axis) return true;
+  return false;
+}
+
+std::vector<const Access*> loads_of(const Kernel& kernel, const Step& step) {
+  std::set<int> seen;
+  reach(kernel, step.value, seen);
+  std::vector<const Access*> loads;
+  for (int e : seen) {
+    const Expression& x = kernel.expressions[static_cast<std::size_t>(e)];
+    if (x.kind == Expression::Kind::load) loads.push_back(&x.access);
+  }
+  return loads;
+}
+
+}  // namespace
+
+std::int64_t step_along(const Access& access, const Layout& layout, int axis) {
+  std::int64_t step = 0;
+  for (std::size_t d = 0; d < access.index.size(); ++d)
+    for (const Affine::Part& p : access.index[d].parts)
+      if (p.axis == axis) step += p.coefficient * layout.stride[d];
+  return step;
+}
+
+bool keeps_partials(const Kernel& kernel) {
+  return kernel.across_batch && kernel.axes.size() > 1;
+}
+
+Layout layout_of(const Tensor& tensor, int innermost) {
+  Layout l;
+  int dims = static_cast<int>(tensor.shape.size());
+  auto is_batch = [&](int d) { return !tensor.shape[static_cast<std::size_t>(d)].known(); };
+  for (int d = 0; d < dims; ++d)
+    if (is_batch(d)) l.order.push_back(d);
+  for (int d = 0; d < dims; ++d)
+    if (!is_batch(d) && d != innermost) l.order.push_back(d);
+  if (innermost >= 0 && !is_batch(innermost)) l.order.push_back(innermost);
+  l.stride.assign(tensor.shape.size(), 0);
+  l.size = {1, 0};
+  for (std::size_t i = l.order.size(); i-- > 0;) {
+    Extent e = extent(tensor.shape[static_cast<std::size_t>(l.order[i])]);
+    l.stride[static_cast<std::size_t>(l.order[i])] = l.size.fixed;
+    l.size = e.known() ? Extent{l.size.fixed * e.fixed, 0} : Extent{l.size.fixed * e.fixed, l.size.fixed * e.per_batch};
+  }
+  return l;
+}
+
+double estimate(const KernelProgram& program, const std::vector<Layout>& layouts, const Kernel& kernel, int axis,
+                const Target& target) {
+  (void)program;
+  double total = 0;
+  auto lane_cost = [&](const Access& a, double dense, double gather) {
+    if (axis < 0) return 1.0;
+    std::int64_t step = step_along(a, layouts[static_cast<std::size_t>(a.tensor)], axis);
+    return step == 0 ? 0.5 : step == 1 ? dense : gather * target.lanes;
+  };
+  for (const Step& step : kernel.steps) {
+    double iterations = 1;
+    bool vectorised = false;
+    auto count = [&](int a) {
+      double p = points(kernel.axes[static_cast<std::size_t>(a)]);
+      if (a == axis) {
+        vectorised = true;
+        p = static_cast<double>((static_cast<std::int64_t>(p) + target.lanes - 1) / target.lanes);
+      }
+      iterations *= p;
+    };
+    for (std::size_t a = 0; a < kernel.axes.size(); ++a)
+      if (!kernel.axes[a].inner) count(static_cast<int>(a));
+    double outer = iterations;
+    for (int a : step.over) count(a);
+    std::set<int> seen;
+    reach(kernel, step.value, seen);
+    for (const Step::Store& s : step.stores) reach(kernel, s.value, seen);
+    double cost = 1;
+    double reuse = kernel.anchor == Anchor::contraction && step.reduces ? 0.4 : 1;
+    for (int e : seen) {
+      const Expression& x = kernel.expressions[static_cast<std::size_t>(e)];
+      if (x.kind == Expression::Kind::load) cost += reuse * lane_cost(x.access, 1, 1);
+      if (x.kind == Expression::Kind::op) cost += op_cost(x.op);
+      if (x.kind == Expression::Kind::index_equals) cost += 2;
+    }
+    for (const Step::Store& s : step.stores) cost += lane_cost(s.to, 1, 1.5);
+    total += iterations * cost;
+    bool across = std::find(step.over.begin(), step.over.end(), axis) != step.over.end();
+    if (step.reduces && across) total += outer * 8;  // the horizontal sum
+    (void)vectorised;
+  }
+  return total;
+}
+
+namespace {
+
+/// The cheapest axis to vectorise over, and its cost.
+std::pair<int, double> best_axis(const KernelProgram& program, const std::vector<Layout>& layouts, const Kernel& kernel,
+                                 const Target& target) {
+  std::pair<int, double> best{-1, 0};
+  for (int a = 0; a < static_cast<int>(kernel.axes.size()); ++a) {
+    // The batch is shared out among threads; lanes run over it only where there is nothing else.
+    if (!kernel.axes[static_cast<std::size_t>(a)].dim.known() && kernel.axes.size() > 1) continue;
+    double cost = estimate(program, layouts, kernel, a, target);
+    if (best.first < 0 || cost < best.second) best = {a, cost};
+  }
+  if (best.first < 0) best.second = estimate(program, layouts, kernel, -1, target);
+  return best;
+}
+
+}  // namespace
+
+std::vector<Layout> choose_layouts(const KernelProgram& program, const Target& target) {
+  auto free_to_choose = [&](const Tensor& t) { return t.storage == Storage::scratch || t.storage == Storage::table; };
+  std::vector<std::vector<int>> readers(program.tensors.size());  // kernels that touch a tensor
+  for (std::size_t k = 0; k < program.kernels.size(); ++k) {
+    std::set<int> touched;
+    for (const Expression& e : program.kernels[k].expressions)
+      if (e.kind == Expression::Kind::load) touched.insert(e.access.tensor);
+    for (const Step& s : program.kernels[k].steps)
+      for (const Step::Store& st : s.stores) touched.insert(st.to.tensor);
+    for (int t : touched) readers[static_cast<std::size_t>(t)].push_back(static_cast<int>(k));
+  }
+  auto cost_of = [&](const std::vector<Layout>& layouts, const std::vector<int>& kernels) {
+    double sum = 0;
+    for (int k : kernels) sum += best_axis(program, layouts, program.kernels[static_cast<std::size_t>(k)], target).second;
+    return sum;
+  };
+  std::vector<int> all;
+  for (std::size_t k = 0; k < program.kernels.size(); ++k) all.push_back(static_cast<int>(k));
+
+  // Starting points: everything as declared; and, for each extent, every tensor that has such a dim with it innermost.
+  std::set<std::int64_t> extents{0};
+  for (const Tensor& t : program.tensors)
+    for (const Dim& d : t.shape)
+      if (d.known()) extents.insert(d.value());
+  std::vector<Layout> best;
+  double best_cost = 0;
+  for (std::int64_t start : extents) {
+    std::vector<Layout> layouts;
+    for (const Tensor& t : program.tensors) {
+      int innermost = static_cast<int>(t.shape.size()) - 1;
+      if (free_to_choose(t))
+        for (std::size_t d = 0; d < t.shape.size(); ++d)
+          if (start && t.shape[d].known() && t.shape[d].value() == start) {
+            innermost = static_cast<int>(d);
+            break;
+          }
+      layouts.push_back(layout_of(t, innermost));
+    }
+    for (bool better = true; better;) {
+      better = false;
+      for (std::size_t t = 0; t < program.tensors.size(); ++t) {
+        const Tensor& tensor = program.tensors[t];
+        if (!free_to_choose(tensor) || tensor.shape.size() < 2) continue;
+        double now = cost_of(layouts, readers[t]);
+        for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
+          if (!tensor.shape[d].known()) continue;
+          Layout kept = layouts[t];
+          layouts[t] = layout_of(tensor, static_cast<int>(d));
+          double then = cost_of(layouts, readers[t]);
+          if (then < now * 0.999) {
+            now = then;
+            better = true;
+          } else {
+            layouts[t] = kept;
+          }
+        }
+      }
+    }
+    double cost = cost_of(layouts, all);
+    if (best.empty() || cost < best_cost * 0.999) {
+      best = layouts;
+      best_cost = cost;
+    }
+  }
+  return best;
+}
+
+Schedule choose_schedule(const KernelProgram& program, const std::vector<Layout>& layouts, const Kernel& kernel,
+                         const Target& target) {
+  Schedule s;
+  s.tile.assign(kernel.axes.size(), 1);
+  s.vector = best_axis(program, layouts, kernel, target).first;
+  for (std::size_t a = 0; a < kernel.axes.size() && s.parallel < 0; ++a)
+    if (!kernel.axes[a].inner && !kernel.axes[a].dim.known()) s.parallel = static_cast<int>(a);
+  if (s.parallel < 0 && kernel.axes.size() == 1 && !kernel.axes[0].inner) s.parallel = 0;
+  if (s.parallel == s.vector && s.vector >= 0) s.block = 1024;
+  if (kernel.anchor != Anchor::contraction || s.vector < 0) return s;
+
+  // A tile of sums: points of one or two outer axes whose loads are shared. Fewest loads for each product wins.
+  auto known_extent = [&](int a) { return kernel.axes[static_cast<std::size_t>(a)].dim.value(); };
+  const std::vector<const Access*> loads = loads_of(kernel, kernel.steps.front());
+  bool vector_is_inner = kernel.axes[static_cast<std::size_t>(s.vector)].inner;
+  std::vector<int> outer;
+  for (std::size_t a = 0; a < kernel.axes.size(); ++a)
+    if (!kernel.axes[a].inner && static_cast<int>(a) != s.parallel && kernel.axes[a].dim.known()) outer.push_back(static_cast<int>(a));
+  double best = -1;
+  std::vector<std::int64_t> best_tile = s.tile;
+  auto consider = [&](const std::vector<std::int64_t>& tile) {
+    double sums = 1, loaded = 0, waste = 1;
+    for (std::size_t a = 0; a < tile.size(); ++a) {
+      sums *= static_cast<double>(tile[a]);
+      if (tile[a] == 1) continue;
+      std::int64_t unit = static_cast<int>(a) == s.vector ? target.lanes : 1;
+      std::int64_t vectors = (known_extent(static_cast<int>(a)) + unit - 1) / unit;
+      if (tile[a] > vectors) return;
+      std::int64_t passes = (vectors + tile[a] - 1) / tile[a];
+      waste *= 1 + 0.1 * (static_cast<double>(passes * tile[a]) / static_cast<double>(vectors) - 1);
+    }
+    if (sums > target.accumulators) return;
+    for (const Access* load : loads) {
+      double distinct = 1;
+      for (std::size_t a = 0; a < tile.size(); ++a)
+        if (tile[a] > 1 && uses_axis(*load, static_cast<int>(a))) distinct *= static_cast<double>(tile[a]);
+      loaded += distinct;
+    }
+    double cost = (loaded / sums + 2.0 / sums) * waste;  // loads, and the latency that few sums leave open
+    if (best < 0 || cost < best - 1e-9) {
+      best = cost;
+      best_tile = tile;
+    }
+  };
+  static constexpr std::int64_t sizes[] = {1, 2, 3, 4, 5, 6, 8};
+  for (int u : outer)
+    for (std::int64_t m : sizes)
+      for (int w : outer)
+        for (std::int64_t n : sizes) {
+          if (w == u || (!vector_is_inner && u != s.vector && w != s.vector && (m > 1 && n > 1))) continue;
+          std::vector<std::int64_t> tile(kernel.axes.size(), 1);
+          tile[static_cast<std::size_t>(u)] = m;
+          tile[static_cast<std::size_t>(w)] = n;
+          consider(tile);
+        }
+  if (outer.size() == 1)
+    for (std::int64_t m : sizes) {
+      std::vector<std::int64_t> tile(kernel.axes.size(), 1);
+      tile[static_cast<std::size_t>(outer[0])] = m;
+      consider(tile);
+    }
+  s.tile = best_tile;
+  return s;
+}
+
+}  // namespace tessera::codegen

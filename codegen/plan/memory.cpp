@@ -1,0 +1,251 @@
+// Scratch memory: lifetimes, offsets, and the proof that nothing live is overwritten.
+#include <algorithm>
+#include <fmt/format.h>
+#include <numeric>
+#include <set>
+
+#include "codegen/error.hpp"
+#include "codegen/plan/plan.hpp"
+
+namespace tessera::codegen {
+
+namespace {
+
+constexpr std::int64_t round_to = 16;  // reals: a cache line, so that no two buffers share one
+
+std::int64_t rounded(std::int64_t n) { return (n + round_to - 1) / round_to * round_to; }
+Extent rounded(Extent e) { return {rounded(e.fixed), rounded(e.per_batch)}; }
+
+struct Times {
+  std::vector<int> of;                   // kernel -> time
+  std::vector<std::pair<int, int>> span; // region -> first and last time
+};
+
+void number(const KernelProgram& p, int region, Times& t, int& now) {
+  int first = now;
+  for (const Item& item : p.order[static_cast<std::size_t>(region)]) {
+    if (item.kernel >= 0) t.of[static_cast<std::size_t>(item.kernel)] = now++;
+    else number(p, item.region, t, now);
+  }
+  t.span[static_cast<std::size_t>(region)] = {first, std::max(first, now - 1)};
+}
+
+Times times_of(const KernelProgram& p) {
+  Times t{std::vector<int>(p.kernels.size(), 0), std::vector<std::pair<int, int>>(p.order.size())};
+  int now = 0;
+  number(p, 0, t, now);
+  return t;
+}
+
+template <class F>
+void for_each_access(const Kernel& k, F f) {  // f(access, writes)
+  for (const Expression& e : k.expressions)
+    if (e.kind == Expression::Kind::load) f(e.access, false);
+  for (const Step& s : k.steps)
+    for (const Step::Store& st : s.stores) f(st.to, true);
+}
+
+/// Lays buffers out in the order given; returns the size needed. `size` and `offset` pick the part that is planned.
+std::int64_t pack(std::vector<Buffer>& buffers, const std::vector<int>& order, std::int64_t Extent::* part) {
+  std::vector<int> placed;
+  std::int64_t total = 0;
+  for (int i : order) {
+    Buffer& b = buffers[static_cast<std::size_t>(i)];
+    std::vector<std::pair<std::int64_t, std::int64_t>> taken;
+    for (int j : placed) {
+      const Buffer& o = buffers[static_cast<std::size_t>(j)];
+      if (o.first <= b.last && b.first <= o.last) taken.push_back({o.offset.*part, o.offset.*part + o.size.*part});
+    }
+    std::sort(taken.begin(), taken.end());
+    std::int64_t at = 0;
+    for (auto [from, to] : taken) {
+      if (at + b.size.*part <= from) break;
+      at = std::max(at, to);
+    }
+    b.offset.*part = at;
+    total = std::max(total, at + b.size.*part);
+    placed.push_back(i);
+  }
+  return total;
+}
+
+std::int64_t most_live(const std::vector<Buffer>& buffers, int times, std::int64_t Extent::* part) {
+  std::int64_t most = 0;
+  for (int t = 0; t < times; ++t) {
+    std::int64_t live = 0;
+    for (const Buffer& b : buffers)
+      if (b.first <= t && t <= b.last) live += b.size.*part;
+    most = std::max(most, live);
+  }
+  return most;
+}
+
+}  // namespace
+
+void place_buffers(Plan& plan) {
+  const KernelProgram& p = plan.program;
+  Times times = times_of(p);
+  plan.buffer_of.assign(p.tensors.size(), -1);
+  plan.partial_of.assign(p.kernels.size(), -1);
+  auto live = [&](int tensor, int from, int to) {
+    const Tensor& t = p.tensors[static_cast<std::size_t>(tensor)];
+    if (t.storage != Storage::scratch) return;
+    int& at = plan.buffer_of[static_cast<std::size_t>(tensor)];
+    if (at < 0) {
+      at = static_cast<int>(plan.buffers.size());
+      Extent slot = rounded(plan.layouts[static_cast<std::size_t>(tensor)].size);
+      Buffer b;
+      b.tensor = tensor;
+      b.size = {slot.fixed * t.slots, slot.per_batch * t.slots};
+      b.first = from;
+      b.last = to;
+      plan.buffers.push_back(b);
+    }
+    Buffer& b = plan.buffers[static_cast<std::size_t>(at)];
+    b.first = std::min(b.first, from);
+    b.last = std::max(b.last, to);
+  };
+  for (std::size_t k = 0; k < p.kernels.size(); ++k) {
+    const Kernel& kernel = p.kernels[k];
+    int now = times.of[k];
+    auto [first, last] = times.span[static_cast<std::size_t>(kernel.region)];
+    for_each_access(kernel, [&](const Access& a, bool) {
+      const Tensor& t = p.tensors[static_cast<std::size_t>(a.tensor)];
+      // A layer's own temporary lives between its kernels; whatever crosses layers or regions lives through the region.
+      bool passing = kernel.region != 0 && (t.region != kernel.region || t.slots > 1);
+      if (passing) live(a.tensor, first, last);
+      else live(a.tensor, now, now);
+      if (t.region != 0 && t.slots > 1) {
+        auto span = times.span[static_cast<std::size_t>(t.region)];
+        live(a.tensor, span.first, span.second);
+      }
+    });
+    if (keeps_partials(kernel)) {
+      std::int64_t reals = 0;
+      for (const Step& s : kernel.steps) reals += s.reduces ? 1 : 0;
+      for (const Axis& a : kernel.axes)
+        if (!a.inner) reals *= a.dim.value();
+      Buffer b;
+      b.kernel = static_cast<int>(k);
+      b.size = rounded(Extent{reals * batch_chunks, 0});
+      b.first = b.last = now;
+      plan.partial_of[k] = static_cast<int>(plan.buffers.size());
+      plan.buffers.push_back(b);
+    }
+  }
+
+  int end = 0;
+  for (const Buffer& b : plan.buffers) end = std::max(end, b.last + 1);
+  for (std::int64_t Extent::* part : {&Extent::fixed, &Extent::per_batch}) {
+    std::vector<int> order(plan.buffers.size());
+    std::iota(order.begin(), order.end(), 0);
+    auto by = [&](auto key) {
+      std::vector<int> sorted = order;
+      std::stable_sort(sorted.begin(), sorted.end(), [&](int a, int b) {
+        return key(plan.buffers[static_cast<std::size_t>(a)]) > key(plan.buffers[static_cast<std::size_t>(b)]);
+      });
+      return sorted;
+    };
+    std::vector<std::vector<int>> tries{
+        by([&](const Buffer& b) { return b.size.*part; }),
+        by([&](const Buffer& b) { return (b.last - b.first + 1) * (b.size.*part); }),
+        by([&](const Buffer& b) { return static_cast<std::int64_t>(b.last - b.first); }),
+        by([&](const Buffer& b) { return static_cast<std::int64_t>(-b.first); })};
+    std::size_t best = 0;
+    std::vector<std::int64_t> sizes;
+    for (std::size_t i = 0; i < tries.size(); ++i) {
+      sizes.push_back(pack(plan.buffers, tries[i], part));
+      if (sizes[i] < sizes[best]) best = i;
+    }
+    plan.scratch.*part = pack(plan.buffers, tries[best], part);
+    plan.lower_bound.*part = most_live(plan.buffers, end, part);
+  }
+  // What grows with the batch lies behind what does not.
+  for (Buffer& b : plan.buffers)
+    if (b.size.per_batch) b.offset.fixed = plan.scratch.fixed;
+}
+
+namespace {
+
+/// Replays the program for a batch of 2 over a shadow of the scratch memory.
+class Replay {
+ public:
+  explicit Replay(const Plan& plan) : plan_(plan), p_(plan.program) {}
+
+  void run() { region(0, 0, 0); }
+
+ private:
+  struct Range {
+    std::int64_t from, to;
+    bool meets(const Range& o) const { return from < o.to && o.from < to; }
+  };
+
+  void region(int r, int iteration, int layer) {
+    for (const Item& item : p_.order[static_cast<std::size_t>(r)]) {
+      if (item.kernel >= 0) {
+        kernel(p_.kernels[static_cast<std::size_t>(item.kernel)], r, iteration, layer);
+        continue;
+      }
+      const graph::Region& inner = p_.graph.regions[static_cast<std::size_t>(item.region)];
+      for (int i = 0; i < inner.count; ++i) region(item.region, i, inner.reversed ? inner.count - 1 - i : i);
+    }
+  }
+
+  /// Which slot an access from region r means.
+  int slot(const Access& a, int r, int iteration, int layer) const {
+    const Tensor& t = p_.tensors[static_cast<std::size_t>(a.tensor)];
+    if (t.slots == 1) return 0;
+    int at = t.region == r ? (t.carry ? iteration : layer) : r == 0 ? 0 : layer;
+    return t.carry ? (at + a.shift) % t.slots : at;
+  }
+
+  Range range(const Access& a, int slot) const {
+    const Tensor& t = p_.tensors[static_cast<std::size_t>(a.tensor)];
+    const Buffer& b = plan_.buffers[static_cast<std::size_t>(plan_.buffer_of[static_cast<std::size_t>(a.tensor)])];
+    std::int64_t one = b.size.at(2) / t.slots;
+    std::int64_t from = b.offset.at(2) + one * slot;
+    return {from, from + one};
+  }
+
+  void kernel(const Kernel& k, int r, int iteration, int layer) {
+    std::vector<Range> reads;
+    for_each_access(k, [&](const Access& a, bool writes) {
+      if (p_.tensors[static_cast<std::size_t>(a.tensor)].storage != Storage::scratch || writes) return;
+      int s = slot(a, r, iteration, layer);
+      if (!valid_.contains({a.tensor, s}))
+        throw Error(fmt::format("plan of {}: kernel {} reads {} (slot {}), which is not there any more or not yet", p_.name,
+                                k.name, p_.tensors[static_cast<std::size_t>(a.tensor)].name, s));
+      reads.push_back(range(a, s));
+    });
+    auto overwrite = [&](const Range& w, std::pair<int, int> self) {
+      for (const Range& read : reads)
+        if (read.meets(w)) throw Error(fmt::format("plan of {}: kernel {} writes over what it reads", p_.name, k.name));
+      std::erase_if(valid_, [&](const std::pair<int, int>& v) {
+        Access other;
+        other.tensor = v.first;
+        return v != self && range(other, v.second).meets(w);
+      });
+    };
+    auto at = static_cast<std::size_t>(&k - p_.kernels.data());
+    if (int partial = plan_.partial_of[at]; partial >= 0) {
+      const Buffer& b = plan_.buffers[static_cast<std::size_t>(partial)];
+      overwrite({b.offset.at(2), b.offset.at(2) + b.size.at(2)}, {-1, -1});
+    }
+    for_each_access(k, [&](const Access& a, bool writes) {
+      if (p_.tensors[static_cast<std::size_t>(a.tensor)].storage != Storage::scratch || !writes) return;
+      int s = slot(a, r, iteration, layer);
+      overwrite(range(a, s), {a.tensor, s});
+      valid_.insert({a.tensor, s});
+    });
+  }
+
+  const Plan& plan_;
+  const KernelProgram& p_;
+  std::set<std::pair<int, int>> valid_;  // tensor and slot whose value is whole
+};
+
+}  // namespace
+
+void verify(const Plan& plan) { Replay(plan).run(); }
+
+}  // namespace tessera::codegen

@@ -1,0 +1,57 @@
+// A plan from kernels: layouts, memory, schedules; and its text.
+#include "codegen/plan/plan.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace tessera::codegen {
+
+Plan make_plan(KernelProgram program, const std::vector<Target>& targets) {
+  Plan plan;
+  plan.program = std::move(program);
+  // One layout for all targets: the memory plan is shared. It is chosen for the widest vectors.
+  plan.layouts = choose_layouts(plan.program, targets.back());
+  place_buffers(plan);
+  for (const Target& target : targets)
+    for (const Kernel& kernel : plan.program.kernels)
+      plan.schedules[target.name].push_back(choose_schedule(plan.program, plan.layouts, kernel, target));
+  verify(plan);
+  return plan;
+}
+
+std::string print(const Plan& plan) {
+  const KernelProgram& p = plan.program;
+  std::string out = fmt::format("plan of {}: scratch {} reals, lower bound {}\n", p.name, to_string(plan.scratch), to_string(plan.lower_bound));
+  out += "tensors\n";
+  for (std::size_t t = 0; t < p.tensors.size(); ++t) {
+    const Tensor& tensor = p.tensors[t];
+    std::vector<std::string> dims;
+    for (int d : plan.layouts[t].order) dims.push_back(to_string(tensor.shape[static_cast<std::size_t>(d)]));
+    out += fmt::format("  {} [{}]", tensor.name, fmt::join(dims, ", "));
+    if (tensor.slots > 1) out += fmt::format(" x {}", tensor.slots);
+    if (int b = plan.buffer_of[t]; b >= 0) {
+      const Buffer& buffer = plan.buffers[static_cast<std::size_t>(b)];
+      out += fmt::format(" at {}, live {} to {}", to_string(buffer.offset), buffer.first, buffer.last);
+    }
+    out += "\n";
+  }
+  for (const auto& [target, schedules] : plan.schedules) {
+    out += fmt::format("{}\n", target);
+    for (std::size_t k = 0; k < schedules.size(); ++k) {
+      const Schedule& s = schedules[k];
+      const Kernel& kernel = p.kernels[k];
+      out += "  " + kernel.name;
+      auto axis = [&](int a) { return kernel.axes[static_cast<std::size_t>(a)].name; };
+      if (s.parallel >= 0) out += fmt::format(" threads {}", axis(s.parallel));
+      if (s.block > 1) out += fmt::format(" by {}", s.block);
+      if (keeps_partials(kernel)) out += fmt::format(" threads {} chunks of the batch", batch_chunks);
+      if (s.vector >= 0) out += fmt::format(" lanes {}", axis(s.vector));
+      for (std::size_t a = 0; a < s.tile.size(); ++a)
+        if (s.tile[a] > 1) out += fmt::format(" tile {} {}", kernel.axes[a].name, s.tile[a]);
+      out += "\n";
+    }
+  }
+  return out;
+}
+
+}  // namespace tessera::codegen

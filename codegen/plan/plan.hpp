@@ -1,0 +1,78 @@
+// The plan: where everything lies and how each kernel is cut up. Read by every back end; holds no text and no instruction.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "codegen/kernels/kernel.hpp"
+
+namespace tessera::codegen {
+
+/// What a plan needs to know of a machine.
+struct Target {
+  std::string name;   ///< "avx2"
+  int lanes = 1;      ///< reals in a vector register
+  int accumulators = 4;  ///< vector registers that a tile of sums may hold
+};
+inline const std::vector<Target> cpu_targets{{"scalar", 1, 8}, {"avx2", 8, 12}, {"avx512", 16, 24}};
+
+/// How a tensor lies in memory: dims from the outermost to the innermost, dense; the batch is always outermost.
+struct Layout {
+  std::vector<int> order;
+  std::vector<std::int64_t> stride;  ///< in reals, by dim
+  Extent size;                       ///< of one slot, in reals
+};
+
+/// A range of scratch memory, in reals. The fixed part of all scratch comes first, then what grows with the batch.
+struct Buffer {
+  int tensor = -1;           ///< -1: partial sums of `kernel`
+  int kernel = -1;
+  Extent offset, size;       ///< size: of all slots
+  int first = 0, last = 0;   ///< kernels in running order, between which it is live (a region's kernels count once)
+};
+
+/// How one kernel is cut up for one target.
+struct Schedule {
+  int parallel = -1;       ///< outer axis whose points are shared out among threads; -1: one task
+  std::int64_t block = 1;  ///< points of the parallel axis in a task
+  int vector = -1;         ///< axis across lanes; -1: one lane
+  std::vector<std::int64_t> tile;  ///< by axis: how many points (vectors, for the vector axis) are summed at once
+};
+
+/// Sums over the batch are cut into this many chunks whatever the number of threads, so that the bits do not depend on it.
+inline constexpr std::int64_t batch_chunks = 16;
+
+struct Plan {
+  KernelProgram program;
+  std::vector<Layout> layouts;    ///< by tensor
+  std::vector<Buffer> buffers;
+  std::vector<int> buffer_of;     ///< by tensor; -1 where the caller owns it
+  std::vector<int> partial_of;    ///< by kernel; -1 where no partial sums are kept
+  Extent scratch;                 ///< reals
+  Extent lower_bound;             ///< the most that is live at once
+  std::map<std::string, std::vector<Schedule>> schedules;  ///< by target name, then kernel
+};
+
+Plan make_plan(KernelProgram program, const std::vector<Target>& targets);
+/// Throws Error when two live buffers overlap: replays the program, layer by layer, over a shadow of the scratch memory.
+void verify(const Plan& plan);
+std::string print(const Plan& plan);
+
+// The pieces of make_plan
+Layout layout_of(const Tensor& tensor, int innermost);
+/// Chooses the innermost dim of every scratch tensor: the assignment with the lowest estimated cost.
+std::vector<Layout> choose_layouts(const KernelProgram& program, const Target& target);
+Schedule choose_schedule(const KernelProgram& program, const std::vector<Layout>& layouts, const Kernel& kernel,
+                         const Target& target);
+/// An estimate of the instructions that a kernel runs for 32 images, vectorised over `axis`.
+double estimate(const KernelProgram& program, const std::vector<Layout>& layouts, const Kernel& kernel, int axis,
+                const Target& target);
+void place_buffers(Plan& plan);
+
+/// How far apart in memory two neighbours along a kernel's axis are, for one access.
+std::int64_t step_along(const Access& access, const Layout& layout, int axis);
+/// Whether partial sums over chunks of the batch are kept for this kernel.
+bool keeps_partials(const Kernel& kernel);
+
+}  // namespace tessera::codegen

@@ -1,0 +1,166 @@
+// Dims as expressions: each is an empty type that holds its Dim, so that N + 1_c can be a template argument.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "dsl/diagnostic.hpp"
+#include "dsl/division.hpp"
+#include "dsl/polynomial.hpp"
+
+namespace tessera {
+
+/// Base of everything that can stand in a shape.
+struct Expression {};
+
+template <class E>
+concept DimExpression = std::is_base_of_v<Expression, std::remove_cvref_t<E>>;
+
+/// What a refused expression becomes. A shape that holds it is poisoned.
+struct PoisonDim : Expression {
+  static constexpr bool poisoned = true;
+  static constexpr Dim value{};
+};
+
+/// A number: 3_c.
+template <std::int64_t Value>
+struct Constant : Expression {
+  static constexpr bool poisoned = false;
+  static constexpr Dim value = Dim::constant(Value);
+};
+
+template <class A, class B>
+struct Sum : Expression {
+  static constexpr bool poisoned = A::poisoned || B::poisoned;
+  static constexpr Dim value = A::value + B::value;
+};
+
+template <class A, class B>
+struct Difference : Expression {
+  static constexpr bool poisoned = A::poisoned || B::poisoned;
+  static constexpr Dim value = A::value - B::value;
+};
+
+template <class A, class B>
+struct Product : Expression {
+  static constexpr bool poisoned = A::poisoned || B::poisoned;
+  static constexpr Dim value = A::value * B::value;
+};
+
+/// A / B where it is exact; shown as what it is equal to: (H*K) / H prints K.
+template <class A, class B>
+struct Quotient : Expression {
+  static constexpr bool poisoned = A::poisoned || B::poisoned;
+  static constexpr Dim value = divide(A::value, B::value).quotient;
+};
+
+namespace detail {
+
+/// R itself, or the sentence for an expression with more terms or factors than a Polynomial holds.
+template <class R>
+constexpr auto bounded() {
+  constexpr auto problem = [] {
+    Text t;
+    if (!R::poisoned && R::value.normal.overflow)
+      t.put("a dim has at most 6 terms of 6 factors each, and this expression has more: define an axis for a part of it "
+            "[dim-too-long]");
+    return t;
+  };
+  if constexpr (fits<decltype(problem)>) {
+    return R{};
+  } else {
+    refuse<decltype(problem)>();
+    return PoisonDim{};
+  }
+}
+
+}  // namespace detail
+
+/// A + B; equality with other dims is decided on the normal form, so N + 1_c is 1_c + N.
+template <DimExpression A, DimExpression B>
+constexpr auto operator+(A, B) {
+  return detail::bounded<Sum<A, B>>();
+}
+
+template <DimExpression A, DimExpression B>
+constexpr auto operator-(A, B) {
+  return detail::bounded<Difference<A, B>>();
+}
+
+template <DimExpression A, DimExpression B>
+constexpr auto operator*(A, B) {
+  return detail::bounded<Product<A, B>>();
+}
+
+/// A / B, which must be exact: as polynomials, or as numbers where A is a number. Otherwise a sentence that names the
+/// nearest values that would work [dim-division].
+template <DimExpression A, DimExpression B>
+constexpr auto operator/(A, B) {
+  constexpr auto problem = [] {
+    Text t;
+    if (!A::poisoned && !B::poisoned) divide(A::value, B::value).explain(t, A::value, B::value);
+    return t;
+  };
+  if constexpr (!fits<decltype(problem)>) {
+    refuse<decltype(problem)>();
+    return PoisonDim{};
+  } else if constexpr (Quotient<A, B>::poisoned) {
+    return PoisonDim{};
+  } else {
+    return Quotient<A, B>{};
+  }
+}
+
+namespace literals {
+
+/// 16_c: a number as a dim.
+template <char... Digits>
+constexpr auto operator""_c() {
+  constexpr std::int64_t value = [] {
+    std::int64_t v = 0;
+    ((v = Digits == '\'' ? v : v * 10 + (Digits - '0')), ...);
+    return v;
+  }();
+  return Constant<value>{};
+}
+
+}  // namespace literals
+
+using namespace literals;
+
+/// How many: a plain integer or a dim of known size, where a count is asked for (Stack<Block, 2>, List<M, H>).
+template <auto Count>
+constexpr int count_of() {
+  using C = std::remove_cv_t<decltype(Count)>;
+  if constexpr (DimExpression<C>) {
+    constexpr auto problem = [] {
+      Text t;
+      if (!C::poisoned && (!C::value.known() || C::value.value() < 1)) {
+        t.put("a count has to be known and positive when the program is compiled, and ");
+        C::value.print(t);
+        t.put(C::value.known() ? " is not positive [count]" : " is known only when it runs [count]");
+      }
+      return t;
+    };
+    if constexpr (!fits<decltype(problem)>) {
+      refuse<decltype(problem)>();
+      return 1;
+    } else {
+      return C::poisoned ? 1 : static_cast<int>(C::value.value());
+    }
+  } else {
+    constexpr auto problem = [] {
+      Text t;
+      if (Count < 1) t.put("a count has to be positive, and this is ").put(std::int64_t{Count}).put(" [count]");
+      return t;
+    };
+    if constexpr (!fits<decltype(problem)>) {
+      refuse<decltype(problem)>();
+      return 1;
+    } else {
+      return static_cast<int>(Count);
+    }
+  }
+}
+
+}  // namespace tessera

@@ -1,0 +1,139 @@
+// The graph: what a declaration becomes when it is traced. Tensor operations in SSA order, as a plain value.
+//
+// The generator reads this and nothing else of dsl/. Nodes are appended in topological order; a region (a block repeated
+// `count` times) is a contiguous run of nodes that stands once and runs `count` times.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "dsl/polynomial.hpp"
+
+namespace tessera::graph {
+
+using NodeId = std::int32_t;
+inline constexpr NodeId none = -1;
+
+enum class Type : std::uint8_t { real, integer };
+
+/// Operations. "same shape" means that all operands and the result have equal dims; broadcasting is always explicit.
+enum class Op : std::uint8_t {
+  // leaves
+  input,      ///< name; fed by the caller, batch first
+  parameter,  ///< name is the checkpoint key; in a region "{}" stands for the layer number
+  table,      ///< fixed numbers in data, row-major
+  constant,   ///< value; no dims
+  extent,     ///< the value of dim (a real, no dims): for means over dims known only at run time
+  // elementwise, same shape
+  add,
+  subtract,
+  multiply,
+  divide,
+  maximum,
+  negate,
+  exp,
+  log,
+  sqrt,
+  rsqrt,  ///< 1 / sqrt(x)
+  tanh,
+  erf,
+  gelu,           ///< x * Phi(x), exact (erf)
+  gelu_gradient,  ///< d gelu(x) / dx
+  relu,
+  step,  ///< 1 where x > 0, else 0
+  equal,          ///< 1 where the operands agree, else 0 (for max gradients)
+  copy,           ///< the operand's value in memory of its own; made by the generator where a value must stand twice
+  // structure
+  broadcast,  ///< axes[i] is the result's dim that operand dim i becomes; the other result dims are new
+  one_hot,    ///< operand: integers [d...]; result [d..., J]: 1 where the last index equals the integer
+  rearrange,  ///< split, permute and merge dims; see Rearrangement
+  slice,      ///< along axes[0], from offset, as long as the result's dim
+  concat,     ///< along axes[0]
+  // contraction and reduction
+  einsum,      ///< one or two operands; letters[k] are operand k's letters, letters.back() the result's
+  reduce_sum,  ///< over axes (removed from the shape)
+  reduce_max,  ///< over axes (removed from the shape)
+  // composites, taken apart by the generator
+  softmax,        ///< over axes[0]
+  layer_norm,     ///< operands x, weight, bias; over axes; value is epsilon; weight and bias have those dims in order
+  cross_entropy,  ///< operands logits [B, J], integers [B]; mean over B of logsumexp(row) - row[label]; no dims
+  // regions
+  carry,      ///< the value that enters a layer: operand 0 on the first, what the layer before yielded afterwards
+  carry_out,  ///< in the parent region: what the last layer yielded for carry operand 0
+};
+
+/// einops' grammar as numbers: every input dim is a product of atoms (outermost first), every output dim likewise.
+/// Each atom stands exactly once on each side. A dim of extent 1 may have no atoms.
+struct Rearrangement {
+  std::vector<Dim> atoms;
+  std::vector<std::vector<int>> from, to;
+};
+
+/// How a parameter starts. PyTorch's defaults: Linear is uniform(+-1/sqrt(fan_in)), LayerNorm one and zero.
+struct Init {
+  enum class Kind : std::uint8_t { constant, uniform, normal } kind = Kind::constant;
+  double a = 0;  ///< constant: the value; uniform: the lower end; normal: the mean
+  double b = 0;  ///< uniform: the upper end; normal: the standard deviation
+};
+
+struct Node {
+  Op op = Op::constant;
+  Type type = Type::real;
+  int region = 0;  ///< 0: the model's top level
+  std::vector<NodeId> operands;
+  std::vector<Dim> shape;
+  std::string path;  ///< the module that recorded it, in checkpoint spelling: "blocks.{}.mlp.0"; empty: the model itself
+  std::string name;  ///< of an input, parameter or table
+  std::vector<int> axes;
+  std::int64_t offset = 0;
+  double value = 0;
+  Dim dim;
+  std::vector<std::vector<int>> letters;
+  Rearrangement rearrangement;
+  std::vector<double> data;
+  Init init;
+  bool decay = true;  ///< of a parameter: whether weight decay applies (not to norms, biases, positions, tokens)
+};
+
+/// A block repeated `count` times. Region 0 is the whole model and runs once.
+struct Region {
+  std::string path;    ///< "blocks"
+  int parent = 0;      ///< always 0 so far: regions do not nest
+  int count = 1;       ///< layers
+  int mirror = none;   ///< of a backward region: the forward region whose values, of the same layer, it may read
+  bool reversed = false;  ///< layers run from the last to the first
+  std::vector<NodeId> carries;  ///< carry nodes, inside the region
+  std::vector<NodeId> yields;   ///< same length: what each layer hands to the next, inside the region
+};
+
+/// What leaves the graph.
+struct Output {
+  enum class Kind : std::uint8_t { value, loss, gradient } kind = Kind::value;
+  std::string name;            ///< "outputs"; "loss"; for gradients the parameter's (or input's) name
+  NodeId node = none;
+  NodeId parameter = none;     ///< of a gradient: whose
+};
+
+/// How a model is trained, as declared.
+struct Recipe {
+  std::int64_t batch = 128;
+  std::int64_t epochs = 5;
+  std::uint64_t seed = 1;
+  double learning_rate = 1e-3;
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  ///< Adam: Kingma & Ba 2015, algorithm 1
+  double input_mean = 0, input_deviation = 1;         ///< a pixel in [0, 1] enters as (pixel - mean) / deviation
+};
+
+struct Graph {
+  std::string name;
+  Recipe recipe;
+  std::vector<Node> nodes;
+  std::vector<Region> regions{Region{}};
+  std::vector<Output> outputs;
+
+  const Node& operator[](NodeId id) const { return nodes[static_cast<std::size_t>(id)]; }
+  Node& operator[](NodeId id) { return nodes[static_cast<std::size_t>(id)]; }
+};
+
+}  // namespace tessera::graph

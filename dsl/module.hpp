@@ -1,0 +1,184 @@
+// Modules: structs whose members are parameters and modules, reflected with Boost.Hana so that names are checkpoint keys.
+#pragma once
+
+#include <boost/hana/accessors.hpp>
+#include <boost/hana/first.hpp>
+#include <boost/hana/for_each.hpp>
+#include <boost/hana/pair.hpp>
+#include <boost/hana/second.hpp>
+#include <boost/hana/string.hpp>
+#include <boost/hana/tuple.hpp>
+#include <cstddef>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "dsl/parameter.hpp"
+#include "dsl/tensor.hpp"
+
+namespace tessera {
+
+/// Base of every module: where it stands in the model, in checkpoint spelling.
+struct Module {
+  std::string path{};
+};
+
+namespace detail {
+
+/// "blocks" and "norm1" make "blocks.norm1"; the model itself has no name.
+inline std::string join(const std::string& path, const std::string& name) {
+  return path.empty() ? name : path + "." + name;
+}
+
+/// A name as a Hana string, which is what keys of a Hana struct are.
+template <fixed_string Name, std::size_t... I>
+constexpr auto hana_string(std::index_sequence<I...>) {
+  return boost::hana::string_c<Name.data[I]...>;
+}
+
+/// Reads the member that a pointer points to.
+template <auto Pointer>
+struct MemberOf {
+  template <class M>
+  constexpr auto& operator()(M& module) const {
+    return module.*Pointer;
+  }
+};
+
+template <fixed_string Name, auto Pointer>
+constexpr auto member() {
+  return boost::hana::make_pair(hana_string<Name>(std::make_index_sequence<sizeof(Name.data) - 1>{}), MemberOf<Pointer>{});
+}
+
+}  // namespace detail
+
+template <class M>
+void bind(M& module, const std::string& path);
+
+namespace detail {
+
+template <class M>
+struct BindMember {
+  M& module;
+  const std::string& path;
+
+  template <class Member>
+  void operator()(const Member& m) const {
+    tessera::bind(boost::hana::second(m)(module), join(path, boost::hana::to<char const*>(boost::hana::first(m))));
+  }
+};
+
+/// The parameter and result types of a forward that is no template.
+template <class F>
+struct Signature;
+template <class M, class R, class... X>
+struct Signature<R (M::*)(X...) const> {
+  using result = R;
+  using arguments = std::tuple<std::remove_cvref_t<X>...>;
+};
+
+template <class M>
+concept HasSignature = requires { typename Signature<decltype(&M::forward)>::result; };
+
+/// Whether X can be passed where Wanted is declared, in words; nothing to say about what is no tensor.
+template <class Wanted, class X>
+constexpr bool argument_fits() {
+  if constexpr (AnyTensor<Wanted> && AnyTensor<X>) {
+    if constexpr (poisoned<Wanted, X>) return true;
+    else return Wanted::shape == X::shape;
+  } else {
+    return true;
+  }
+}
+
+template <class M, class Wanted, class X>
+constexpr void explain_argument(Text& t) {
+  if constexpr (!argument_fits<Wanted, X>()) {
+    if (t.size) return;
+    t.put(M::module_name).put(" takes ");
+    Wanted::shape.print(t);
+    t.put(" and was given ");
+    X::shape.print(t);
+    t.put(": ");
+    explain_mismatch(t, X::shape, Wanted::shape);
+    t.put(" [module-input]");
+  }
+}
+
+/// What is wrong with the arguments of M's forward.
+template <class M, class Arguments, class... X>
+struct CallProblem;
+template <class M, class... Wanted, class... X>
+struct CallProblem<M, std::tuple<Wanted...>, X...> {
+  constexpr Text operator()() const {
+    Text t;
+    if constexpr (sizeof...(Wanted) != sizeof...(X)) {
+      t.put(M::module_name).put(" takes ").put(std::int64_t{sizeof...(Wanted)}).put(" tensors and was given ");
+      t.put(std::int64_t{sizeof...(X)}).put(" [module-input]");
+    } else {
+      (explain_argument<M, Wanted, X>(t), ...);
+    }
+    return t;
+  }
+};
+
+/// Calls module.forward under the module's path, after a look at the arguments.
+template <class M, class... X>
+auto call(const M& module, const X&... x) {
+  if constexpr (poisoned<X...>) {
+    return Poison{};
+  } else if constexpr (HasSignature<M>) {
+    using Problem = CallProblem<M, typename Signature<decltype(&M::forward)>::arguments, X...>;
+    if constexpr (fits<Problem>) {
+      PathScope scope(module.path);
+      return module.forward(x...);
+    } else {
+      return refuse<Problem>();
+    }
+  } else {
+    PathScope scope(module.path);
+    return module.forward(x...);
+  }
+}
+
+}  // namespace detail
+
+/// Gives every parameter below `module` its node, and every module its path. A Stack binds its block when it is called.
+template <class M>
+void bind(M& module, const std::string& path) {
+  if constexpr (requires { module.bind(path); }) {
+    module.bind(path);
+  } else {
+    module.path = path;
+    PathScope scope(path);
+    boost::hana::for_each(boost::hana::accessors<M>(), detail::BindMember<M>{module, path});
+  }
+}
+
+}  // namespace tessera
+
+// One TESSERA_MEMBER_ a member; rescanned by TESSERA_EXPAND_ until the list is empty (up to 64 members).
+#define TESSERA_MEMBER_(Self, name) ::tessera::detail::member<#name, &Self::name>()
+#define TESSERA_AGAIN_() TESSERA_LIST_
+#define TESSERA_PARENS_ ()
+#define TESSERA_LIST_(Self, name, ...) \
+  TESSERA_MEMBER_(Self, name) __VA_OPT__(, TESSERA_AGAIN_ TESSERA_PARENS_(Self, __VA_ARGS__))
+#define TESSERA_EXPAND_(...) TESSERA_EXPAND1_(TESSERA_EXPAND1_(TESSERA_EXPAND1_(TESSERA_EXPAND1_(__VA_ARGS__))))
+#define TESSERA_EXPAND1_(...) TESSERA_EXPAND2_(TESSERA_EXPAND2_(TESSERA_EXPAND2_(TESSERA_EXPAND2_(__VA_ARGS__))))
+#define TESSERA_EXPAND2_(...) TESSERA_EXPAND3_(TESSERA_EXPAND3_(TESSERA_EXPAND3_(TESSERA_EXPAND3_(__VA_ARGS__))))
+#define TESSERA_EXPAND3_(...) __VA_ARGS__
+
+/// Inside a module: its name and its members. Makes it a Hana Struct, and gives it an operator() that calls forward under
+/// the module's path: TESSERA_MEMBERS(Block, norm1, mhsa, norm2, mlp)
+#define TESSERA_MEMBERS(Self, ...)                                                                \
+  static constexpr const char* module_name = #Self;                                               \
+  struct hana_accessors_impl {                                                                    \
+    static constexpr auto apply() {                                                               \
+      return ::boost::hana::make_tuple(__VA_OPT__(TESSERA_EXPAND_(TESSERA_LIST_(Self, __VA_ARGS__)))); \
+    }                                                                                             \
+  };                                                                                              \
+  template <class... X>                                                                           \
+  auto operator()(const X&... x) const {                                                          \
+    return ::tessera::detail::call(*this, x...);                                                  \
+  }

@@ -1,0 +1,126 @@
+// Elementwise +, -, * and / of tensors, with the broadcasting of missing leading axes and no other.
+#pragma once
+
+#include <type_traits>
+#include <vector>
+
+#include "dsl/mismatch.hpp"
+#include "dsl/tensor.hpp"
+
+namespace tessera {
+
+namespace detail {
+
+/// The last `small.rank` axes of `large` are those of `small`.
+constexpr bool ends_with(const Shape& large, const Shape& small) {
+  if (small.rank > large.rank) return false;
+  for (int i = 1; i <= small.rank; ++i)
+    if (!(large[large.rank - i] == small[small.rank - i])) return false;
+  return true;
+}
+
+constexpr Text arithmetic_problem(const char* op, const char* sign, const Shape& a, const Shape& b) {
+  Text t;
+  if (ends_with(a, b) || ends_with(b, a)) return t;
+  t.put(op).put(" ");
+  a.print(t);
+  t.put(" ").put(sign).put(" ");
+  b.print(t);
+  t.put(": ");
+  // Axes are matched from the last one back; the first that disagrees is named as the longer shape counts it.
+  const bool a_is_longer = a.rank >= b.rank;
+  const Shape& large = a_is_longer ? a : b;
+  const Shape& small = a_is_longer ? b : a;
+  int from_end = 1;
+  while (large[large.rank - from_end] == small[small.rank - from_end]) ++from_end;
+  const Dim& left = a[a.rank - from_end];
+  const Dim& right = b[b.rank - from_end];
+  t.put("axis ").put(std::int64_t{large.rank} - from_end).put(" is ");
+  left.print(t);
+  t.put(" on the left and ");
+  right.print(t);
+  t.put(" on the right");
+  if (left == Dim::constant(1) || right == Dim::constant(1)) {
+    t.put(" (an axis of size 1 is not stretched: say so with repeat)");
+  } else {
+    suggest(t, small[small.rank - from_end], large[large.rank - from_end], small.rank - from_end);
+  }
+  t.put(" [elementwise-shape]");
+  return t;
+}
+
+/// What an elementwise operation is, what it is called and how it is written.
+struct Add {
+  static constexpr graph::Op op = graph::Op::add;
+  static constexpr const char *name = "add", *sign = "+";
+};
+struct Subtract {
+  static constexpr graph::Op op = graph::Op::subtract;
+  static constexpr const char *name = "subtract", *sign = "-";
+};
+struct Multiply {
+  static constexpr graph::Op op = graph::Op::multiply;
+  static constexpr const char *name = "multiply", *sign = "*";
+};
+struct Divide {
+  static constexpr graph::Op op = graph::Op::divide;
+  static constexpr const char *name = "divide", *sign = "/";
+};
+
+/// The node of x with the leading axes of `to` that it lacks.
+template <class X>
+graph::NodeId widened(const X& x, const Shape& to) {
+  if (X::shape.rank == to.rank) return node_of(x);
+  std::vector<int> axes;
+  for (int i = 0; i < X::shape.rank; ++i) axes.push_back(to.rank - X::shape.rank + i);
+  return recorder().broadcast(node_of(x), to.dims(), axes);
+}
+
+template <class Kind, class A, class B>
+auto arithmetic(const A& a, const B& b) {
+  if constexpr (poisoned<A, B>) {
+    return Poison{};
+  } else {
+    constexpr auto problem = [] { return arithmetic_problem(Kind::name, Kind::sign, A::shape, B::shape); };
+    if constexpr (!fits<decltype(problem)>) {
+      return refuse<decltype(problem)>();
+    } else {
+      using Wide = std::conditional_t<(A::shape.rank >= B::shape.rank), A, B>;
+      const graph::NodeId left = widened(a, Wide::shape), right = widened(b, Wide::shape);
+      return TensorOf<typename Wide::dims>(recorder().binary(Kind::op, left, right));
+    }
+  }
+}
+
+}  // namespace detail
+
+/// a + b, elementwise. Shapes are equal, or one is the end of the other: [B, N, D] + [N, D] repeats the second for every B.
+/// Nothing else is stretched. Sentence: [elementwise-shape].
+/// PyTorch equivalent: a + b.
+template <AnyTensor A, AnyTensor B>
+auto operator+(const A& a, const B& b) {
+  return detail::arithmetic<detail::Add>(a, b);
+}
+
+/// a - b, elementwise; shapes as for +.
+/// PyTorch equivalent: a - b.
+template <AnyTensor A, AnyTensor B>
+auto operator-(const A& a, const B& b) {
+  return detail::arithmetic<detail::Subtract>(a, b);
+}
+
+/// a * b, elementwise; shapes as for +.
+/// PyTorch equivalent: a * b.
+template <AnyTensor A, AnyTensor B>
+auto operator*(const A& a, const B& b) {
+  return detail::arithmetic<detail::Multiply>(a, b);
+}
+
+/// a / b, elementwise; shapes as for +.
+/// PyTorch equivalent: a / b.
+template <AnyTensor A, AnyTensor B>
+auto operator/(const A& a, const B& b) {
+  return detail::arithmetic<detail::Divide>(a, b);
+}
+
+}  // namespace tessera

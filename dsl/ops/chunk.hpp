@@ -1,0 +1,52 @@
+// chunk: a tensor cut into equal parts.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <type_traits>
+
+#include "dsl/division.hpp"
+#include "dsl/tensor.hpp"
+
+namespace tessera {
+
+/// Cuts an axis into `parts` equal parts: chunk<2>(x, H) makes [B, N, D] into H tensors [B, N, K], where D := H*K.
+/// Sentences: [axis-index], [dim-division], [dim-factor].
+/// PyTorch equivalent: x.chunk(parts, dim=axis).
+template <int axis, AnyTensor X, DimExpression Parts>
+auto chunk(const X& x, Parts) {
+  constexpr std::size_t count = static_cast<std::size_t>(count_of<Parts{}>());
+  if constexpr (poisoned<X> || Parts::poisoned) {
+    return std::array<Poison, count>{};
+  } else {
+    constexpr int rank = X::shape.rank, at = axis_index(axis, rank);
+    constexpr auto problem = [] {
+      Text t;
+      explain_axis(t, "chunk", axis, X::shape);
+      if (t.size) return t;
+      const Division division = divide(X::shape[at], Parts::value);
+      if (division.result == Division::Result::exact) return t;
+      t.put("chunk<").put(std::int64_t{axis}).put("> of ");
+      X::shape.print(t);
+      t.put(" into ");
+      Parts::value.print(t);
+      t.put(" parts: ");
+      division.explain(t, X::shape[at], Parts::value);
+      return t;
+    };
+    if constexpr (!fits<decltype(problem)>) {
+      refuse<decltype(problem)>();
+      return std::array<Poison, count>{};
+    } else {
+      using Part = Quotient<typename X::dims::template at<at>, Parts>;
+      using Result = TensorOf<replace_axis<typename X::dims, at, Part>>;
+      std::array<Result, count> parts;
+      const std::int64_t length = Part::value.value();
+      for (std::size_t i = 0; i < count; ++i)
+        parts[i] = Result(recorder().slice(node_of(x), at, static_cast<std::int64_t>(i) * length, Part::value));
+      return parts;
+    }
+  }
+}
+
+}  // namespace tessera

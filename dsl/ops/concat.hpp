@@ -1,0 +1,112 @@
+// concat: tensors joined along an axis.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <type_traits>
+#include <vector>
+
+#include "dsl/mismatch.hpp"
+#include "dsl/tensor.hpp"
+
+namespace tessera {
+
+namespace detail {
+
+/// Everything but the axis that is joined has to agree.
+constexpr Text concat_problem(int axis, const Shape* x, int parts) {
+  Text t;
+  explain_axis(t, "concat", axis, x[0]);
+  if (t.size) return t;
+  for (int p = 1; p < parts; ++p) {
+    bool same = x[p].rank == x[0].rank;
+    int i = 0;
+    for (; same && i < x[0].rank; ++i)
+      if (i != axis_index(axis, x[0].rank) && !(x[p][i] == x[0][i])) break;
+    if (same && i == x[0].rank) continue;
+    t.put("concat<").put(std::int64_t{axis}).put("> of ");
+    x[0].print(t);
+    t.put(" and ");
+    x[p].print(t);
+    if (!same) {
+      t.put(": they have ").put(std::int64_t{x[0].rank}).put(" and ").put(std::int64_t{x[p].rank}).put(" axes");
+    } else {
+      t.put(": axis ").put(std::int64_t{i}).put(" is ");
+      x[0][i].print(t);
+      t.put(" and ");
+      x[p][i].print(t);
+      suggest(t, x[p][i], x[0][i], i);
+    }
+    t.put(" [concat-shape]");
+    return t;
+  }
+  return t;
+}
+
+template <class... Es>
+struct SumOf;
+template <class E>
+struct SumOf<E> {
+  using type = E;
+};
+template <class A, class B, class... Es>
+struct SumOf<A, B, Es...> {
+  using type = typename SumOf<Sum<A, B>, Es...>::type;
+};
+
+}  // namespace detail
+
+/// Joins tensors along an axis, whose extents add up: concat<1>(token, tokens) of [B, 1, D] and [B, N, D] is [B, N+1, D].
+/// All other axes agree. Sentences: [concat-shape], [axis-index].
+/// PyTorch equivalent: torch.cat((a, b), dim=axis).
+template <int axis, AnyTensor X, AnyTensor... Xs>
+auto concat(const X& x, const Xs&... more) {
+  if constexpr (poisoned<X, Xs...>) {
+    return Poison{};
+  } else {
+    constexpr int at = axis_index(axis, X::shape.rank);
+    constexpr auto problem = [] {
+      constexpr Shape shapes[] = {X::shape, Xs::shape...};
+      return detail::concat_problem(axis, shapes, 1 + sizeof...(Xs));
+    };
+    if constexpr (!fits<decltype(problem)>) {
+      return refuse<decltype(problem)>();
+    } else {
+      using Total = typename detail::SumOf<typename X::dims::template at<at>, typename Xs::dims::template at<at>...>::type;
+      return TensorOf<replace_axis<typename X::dims, at, Total>>(
+          recorder().concat({node_of(x), node_of(more)...}, at, Total::value));
+    }
+  }
+}
+
+/// Joins `parts` equal tensors along an axis: concat<2>(heads, H) of H tensors [B, N, K] is [B, N, H*K].
+/// The array has to hold H tensors, else [concat-count].
+/// PyTorch equivalent: torch.cat(heads, dim=axis).
+template <int axis, AnyTensor X, std::size_t n, DimExpression Parts>
+auto concat(const std::array<X, n>& x, Parts) {
+  if constexpr (poisoned<X> || Parts::poisoned) {
+    return Poison{};
+  } else {
+    constexpr int at = axis_index(axis, X::shape.rank);
+    constexpr auto problem = [] {
+      Text t;
+      explain_axis(t, "concat", axis, X::shape);
+      if (t.size || Parts::value == Dim::constant(n) || (Parts::value.known() && Parts::value.value() == std::int64_t{n}))
+        return t;
+      t.put("concat of ");
+      Parts::value.print(t);
+      t.put(" tensors was given ").put(std::int64_t{n}).put(" [concat-count]");
+      return t;
+    };
+    if constexpr (!fits<decltype(problem)>) {
+      return refuse<decltype(problem)>();
+    } else {
+      using Total = Product<Parts, typename X::dims::template at<at>>;
+      std::vector<graph::NodeId> nodes;
+      for (const X& part : x) nodes.push_back(node_of(part));
+      return TensorOf<replace_axis<typename X::dims, at, Total>>(recorder().concat(std::move(nodes), at, Total::value));
+    }
+  }
+}
+
+}  // namespace tessera

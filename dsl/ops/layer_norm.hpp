@@ -1,0 +1,72 @@
+// LayerNorm: zero mean and unit variance over the last axes, then a learned scale and shift.
+#pragma once
+
+#include <type_traits>
+#include <vector>
+
+#include "dsl/mismatch.hpp"
+#include "dsl/module.hpp"
+
+namespace tessera {
+
+namespace detail {
+
+constexpr Text layer_norm_problem(const Shape& x, const Shape& over) {
+  Text t;
+  bool same = x.rank >= over.rank;
+  for (int i = 1; same && i <= over.rank; ++i) same = x[x.rank - i] == over[over.rank - i];
+  if (same) return t;
+  t.put("layer norm over ");
+  over.print(t);
+  t.put(" cannot take ");
+  x.print(t);
+  if (x.rank < over.rank) {
+    t.put(": it has only ").put(std::int64_t{x.rank}).put(x.rank == 1 ? " axis" : " axes");
+  } else {
+    int i = 1;
+    while (x[x.rank - i] == over[over.rank - i]) ++i;
+    t.put(": axis ").put(std::int64_t{x.rank} - i).put(" is ");
+    x[x.rank - i].print(t);
+    t.put(", needs ");
+    over[over.rank - i].print(t);
+    suggest(t, x[x.rank - i], over[over.rank - i], x.rank - i);
+  }
+  t.put(" [layer-norm-axis]");
+  return t;
+}
+
+}  // namespace detail
+
+/// (x - mean) / sqrt(variance + epsilon) * weight + bias over the last axes, which have to be Ds; the variance is the biased
+/// one (Ba, Kiros, Hinton 2016). Keys: weight [Ds...], bias [Ds...], which start at one and zero. Sentence: [layer-norm-axis].
+/// PyTorch equivalent: torch.nn.LayerNorm((Ds...), eps=epsilon).
+template <DimExpression auto... Ds>
+struct LayerNorm : Module {
+  static_assert(sizeof...(Ds) > 0, "LayerNorm needs the axes it normalises over");
+
+  double epsilon;
+  Parameter<Ds...> weight{constant(1)};
+  Parameter<Ds...> bias{constant(0)};
+  TESSERA_MEMBERS(LayerNorm, weight, bias)
+
+  explicit LayerNorm(double eps = 1e-5) : epsilon(eps) {}
+
+  template <AnyTensor X>
+  auto forward(const X& x) const {
+    using Over = typename Tensor<Ds...>::dims;
+    if constexpr (Over::poisoned) {
+      return Poison{};
+    } else {
+      constexpr auto problem = [] { return detail::layer_norm_problem(X::shape, Over::shape); };
+      if constexpr (!fits<decltype(problem)>) {
+        return refuse<decltype(problem)>();
+      } else {
+        std::vector<int> axes;
+        for (int i = X::shape.rank - Over::rank; i < X::shape.rank; ++i) axes.push_back(i);
+        return TensorOf<typename X::dims>(recorder().layer_norm(node_of(x), node_of(weight), node_of(bias), axes, epsilon));
+      }
+    }
+  }
+};
+
+}  // namespace tessera

@@ -1,0 +1,26 @@
+// relu: the rectified linear unit.
+#pragma once
+
+#include "dsl/module.hpp"
+
+namespace tessera {
+
+/// max(x, 0), elementwise.
+/// PyTorch equivalent: torch.relu(x).
+template <AnyTensor X>
+auto relu(const X& x) {
+  if constexpr (poisoned<X>) return Poison{};
+  else return TensorOf<typename X::dims>(recorder().unary(graph::Op::relu, node_of(x)));
+}
+
+/// relu as a module, for Sequential. PyTorch equivalent: torch.nn.ReLU().
+struct Relu : Module {
+  TESSERA_MEMBERS(Relu)
+
+  template <AnyTensor X>
+  auto forward(const X& x) const {
+    return relu(x);
+  }
+};
+
+}  // namespace tessera

@@ -1,0 +1,35 @@
+// softmax: numbers along an axis become probabilities.
+#pragma once
+
+#include "dsl/module.hpp"
+
+namespace tessera {
+
+/// exp(x) / sum(exp(x)) along one axis, counted from the front, or from the back when negative. Sentence: [axis-index].
+/// PyTorch equivalent: torch.softmax(x, dim=axis).
+template <int axis, AnyTensor X>
+auto softmax(const X& x) {
+  if constexpr (poisoned<X>) {
+    return Poison{};
+  } else {
+    constexpr auto problem = [] {
+      Text t;
+      explain_axis(t, "softmax", axis, X::shape);
+      return t;
+    };
+    if constexpr (!fits<decltype(problem)>) return refuse<decltype(problem)>();
+    else return TensorOf<typename X::dims>(recorder().softmax(node_of(x), axis_index(axis, X::shape.rank)));
+  }
+}
+
+/// softmax over the last axis as a module, for Sequential. PyTorch equivalent: torch.nn.Softmax(dim=-1).
+struct Softmax : Module {
+  TESSERA_MEMBERS(Softmax)
+
+  template <AnyTensor X>
+  auto forward(const X& x) const {
+    return softmax<-1>(x);
+  }
+};
+
+}  // namespace tessera

@@ -1,0 +1,26 @@
+// tanh: the hyperbolic tangent.
+#pragma once
+
+#include "dsl/module.hpp"
+
+namespace tessera {
+
+/// tanh(x), elementwise.
+/// PyTorch equivalent: torch.tanh(x).
+template <AnyTensor X>
+auto tanh(const X& x) {
+  if constexpr (poisoned<X>) return Poison{};
+  else return TensorOf<typename X::dims>(recorder().unary(graph::Op::tanh, node_of(x)));
+}
+
+/// tanh as a module, for Sequential. PyTorch equivalent: torch.nn.Tanh().
+struct Tanh : Module {
+  TESSERA_MEMBERS(Tanh)
+
+  template <AnyTensor X>
+  auto forward(const X& x) const {
+    return tanh(x);
+  }
+};
+
+}  // namespace tessera

@@ -1,0 +1,39 @@
+// Parameters: tensors that are learned.
+#pragma once
+
+#include <string>
+
+#include "dsl/tensor.hpp"
+
+namespace tessera {
+
+/// How a parameter starts and whether weight decay applies to it.
+struct Start {
+  graph::Init init{};
+  bool decay = false;
+};
+
+/// Every number is `value`. No weight decay.
+inline Start constant(double value) { return {{graph::Init::Kind::constant, value, 0}, false}; }
+/// Uniform between low and high. No weight decay.
+inline Start uniform(double low, double high) { return {{graph::Init::Kind::uniform, low, high}, false}; }
+/// Normal with this mean and standard deviation. No weight decay.
+inline Start normal(double mean, double deviation) { return {{graph::Init::Kind::normal, mean, deviation}, false}; }
+/// The same start, with weight decay: for the weights of linear maps.
+inline Start with_decay(Start start) { return {start.init, true}; }
+
+/// A learned tensor: Parameter<1_c, D> class_token{uniform(0, 1)};
+/// PyTorch equivalent: torch.nn.Parameter.
+template <DimExpression auto... Ds>
+struct Parameter : Tensor<Ds...> {
+  Start start;
+
+  explicit Parameter(Start s = constant(0)) : start(s) {}
+
+  /// Enters the graph under its checkpoint key.
+  void bind(const std::string& path) {
+    this->id = recorder().parameter(path, Parameter::shape.dims(), start.init, start.decay);
+  }
+};
+
+}  // namespace tessera

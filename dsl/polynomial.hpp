@@ -1,0 +1,207 @@
+// The normal form of dims: integer polynomials over named symbols, sorted, so that equality is comparison.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "dsl/text.hpp"
+
+namespace tessera {
+
+/// One axis as the algebra sees it. Two symbols are the same when name and extent agree.
+struct Symbol {
+  std::string_view name;
+  std::int64_t extent = 0;  ///< 0: known only when the program runs
+
+  constexpr bool operator==(const Symbol&) const = default;
+  constexpr bool operator<(const Symbol& other) const {
+    return name != other.name ? name < other.name : extent < other.extent;
+  }
+};
+
+/// coefficient * factor[0] * factor[1] * ..., factors sorted.
+struct Term {
+  static constexpr int capacity = 6;
+  std::int64_t coefficient = 0;
+  int factors = 0;
+  Symbol factor[capacity]{};
+
+  constexpr bool same_factors(const Term& other) const {
+    if (factors != other.factors) return false;
+    for (int i = 0; i < factors; ++i)
+      if (!(factor[i] == other.factor[i])) return false;
+    return true;
+  }
+  /// Terms of higher degree come first, then by name: N+1, not 1+N.
+  constexpr bool before(const Term& other) const {
+    if (factors != other.factors) return factors > other.factors;
+    for (int i = 0; i < factors; ++i)
+      if (!(factor[i] == other.factor[i])) return factor[i] < other.factor[i];
+    return false;
+  }
+};
+
+/// A sum of terms in normal form: no zero terms, no two with the same factors, sorted.
+struct Polynomial {
+  static constexpr int capacity = 6;
+  int terms = 0;
+  Term term[capacity]{};
+  bool overflow = false;  ///< a sum or product had more terms or factors than fit; equal to nothing
+
+  static constexpr Polynomial constant(std::int64_t value) {
+    Polynomial p;
+    if (value) p.term[p.terms++].coefficient = value;
+    return p;
+  }
+  static constexpr Polynomial symbol(Symbol s) {
+    Polynomial p;
+    p.terms = 1;
+    p.term[0].coefficient = 1;
+    p.term[0].factors = 1;
+    p.term[0].factor[0] = s;
+    return p;
+  }
+
+  constexpr bool operator==(const Polynomial& other) const {
+    if (overflow || other.overflow || terms != other.terms) return false;
+    for (int i = 0; i < terms; ++i)
+      if (term[i].coefficient != other.term[i].coefficient || !term[i].same_factors(other.term[i])) return false;
+    return true;
+  }
+
+  constexpr void add(const Term& t) {
+    if (t.coefficient == 0) return;
+    for (int i = 0; i < terms; ++i) {
+      if (!term[i].same_factors(t)) continue;
+      term[i].coefficient += t.coefficient;
+      if (term[i].coefficient == 0) {
+        for (int k = i; k + 1 < terms; ++k) term[k] = term[k + 1];
+        --terms;
+      }
+      return;
+    }
+    if (terms == capacity) {
+      overflow = true;
+      return;
+    }
+    int at = terms++;
+    for (; at > 0 && t.before(term[at - 1]); --at) term[at] = term[at - 1];
+    term[at] = t;
+  }
+
+  friend constexpr Polynomial operator+(Polynomial a, const Polynomial& b) {
+    a.overflow |= b.overflow;
+    for (int i = 0; i < b.terms; ++i) a.add(b.term[i]);
+    return a;
+  }
+  friend constexpr Polynomial operator-(Polynomial a, const Polynomial& b) { return a + b * constant(-1); }
+  friend constexpr Polynomial operator*(const Polynomial& a, const Polynomial& b) {
+    Polynomial product;
+    product.overflow = a.overflow || b.overflow;
+    for (int i = 0; i < a.terms; ++i)
+      for (int k = 0; k < b.terms; ++k) {
+        Term t = a.term[i];
+        t.coefficient *= b.term[k].coefficient;
+        for (int f = 0; f < b.term[k].factors; ++f) {
+          if (t.factors == Term::capacity) {
+            product.overflow = true;
+            return product;
+          }
+          int at = t.factors++;
+          for (; at > 0 && b.term[k].factor[f] < t.factor[at - 1]; --at) t.factor[at] = t.factor[at - 1];
+          t.factor[at] = b.term[k].factor[f];
+        }
+        product.add(t);
+      }
+    return product;
+  }
+
+  /// Sets quotient to a / b and answers true when b divides a exactly as polynomials (b of one term).
+  static constexpr bool divide(const Polynomial& a, const Polynomial& b, Polynomial& quotient) {
+    if (b.terms != 1 || a.overflow || b.overflow) return false;
+    quotient = Polynomial{};
+    const Term& by = b.term[0];
+    for (int i = 0; i < a.terms; ++i) {
+      Term t = a.term[i];
+      if (t.coefficient % by.coefficient) return false;
+      t.coefficient /= by.coefficient;
+      for (int f = 0; f < by.factors; ++f) {
+        int at = 0;
+        while (at < t.factors && !(t.factor[at] == by.factor[f])) ++at;
+        if (at == t.factors) return false;
+        for (; at + 1 < t.factors; ++at) t.factor[at] = t.factor[at + 1];
+        t.factor[--t.factors] = Symbol{};
+      }
+      quotient.add(t);
+    }
+    return true;
+  }
+
+  /// Whether every symbol has an extent.
+  constexpr bool known() const {
+    for (int i = 0; i < terms; ++i)
+      for (int k = 0; k < term[i].factors; ++k)
+        if (!term[i].factor[k].extent) return false;
+    return true;
+  }
+  constexpr bool is_constant() const { return terms == 0 || (terms == 1 && term[0].factors == 0); }
+
+  /// The value with every unsized symbol replaced by `unsized`.
+  constexpr std::int64_t value(std::int64_t unsized = 0) const {
+    std::int64_t sum = 0;
+    for (int i = 0; i < terms; ++i) {
+      std::int64_t product = term[i].coefficient;
+      for (int k = 0; k < term[i].factors; ++k) product *= term[i].factor[k].extent ? term[i].factor[k].extent : unsized;
+      sum += product;
+    }
+    return sum;
+  }
+
+  constexpr void print(Text& out) const {
+    if (overflow) out.put("too-long-dim");
+    else if (terms == 0) out.put("0");
+    for (int i = 0; i < terms; ++i) {
+      std::int64_t c = term[i].coefficient;
+      if (i && c > 0) out.put("+");
+      if (term[i].factors == 0) out.put(c);
+      else if (c == -1) out.put("-");
+      else if (c != 1) out.put(c).put("*");
+      for (int k = 0; k < term[i].factors; ++k) out.put(k ? "*" : "").put(term[i].factor[k].name);
+    }
+  }
+};
+
+/// The extent of one dimension: as it was written (what people read) and in normal form (what decides).
+/// A defined axis D := H*K is shown as D and is H*K in normal form.
+struct Dim {
+  Polynomial shown, normal;
+
+  static constexpr Dim constant(std::int64_t value) {
+    return {Polynomial::constant(value), Polynomial::constant(value)};
+  }
+  static constexpr Dim axis(std::string_view name, std::int64_t extent = 0) {
+    return {Polynomial::symbol({name, extent}), Polynomial::symbol({name, extent})};
+  }
+  /// name := definition; shown by its name, equal to its definition.
+  static constexpr Dim defined(std::string_view name, const Dim& definition) {
+    std::int64_t extent = definition.normal.known() ? definition.normal.value() : 0;
+    return {Polynomial::symbol({name, extent}), definition.normal};
+  }
+
+  friend constexpr Dim operator+(const Dim& a, const Dim& b) { return {a.shown + b.shown, a.normal + b.normal}; }
+  friend constexpr Dim operator-(const Dim& a, const Dim& b) { return {a.shown - b.shown, a.normal - b.normal}; }
+  friend constexpr Dim operator*(const Dim& a, const Dim& b) { return {a.shown * b.shown, a.normal * b.normal}; }
+  constexpr bool operator==(const Dim& other) const { return normal == other.normal; }
+
+  constexpr bool known() const { return normal.known(); }
+  /// The value with every unsized symbol (the batch) replaced by `unsized`.
+  constexpr std::int64_t value(std::int64_t unsized = 0) const { return normal.value(unsized); }
+
+  /// N+1=197 for what has a size and a name, 3 for a number, B for what is known later.
+  constexpr void print(Text& out) const {
+    shown.print(out);
+    if (known() && !shown.is_constant()) out.put("=").put(value());
+  }
+};
+
+}  // namespace tessera

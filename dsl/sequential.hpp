@@ -1,0 +1,51 @@
+// Sequential: modules applied one after the other.
+#pragma once
+
+#include <boost/hana/fold_left.hpp>
+#include <boost/hana/for_each.hpp>
+#include <boost/hana/tuple.hpp>
+#include <string>
+
+#include "dsl/module.hpp"
+
+namespace tessera {
+
+namespace detail {
+
+struct ApplyNext {
+  template <class X, class M>
+  auto operator()(const X& x, const M& module) const {
+    return module(x);
+  }
+};
+
+struct BindNumbered {
+  const std::string& path;
+  int& number;
+  template <class M>
+  void operator()(M& module) const {
+    tessera::bind(module, join(path, std::to_string(number++)));
+  }
+};
+
+}  // namespace detail
+
+/// Sequential<Linear<D, M>, Gelu, Linear<M, D>>: each module takes what the one before it gave. Keys are path.0, path.1,
+/// ..., where modules without parameters count as well.
+/// PyTorch equivalent: torch.nn.Sequential.
+template <class... Ms>
+struct Sequential {
+  boost::hana::tuple<Ms...> modules{};
+
+  template <class X>
+  auto operator()(const X& x) const {
+    return boost::hana::fold_left(modules, x, detail::ApplyNext{});
+  }
+
+  void bind(const std::string& path) {
+    int number = 0;
+    boost::hana::for_each(modules, detail::BindNumbered{path, number});
+  }
+};
+
+}  // namespace tessera

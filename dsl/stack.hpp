@@ -1,0 +1,67 @@
+// Stack: one block repeated, each layer with parameters of its own; traced once.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <type_traits>
+
+#include "dsl/module.hpp"
+
+namespace tessera {
+
+/// `Count` layers of Block, each with its own parameters, the output of one being the input of the next. The block is
+/// recorded once, as a region that runs Count times, whose parameter keys hold {} for the layer number:
+/// "blocks.{}.norm1.weight". Block's forward takes one tensor and returns one of the same shape, else [stack-shape].
+/// PyTorch equivalent: a torch.nn.ModuleList of blocks, applied in a loop.
+///
+/// Throws std::logic_error while tracing when one Stack is applied twice or stands within another.
+template <class Block, auto Count>
+struct Stack {
+  std::string path{};
+
+  template <class X>
+  auto operator()(const X& x) const {
+    using Signature = detail::Signature<decltype(&Block::forward)>;
+    static_assert(std::tuple_size_v<typename Signature::arguments> == 1, "a Stack's block takes one tensor");
+    using In = std::tuple_element_t<0, typename Signature::arguments>;
+    using Out = typename Signature::result;
+    constexpr auto problem = [] {
+      Text t;
+      if constexpr (!poisoned<In, Out>) {
+        if (In::shape == Out::shape) return t;
+        t.put("Stack repeats ").put(Block::module_name).put(", which takes ");
+        In::shape.print(t);
+        t.put(" and returns ");
+        Out::shape.print(t);
+        t.put("; a layer has to return the shape it takes [stack-shape]");
+      }
+      return t;
+    };
+    using Call = detail::CallProblem<Block, typename Signature::arguments, X>;
+    if constexpr (poisoned<X, In, Out>) {
+      return Poison{};
+    } else if constexpr (!fits<decltype(problem)>) {
+      return refuse<decltype(problem)>();
+    } else if constexpr (!fits<Call>) {
+      return refuse<Call>();
+    } else {
+      graph::Builder& builder = recorder();
+      if (builder.region != 0) throw std::logic_error(path + " stands within another Stack; stacks do not nest");
+      for (const graph::Region& region : builder.graph().regions)
+        if (region.path == path) throw std::logic_error(path + " is applied twice; apply a plain block to share weights");
+      PathScope scope(path);
+      const In entering = x;
+      builder.begin_region(path, count_of<Count>());
+      Block block;
+      tessera::bind(block, detail::join(path, "{}"));
+      const In carried(builder.carry(node_of(entering)));
+      const Out left = block(carried);
+      return Out(builder.end_region({node_of(left)}).front());
+    }
+  }
+
+  void bind(const std::string& where) { path = where; }
+};
+
+}  // namespace tessera

@@ -1,0 +1,87 @@
+// Tensors: the shape is in the type, the value is a node of the graph that is being traced.
+#pragma once
+
+#include <concepts>
+#include <stdexcept>
+#include <type_traits>
+
+#include "dsl/mismatch.hpp"
+#include "dsl/recorder.hpp"
+#include "dsl/shape.hpp"
+
+namespace tessera {
+
+/// Tensor<B, N + 1_c, D>. Tensors whose dims have equal normal forms convert into each other, which is the identity and
+/// makes the declared names the ones that are shown; every other conversion is the sentence [conversion].
+template <DimExpression auto... Ds>
+struct Tensor {
+  using dims = Dims<std::remove_cv_t<decltype(Ds)>...>;
+  static constexpr Shape shape = dims::shape;
+
+  graph::NodeId id = graph::none;
+
+  Tensor() = default;
+  explicit Tensor(graph::NodeId node) : id(node) {}
+  Tensor(Poison) {}
+
+  template <DimExpression auto... Es>
+  Tensor(const Tensor<Es...>& other) : id(other.id) {
+    constexpr auto problem = [] {
+      Text t;
+      using Other = typename Tensor<Es...>::dims;
+      if (dims::poisoned || Other::poisoned || Other::shape == shape) return t;
+      shape.print(t);
+      t.put(" is needed, and this is ");
+      Other::shape.print(t);
+      t.put(": ");
+      explain_mismatch(t, Other::shape, shape);
+      t.put(" [conversion]");
+      return t;
+    };
+    if constexpr (!fits<decltype(problem)>) refuse<decltype(problem)>();
+    // The same numbers under the names that the declaration gives them: this is what summaries and emitted code show.
+    if (id != graph::none) recorder().graph()[id].shape = shape.dims();
+  }
+};
+
+/// A tensor, a parameter, or the poison of a refused operation.
+template <class X>
+concept AnyTensor = std::same_as<X, Poison> || requires {
+  typename X::dims;
+  X::shape;
+};
+
+/// Whether an error was already reported for X: then nothing more is to be said about it.
+template <class X>
+constexpr bool is_poisoned() {
+  if constexpr (std::same_as<X, Poison>) return true;
+  else if constexpr (AnyTensor<X>) return X::dims::poisoned;
+  else return false;
+}
+template <class... X>
+inline constexpr bool poisoned = (is_poisoned<X>() || ...);
+
+namespace detail {
+
+template <class D>
+struct MakeTensor;
+template <class... Es>
+struct MakeTensor<Dims<Es...>> {
+  using type = Tensor<Es{}...>;
+};
+
+}  // namespace detail
+
+/// The tensor whose shape is a Dims.
+template <class D>
+using TensorOf = typename detail::MakeTensor<D>::type;
+
+/// The node of a tensor, to be an operand. Throws std::logic_error for one that nothing has computed.
+template <AnyTensor X>
+graph::NodeId node_of(const X& x) {
+  if (x.id == graph::none)
+    throw std::logic_error("a tensor is used that has no value: a parameter missing from TESSERA_MEMBERS, or a default Tensor");
+  return x.id;
+}
+
+}  // namespace tessera
