@@ -1,8 +1,8 @@
 // vit_mnist: a small Vision Transformer for 28x28 digits whose heads each see their own slice of the token.
 //
 // Patches are cut out of the image, mapped to tokens, given a class token and fixed positions, and passed through two
-// blocks; the class token's row becomes class probabilities. The loss takes those probabilities as logits, so a softmax is
-// applied twice: that is how the published notebook trains it, and its numbers are reproduced here.
+// blocks; the class token's row becomes class probabilities. The loss takes those probabilities as logits, so a softmax
+// is applied twice: that is how the published notebook trains it, and its numbers are reproduced here.
 #pragma once
 
 #include <cstddef>
@@ -13,16 +13,16 @@ namespace tessera::models::vit_mnist {
 
 inline constexpr auto B = axis<"B">;  // the batch, known when the program runs
 inline constexpr auto C = axis<"C", 1>;
-inline constexpr auto P = axis<"P", 4>;             // a patch is P x P pixels
-inline constexpr auto GH = axis<"GH", 28_c / P>;    // patches down
-inline constexpr auto GW = axis<"GW", 28_c / P>;    // patches across
-inline constexpr auto IH = axis<"IH", GH * P>;      // image height
-inline constexpr auto IW = axis<"IW", GW * P>;      // image width
-inline constexpr auto N = axis<"N", GH * GW>;       // patches
-inline constexpr auto H = axis<"H", 2>;             // heads
-inline constexpr auto K = axis<"K", 8_c / H>;       // width of a head
-inline constexpr auto D = axis<"D", H * K>;         // width of a token
-inline constexpr auto M = axis<"M", 4_c * D>;       // width of the MLP's hidden layer
+inline constexpr auto P = axis<"P", 4>;           // a patch is P x P pixels
+inline constexpr auto GH = axis<"GH", 28_c / P>;  // patches down
+inline constexpr auto GW = axis<"GW", 28_c / P>;  // patches across
+inline constexpr auto IH = axis<"IH", GH * P>;    // image height
+inline constexpr auto IW = axis<"IW", GW * P>;    // image width
+inline constexpr auto N = axis<"N", GH * GW>;     // patches
+inline constexpr auto H = axis<"H", 2>;           // heads
+inline constexpr auto K = axis<"K", 8_c / H>;     // width of a head
+inline constexpr auto D = axis<"D", H * K>;       // width of a token
+inline constexpr auto M = axis<"M", 4_c * D>;     // width of the MLP's hidden layer
 inline constexpr auto CLASSES = axis<"CLASSES", 10>;
 
 /// Each head attends within its own slice of the token; there is no output projection.

@@ -158,64 +158,102 @@ class File {
     scratch_name_[static_cast<std::size_t>(tensor)] = n;
     std::vector<std::string> dims;
     for (int d : plan.layouts[static_cast<std::size_t>(tensor)].order) dims.push_back(to_string(t.shape[static_cast<std::size_t>(d)]));
-    b.push_back(tree::comment(fmt::format("[{}]{}, live from kernel {} to {}", fmt::join(dims, ", "),
-                                          t.slots > 1 ? fmt::format(" x {} slots", t.slots) : "", buffer.first, buffer.last)));
-    b.push_back(tree::declare(real_ + "* const", n, name("scratch") + size(buffer.offset)));
+    b.push_back(tree::comment(fmt::format("[{}]{}{}, live from kernel {} to {}", fmt::join(dims, ", "),
+                                          t.slots > 1 ? fmt::format(" x {} slots", t.slots) : "",
+                                          buffer.per_image ? fmt::format(", every {} reals", plan.scratch.per_batch) : "", buffer.first, buffer.last)));
+    b.push_back(tree::declare(real_ + "* const", n, name("scratch") + integer(buffer.offset)));
   }
 
   void region(const Plan& plan, int r, Block& b) {
-    for (const Item& item : plan.program.order[static_cast<std::size_t>(r)]) {
-      if (item.kernel >= 0) {
-        for (const Emitted& e : emit(plan, item.kernel, target_)) run(plan, plan.program.kernels[static_cast<std::size_t>(item.kernel)], item.kernel, e, b);
+    for (const Stage& stage : plan.stages[static_cast<std::size_t>(r)]) {
+      if (stage.items.front().region >= 0) {
+        const int inside = stage.items.front().region;
+        const graph::Region& inner = plan.program.graph.regions[static_cast<std::size_t>(inside)];
+        Block body;
+        if (inner.reversed)
+          body.push_back(tree::declare("const std::int64_t", "layer", tree::binary("-", integer(inner.count - 1), name("pass"))));
+        region(plan, inside, body);
+        b.push_back(tree::comment(fmt::format("{}: {} layers{}", inner.path, inner.count, inner.reversed ? ", the last one first" : "")));
+        const std::string variable = inner.reversed ? "pass" : "layer";
+        b.push_back(tree::loop(variable, integer(0), tree::binary("<", name(variable), integer(inner.count)), 1, std::move(body)));
         continue;
       }
-      const graph::Region& inner = plan.program.graph.regions[static_cast<std::size_t>(item.region)];
-      Block body;
-      if (inner.reversed)
-        body.push_back(tree::declare("const std::int64_t", "layer", tree::binary("-", integer(inner.count - 1), name("pass"))));
-      region(plan, item.region, body);
-      b.push_back(tree::comment(fmt::format("{}: {} layers{}", inner.path, inner.count, inner.reversed ? ", the last one first" : "")));
-      std::string variable = inner.reversed ? "pass" : "layer";
-      b.push_back(tree::loop(variable, integer(0), tree::binary("<", name(variable), integer(inner.count)), 1, std::move(body)));
+      run(plan, stage, b);
     }
   }
 
-  void run(const Plan& plan, const Kernel& k, int kernel, const Emitted& e, Block& b) {
-    std::vector<Expr> arguments;
+  /// One stage: kernels that share a loop over images or chunks, then what adds up their partial sums.
+  void run(const Plan& plan, const Stage& stage, Block& b) {
+    Block shared, after;
     std::string index;
     Expr count;
-    if (e.tasks == Emitted::Tasks::points) {
-      index = k.axes[static_cast<std::size_t>(e.parallel)].name;
-      count = size(extent(k.axes[static_cast<std::size_t>(e.parallel)].dim));
-      arguments.push_back(name(index));
-    } else if (e.tasks == Emitted::Tasks::blocks) {
-      index = "begin";
-      count = size(extent(k.axes[static_cast<std::size_t>(e.parallel)].dim));
-      arguments.push_back(name("begin"));
-      arguments.push_back(call("std::min<std::int64_t>", {count, name("begin") + integer(e.block)}));
-    } else if (e.tasks == Emitted::Tasks::chunks) {
-      index = "chunk";
-      count = integer(batch_chunks);
-      arguments.push_back(name("chunk"));
+    std::int64_t step = 1;
+    for (const Item& item : stage.items) {
+      const Kernel& k = plan.program.kernels[static_cast<std::size_t>(item.kernel)];
+      for (const Emitted& e : emit(plan, item.kernel, target_)) {
+        std::vector<Expr> arguments;
+        std::string own;
+        Expr own_count;
+        if (e.tasks == Emitted::Tasks::images) {
+          own = "image";
+          own_count = name("batch");
+        } else if (e.tasks == Emitted::Tasks::points) {
+          own = k.axes[static_cast<std::size_t>(e.parallel)].name;
+          own_count = size(extent(k.axes[static_cast<std::size_t>(e.parallel)].dim));
+          arguments.push_back(name(own));
+        } else if (e.tasks == Emitted::Tasks::blocks) {
+          own = "begin";
+          own_count = size(extent(k.axes[static_cast<std::size_t>(e.parallel)].dim));
+          arguments = {name("begin"), call("std::min<std::int64_t>", {own_count, name("begin") + integer(e.block)})};
+          step = e.block;
+        } else if (e.tasks == Emitted::Tasks::chunks) {
+          own = "chunk";
+          own_count = integer(batch_chunks);
+          arguments.push_back(name("chunk"));
+        }
+        for (const tree::Parameter& p : e.function.parameters)
+          if (p.name == "batch") arguments.push_back(name("batch"));
+        for (const Argument& a : e.arguments) {
+          Expr p = pointer(plan, k, item.kernel, a);
+          if (e.tasks == Emitted::Tasks::images) p = p + name("image") * image_stride(plan, a);
+          arguments.push_back(std::move(p));
+        }
+        tree::Statement statement = tree::evaluate(call(place(e.function, plan.program.name), std::move(arguments)));
+        const bool summing = stage.tasks == Tasks::chunks && e.tasks != Emitted::Tasks::chunks;
+        if (!summing) {
+          index = own;
+          count = own_count;
+          shared.push_back(std::move(statement));
+        } else if (own.empty()) {
+          after.push_back(std::move(statement));
+        } else {
+          parallel(after, own, own_count, 1, {std::move(statement)});
+        }
+      }
     }
-    for (const tree::Parameter& p : e.function.parameters)
-      if (p.name == "batch") arguments.push_back(name("batch"));
-    for (const Argument& a : e.arguments) arguments.push_back(pointer(plan, k, kernel, a));
-    std::string function = place(e.function, plan.program.name);
-    Block body{tree::evaluate(call(function, std::move(arguments)))};
-    if (index.empty()) {
-      b.push_back(std::move(body[0]));
-      return;
-    }
+    if (index.empty()) b.insert(b.end(), shared.begin(), shared.end());
+    else parallel(b, index, count, step, std::move(shared));
+    b.insert(b.end(), after.begin(), after.end());
+  }
+
+  /// From an image's values of a tensor to the next one's; 0 for what all images share.
+  static std::int64_t image_stride(const Plan& plan, const Argument& a) {
+    const Tensor& t = plan.program.tensors[static_cast<std::size_t>(a.tensor)];
+    for (std::size_t d = 0; d < t.shape.size(); ++d)
+      if (!t.shape[d].known()) return plan.layouts[static_cast<std::size_t>(a.tensor)].stride[d];
+    return 0;
+  }
+
+  static void parallel(Block& b, const std::string& index, const Expr& count, std::int64_t step, Block body) {
     b.push_back(tree::pragma("omp parallel for schedule(static)"));
-    b.push_back(tree::loop(index, integer(0), tree::binary("<", name(index), count), e.tasks == Emitted::Tasks::blocks ? e.block : 1, std::move(body)));
+    b.push_back(tree::loop(index, integer(0), tree::binary("<", name(index), count), step, std::move(body)));
   }
 
   Expr pointer(const Plan& plan, const Kernel& k, int kernel, const Argument& a) {
     const KernelProgram& p = plan.program;
     if (a.tensor < 0) {
       const Buffer& partial = plan.buffers[static_cast<std::size_t>(plan.partial_of[static_cast<std::size_t>(kernel)])];
-      return name("scratch") + size(partial.offset);
+      return name("scratch") + integer(partial.offset);
     }
     const Tensor& t = p.tensors[static_cast<std::size_t>(a.tensor)];
     switch (t.storage) {
@@ -238,7 +276,6 @@ class File {
     Expr base = name(scratch_name_[static_cast<std::size_t>(a.tensor)]);
     if (t.slots == 1) return base;
     const Buffer& buffer = plan.buffers[static_cast<std::size_t>(plan.buffer_of[static_cast<std::size_t>(a.tensor)])];
-    Extent slot{buffer.size.fixed / t.slots, buffer.size.per_batch / t.slots};
     Expr which;
     if (k.region == 0) {
       which = integer(a.shift % t.slots);
@@ -250,9 +287,7 @@ class File {
       bool wraps = t.carry && t.slots == 2 && p.graph.regions[static_cast<std::size_t>(t.region)].count > 1;
       if (wraps) which = tree::binary("%", which, integer(2));
     }
-    if (which->kind == tree::Node::Kind::integer) return base + size({slot.fixed * which->integer, slot.per_batch * which->integer});
-    if (slot.per_batch == 0) return base + which * slot.fixed;
-    return base + tree::binary("*", which, size(slot));
+    return base + which * buffer.slot;
   }
 
   const std::string& model_;

@@ -46,7 +46,7 @@ class Emitter {
 
   std::vector<Emitted> run() {
     std::vector<Emitted> result;
-    if (keeps_partials(kernel_)) {
+    if (tasks_of(kernel_) == codegen::Tasks::chunks) {
       result.push_back(partials());
       arguments_.clear();
       result.push_back(combine());
@@ -71,9 +71,8 @@ class Emitter {
       e.parallel = schedule_.parallel;
       e.block = schedule_.block;
       if (schedule_.block == 1) {
-        e.tasks = Emitted::Tasks::points;
-        e.function.parameters.push_back({"const std::int64_t", axis_name(schedule_.parallel)});
-        set(schedule_.parallel, name(axis_name(schedule_.parallel)));
+        e.tasks = Emitted::Tasks::images;
+        set(schedule_.parallel, nullptr);
       } else {
         e.tasks = Emitted::Tasks::blocks;
         e.function.parameters.push_back({"const std::int64_t", "begin"});
@@ -122,8 +121,11 @@ class Emitter {
     std::vector<int> outer = outer_axes();
     vector_ = partial_vector();
     for (Place& p : place_) p = {};
+    // Few sums are added up by one thread: waking another would cost more.
+    std::int64_t sums = batch_chunks;
+    for (int a : outer) sums *= extent_[static_cast<std::size_t>(a)];
     int parallel = -1;
-    if (outer.size() > 1) parallel = outer[0] == vector_ ? outer[1] : outer[0];
+    if (outer.size() > 1 && sums > 100000) parallel = outer[0] == vector_ ? outer[1] : outer[0];
     if (parallel >= 0) {
       e.tasks = Emitted::Tasks::points;
       e.parallel = parallel;

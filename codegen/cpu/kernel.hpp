@@ -23,6 +23,7 @@ struct Emitted {
   /// What its leading index parameters run over.
   enum class Tasks : std::uint8_t {
     once,    ///< no index parameter
+    images,  ///< one image: pointers are to its values, so that the text does not depend on where they lie
     points,  ///< one index of axis `parallel`
     blocks,  ///< begin, end over axis `parallel`
     chunks,  ///< chunk of the batch, and the batch

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <set>
+#include <tuple>
 
 #include "codegen/error.hpp"
 
@@ -355,7 +356,9 @@ class Fuser {
     return false;
   }
 
-  /// Kahn's algorithm in each region, the smallest first node first, so that the order is the graph's where it can be.
+  /// Kahn's algorithm in each region. Among what is ready, first what goes on with the running kind of work, so that long runs
+  /// can be done image by image; then what does not depend on the batch, then image by image, sums over the batch last;
+  /// and in the graph's order.
   void order() {
     out_.order.resize(graph_.regions.size());
     for (std::size_t r = 0; r < graph_.regions.size(); ++r) order_region(static_cast<int>(r));
@@ -402,15 +405,27 @@ class Fuser {
         for (NodeId o : graph_[n].operands) todo.push_back(o);
       }
     }
+    auto kind = [&](const Item& item) {
+      if (item.region >= 0) return 2;
+      const Group& g = group(item.kernel);
+      if (g.across_batch) return 3;
+      return std::any_of(g.axes.begin(), g.axes.end(), [](const Axis& a) { return !a.dim.known(); }) ? 1 : 0;
+    };
+    int running = 0;
+    auto rank = [&](std::size_t k) {
+      const int its = kind(items[k]);
+      return std::make_tuple(its == running && its != 3 ? 0 : 1, its, key[k]);
+    };
     std::vector<bool> done(items.size(), false);
     for (std::size_t placed = 0; placed < items.size(); ++placed) {
       int next = -1;
       for (std::size_t k = 0; k < items.size(); ++k) {
         if (done[k] || std::any_of(needs[k].begin(), needs[k].end(), [&](int d) { return !done[static_cast<std::size_t>(d)]; })) continue;
-        if (next < 0 || key[k] < key[static_cast<std::size_t>(next)]) next = static_cast<int>(k);
+        if (next < 0 || rank(k) < rank(static_cast<std::size_t>(next))) next = static_cast<int>(k);
       }
       if (next < 0) throw Error("the kernels of the graph depend on each other in a circle");
       done[static_cast<std::size_t>(next)] = true;
+      running = kind(items[static_cast<std::size_t>(next)]);
       out_.order[static_cast<std::size_t>(r)].push_back(items[static_cast<std::size_t>(next)]);
     }
   }

@@ -91,6 +91,15 @@ struct Kernel {
   bool across_batch = false;  ///< an inner axis is the batch: partial sums over fixed chunks, then their ordered sum
 };
 
+/// What a kernel's work can be shared out by.
+enum class Tasks : std::uint8_t {
+  once,    ///< it does not depend on the batch
+  images,  ///< image by image, touching nothing of another image
+  chunks,  ///< it sums over the batch: partial sums over fixed chunks of it, then their ordered sum
+  serial,  ///< it sums a few numbers over the batch
+};
+Tasks tasks_of(const Kernel& kernel);
+
 /// Where a tensor lives.
 enum class Storage : std::uint8_t { input, labels, parameter, gradient, output, loss, table, scratch, state };
 

@@ -69,10 +69,6 @@ std::int64_t step_along(const Access& access, const Layout& layout, int axis) {
   return step;
 }
 
-bool keeps_partials(const Kernel& kernel) {
-  return kernel.across_batch && kernel.axes.size() > 1;
-}
-
 Layout layout_of(const Tensor& tensor, int innermost) {
   Layout l;
   int dims = static_cast<int>(tensor.shape.size());
@@ -143,8 +139,8 @@ std::pair<int, double> best_axis(const KernelProgram& program, const std::vector
                                  const Target& target) {
   std::pair<int, double> best{-1, 0};
   for (int a = 0; a < static_cast<int>(kernel.axes.size()); ++a) {
-    // The batch is shared out among threads; lanes run over it only where there is nothing else.
-    if (!kernel.axes[static_cast<std::size_t>(a)].dim.known() && kernel.axes.size() > 1) continue;
+    // The batch is shared out among threads; lanes run over it only where there is nothing else to sum over.
+    if (!kernel.axes[static_cast<std::size_t>(a)].dim.known() && tasks_of(kernel) != Tasks::serial) continue;
     double cost = estimate(program, layouts, kernel, a, target);
     if (best.first < 0 || cost < best.second) best = {a, cost};
   }
@@ -228,8 +224,10 @@ Schedule choose_schedule(const KernelProgram& program, const std::vector<Layout>
   s.vector = best_axis(program, layouts, kernel, target).first;
   for (std::size_t a = 0; a < kernel.axes.size() && s.parallel < 0; ++a)
     if (!kernel.axes[a].inner && !kernel.axes[a].dim.known()) s.parallel = static_cast<int>(a);
-  if (s.parallel < 0 && kernel.axes.size() == 1 && !kernel.axes[0].inner) s.parallel = 0;
-  if (s.parallel == s.vector && s.vector >= 0) s.block = 1024;
+  if (s.parallel < 0 && kernel.axes.size() == 1 && !kernel.axes[0].inner) {
+    s.parallel = 0;
+    s.block = 1024;
+  }
   if (kernel.anchor != Anchor::contraction || s.vector < 0) return s;
 
   // A tile of sums: points of one or two outer axes whose loads are shared. Fewest loads for each product wins.
@@ -250,7 +248,7 @@ Schedule choose_schedule(const KernelProgram& program, const std::vector<Layout>
       std::int64_t vectors = (known_extent(static_cast<int>(a)) + unit - 1) / unit;
       if (tile[a] > vectors) return;
       std::int64_t passes = (vectors + tile[a] - 1) / tile[a];
-      waste *= 1 + 0.1 * (static_cast<double>(passes * tile[a]) / static_cast<double>(vectors) - 1);
+      if (passes * tile[a] != vectors) waste *= 1.2;  // a second, smaller tile: more code, fewer sums at once
     }
     if (sums > target.accumulators) return;
     for (const Access* load : loads) {
@@ -265,7 +263,7 @@ Schedule choose_schedule(const KernelProgram& program, const std::vector<Layout>
       best_tile = tile;
     }
   };
-  static constexpr std::int64_t sizes[] = {1, 2, 3, 4, 5, 6, 8};
+  static constexpr std::int64_t sizes[] = {1, 2, 3, 4, 5, 6, 7, 8};
   for (int u : outer)
     for (std::int64_t m : sizes)
       for (int w : outer)

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <numeric>
 #include <set>
+#include <tuple>
 
 #include "codegen/error.hpp"
 #include "codegen/plan/plan.hpp"
@@ -14,26 +15,32 @@ namespace {
 constexpr std::int64_t round_to = 16;  // reals: a cache line, so that no two buffers share one
 
 std::int64_t rounded(std::int64_t n) { return (n + round_to - 1) / round_to * round_to; }
-Extent rounded(Extent e) { return {rounded(e.fixed), rounded(e.per_batch)}; }
 
 struct Times {
   std::vector<int> of;                   // kernel -> time
+  std::vector<std::pair<int, int>> stage;  // kernel -> first and last time of its stage
   std::vector<std::pair<int, int>> span; // region -> first and last time
 };
 
-void number(const KernelProgram& p, int region, Times& t, int& now) {
-  int first = now;
-  for (const Item& item : p.order[static_cast<std::size_t>(region)]) {
-    if (item.kernel >= 0) t.of[static_cast<std::size_t>(item.kernel)] = now++;
-    else number(p, item.region, t, now);
+void number(const Plan& plan, int region, Times& t, int& now) {
+  const int first = now;
+  for (const Stage& stage : plan.stages[static_cast<std::size_t>(region)]) {
+    const int begin = now;
+    for (const Item& item : stage.items) {
+      if (item.kernel >= 0) t.of[static_cast<std::size_t>(item.kernel)] = now++;
+      else number(plan, item.region, t, now);
+    }
+    for (const Item& item : stage.items)
+      if (item.kernel >= 0) t.stage[static_cast<std::size_t>(item.kernel)] = {begin, now - 1};
   }
   t.span[static_cast<std::size_t>(region)] = {first, std::max(first, now - 1)};
 }
 
-Times times_of(const KernelProgram& p) {
-  Times t{std::vector<int>(p.kernels.size(), 0), std::vector<std::pair<int, int>>(p.order.size())};
+Times times_of(const Plan& plan) {
+  const std::size_t kernels = plan.program.kernels.size();
+  Times t{std::vector<int>(kernels, 0), std::vector<std::pair<int, int>>(kernels), std::vector<std::pair<int, int>>(plan.stages.size())};
   int now = 0;
-  number(p, 0, t, now);
+  number(plan, 0, t, now);
   return t;
 }
 
@@ -45,8 +52,8 @@ void for_each_access(const Kernel& k, F f) {  // f(access, writes)
     for (const Step::Store& st : s.stores) f(st.to, true);
 }
 
-/// Lays buffers out in the order given; returns the size needed. `size` and `offset` pick the part that is planned.
-std::int64_t pack(std::vector<Buffer>& buffers, const std::vector<int>& order, std::int64_t Extent::* part) {
+/// Lays the buffers of one arena out in the order given; returns the size needed.
+std::int64_t pack(std::vector<Buffer>& buffers, const std::vector<int>& order) {
   std::vector<int> placed;
   std::int64_t total = 0;
   for (int i : order) {
@@ -54,27 +61,29 @@ std::int64_t pack(std::vector<Buffer>& buffers, const std::vector<int>& order, s
     std::vector<std::pair<std::int64_t, std::int64_t>> taken;
     for (int j : placed) {
       const Buffer& o = buffers[static_cast<std::size_t>(j)];
-      if (o.first <= b.last && b.first <= o.last) taken.push_back({o.offset.*part, o.offset.*part + o.size.*part});
+      if (o.first <= b.last && b.first <= o.last) taken.push_back({o.offset, o.offset + o.size});
     }
     std::sort(taken.begin(), taken.end());
-    std::int64_t at = 0;
+    b.offset = 0;
     for (auto [from, to] : taken) {
-      if (at + b.size.*part <= from) break;
-      at = std::max(at, to);
+      if (b.offset + b.size <= from) break;
+      b.offset = std::max(b.offset, to);
     }
-    b.offset.*part = at;
-    total = std::max(total, at + b.size.*part);
+    total = std::max(total, b.offset + b.size);
     placed.push_back(i);
   }
   return total;
 }
 
-std::int64_t most_live(const std::vector<Buffer>& buffers, int times, std::int64_t Extent::* part) {
+std::int64_t most_live(const std::vector<Buffer>& buffers, const std::vector<int>& which) {
   std::int64_t most = 0;
-  for (int t = 0; t < times; ++t) {
+  for (int at : which) {  // the most is reached where some buffer begins
+    const int t = buffers[static_cast<std::size_t>(at)].first;
     std::int64_t live = 0;
-    for (const Buffer& b : buffers)
-      if (b.first <= t && t <= b.last) live += b.size.*part;
+    for (int i : which) {
+      const Buffer& b = buffers[static_cast<std::size_t>(i)];
+      if (b.first <= t && t <= b.last) live += b.size;
+    }
     most = std::max(most, live);
   }
   return most;
@@ -82,9 +91,21 @@ std::int64_t most_live(const std::vector<Buffer>& buffers, int times, std::int64
 
 }  // namespace
 
+std::vector<std::vector<Stage>> make_stages(const KernelProgram& p) {
+  std::vector<std::vector<Stage>> stages(p.order.size());
+  for (std::size_t r = 0; r < p.order.size(); ++r)
+    for (const Item& item : p.order[r]) {
+      const Tasks tasks = item.kernel >= 0 ? tasks_of(p.kernels[static_cast<std::size_t>(item.kernel)]) : Tasks::once;
+      const bool shared = item.kernel >= 0 && (tasks == Tasks::images || tasks == Tasks::chunks);
+      if (!shared || stages[r].empty() || stages[r].back().tasks != tasks) stages[r].push_back({tasks, {}});
+      stages[r].back().items.push_back(item);
+    }
+  return stages;
+}
+
 void place_buffers(Plan& plan) {
   const KernelProgram& p = plan.program;
-  Times times = times_of(p);
+  Times times = times_of(plan);
   plan.buffer_of.assign(p.tensors.size(), -1);
   plan.partial_of.assign(p.kernels.size(), -1);
   auto live = [&](int tensor, int from, int to) {
@@ -93,10 +114,12 @@ void place_buffers(Plan& plan) {
     int& at = plan.buffer_of[static_cast<std::size_t>(tensor)];
     if (at < 0) {
       at = static_cast<int>(plan.buffers.size());
-      Extent slot = rounded(plan.layouts[static_cast<std::size_t>(tensor)].size);
+      const Extent reals = plan.layouts[static_cast<std::size_t>(tensor)].size;
       Buffer b;
       b.tensor = tensor;
-      b.size = {slot.fixed * t.slots, slot.per_batch * t.slots};
+      b.per_image = !reals.known();
+      b.slot = rounded(b.per_image ? reals.per_batch : reals.fixed);
+      b.size = b.slot * t.slots;
       b.first = from;
       b.last = to;
       plan.buffers.push_back(b);
@@ -120,54 +143,62 @@ void place_buffers(Plan& plan) {
         live(a.tensor, span.first, span.second);
       }
     });
-    if (keeps_partials(kernel)) {
+    if (tasks_of(kernel) == Tasks::chunks) {
       std::int64_t reals = 0;
       for (const Step& s : kernel.steps) reals += s.reduces ? 1 : 0;
       for (const Axis& a : kernel.axes)
         if (!a.inner) reals *= a.dim.value();
       Buffer b;
       b.kernel = static_cast<int>(k);
-      b.size = rounded(Extent{reals * batch_chunks, 0});
-      b.first = b.last = now;
+      b.size = b.slot = rounded(reals * batch_chunks);
+      // All partial sums of a stage are there before the first of them is added up.
+      std::tie(b.first, b.last) = times.stage[k];
       plan.partial_of[k] = static_cast<int>(plan.buffers.size());
       plan.buffers.push_back(b);
     }
   }
 
-  int end = 0;
-  for (const Buffer& b : plan.buffers) end = std::max(end, b.last + 1);
-  for (std::int64_t Extent::* part : {&Extent::fixed, &Extent::per_batch}) {
-    std::vector<int> order(plan.buffers.size());
-    std::iota(order.begin(), order.end(), 0);
+  for (const bool per_image : {false, true}) {
+    std::vector<int> order;
+    for (std::size_t i = 0; i < plan.buffers.size(); ++i)
+      if (plan.buffers[i].per_image == per_image) order.push_back(static_cast<int>(i));
     auto by = [&](auto key) {
-      std::vector<int> sorted = order;
-      std::stable_sort(sorted.begin(), sorted.end(), [&](int a, int b) {
-        return key(plan.buffers[static_cast<std::size_t>(a)]) > key(plan.buffers[static_cast<std::size_t>(b)]);
-      });
+      std::vector<std::pair<std::int64_t, int>> keyed;
+      for (int i : order) keyed.push_back({-key(plan.buffers[static_cast<std::size_t>(i)]), i});
+      std::sort(keyed.begin(), keyed.end());
+      std::vector<int> sorted;
+      for (auto [ignored, i] : keyed) sorted.push_back(i);
       return sorted;
     };
-    std::vector<std::vector<int>> tries{
-        by([&](const Buffer& b) { return b.size.*part; }),
-        by([&](const Buffer& b) { return (b.last - b.first + 1) * (b.size.*part); }),
-        by([&](const Buffer& b) { return static_cast<std::int64_t>(b.last - b.first); }),
-        by([&](const Buffer& b) { return static_cast<std::int64_t>(-b.first); })};
+    const std::vector<std::vector<int>> tries{
+        by([](const Buffer& b) { return b.size; }),
+        by([](const Buffer& b) { return (b.last - b.first + 1) * b.size; }),
+        by([](const Buffer& b) { return static_cast<std::int64_t>(b.last - b.first); }),
+        by([](const Buffer& b) { return static_cast<std::int64_t>(-b.first); })};
     std::size_t best = 0;
     std::vector<std::int64_t> sizes;
     for (std::size_t i = 0; i < tries.size(); ++i) {
-      sizes.push_back(pack(plan.buffers, tries[i], part));
+      sizes.push_back(pack(plan.buffers, tries[i]));
       if (sizes[i] < sizes[best]) best = i;
     }
-    plan.scratch.*part = pack(plan.buffers, tries[best], part);
-    plan.lower_bound.*part = most_live(plan.buffers, end, part);
+    (per_image ? plan.scratch.per_batch : plan.scratch.fixed) = pack(plan.buffers, tries[best]);
+    (per_image ? plan.lower_bound.per_batch : plan.lower_bound.fixed) = most_live(plan.buffers, order);
   }
-  // What grows with the batch lies behind what does not.
+  // An image's values lie in its arena, behind what does not grow with the batch.
+  for (const Buffer& b : plan.buffers) {
+    if (!b.per_image) continue;
+    const Tensor& t = p.tensors[static_cast<std::size_t>(b.tensor)];
+    Layout& layout = plan.layouts[static_cast<std::size_t>(b.tensor)];
+    for (std::size_t d = 0; d < t.shape.size(); ++d)
+      if (!t.shape[d].known()) layout.stride[d] = plan.scratch.per_batch;
+  }
   for (Buffer& b : plan.buffers)
-    if (b.size.per_batch) b.offset.fixed = plan.scratch.fixed;
+    if (b.per_image) b.offset += plan.scratch.fixed;
 }
 
 namespace {
 
-/// Replays the program for a batch of 2 over a shadow of the scratch memory.
+/// Replays the program over a shadow of the scratch memory: of what does not grow with the batch, and of one image's arena.
 class Replay {
  public:
   explicit Replay(const Plan& plan) : plan_(plan), p_(plan.program) {}
@@ -202,9 +233,9 @@ class Replay {
   Range range(const Access& a, int slot) const {
     const Tensor& t = p_.tensors[static_cast<std::size_t>(a.tensor)];
     const Buffer& b = plan_.buffers[static_cast<std::size_t>(plan_.buffer_of[static_cast<std::size_t>(a.tensor)])];
-    std::int64_t one = b.size.at(2) / t.slots;
-    std::int64_t from = b.offset.at(2) + one * slot;
-    return {from, from + one};
+    if (slot >= t.slots) throw Error(fmt::format("plan of {}: {} has no slot {}", p_.name, t.name, slot));
+    const std::int64_t from = b.offset + b.slot * slot;
+    return {from, from + b.slot};
   }
 
   void kernel(const Kernel& k, int r, int iteration, int layer) {
@@ -229,7 +260,7 @@ class Replay {
     auto at = static_cast<std::size_t>(&k - p_.kernels.data());
     if (int partial = plan_.partial_of[at]; partial >= 0) {
       const Buffer& b = plan_.buffers[static_cast<std::size_t>(partial)];
-      overwrite({b.offset.at(2), b.offset.at(2) + b.size.at(2)}, {-1, -1});
+      overwrite({b.offset, b.offset + b.size}, {-1, -1});
     }
     for_each_access(k, [&](const Access& a, bool writes) {
       if (p_.tensors[static_cast<std::size_t>(a.tensor)].storage != Storage::scratch || !writes) return;

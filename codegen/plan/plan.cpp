@@ -11,6 +11,7 @@ Plan make_plan(KernelProgram program, const std::vector<Target>& targets) {
   plan.program = std::move(program);
   // One layout for all targets: the memory plan is shared. It is chosen for the widest vectors.
   plan.layouts = choose_layouts(plan.program, targets.back());
+  plan.stages = make_stages(plan.program);
   place_buffers(plan);
   for (const Target& target : targets)
     for (const Kernel& kernel : plan.program.kernels)
@@ -31,7 +32,7 @@ std::string print(const Plan& plan) {
     if (tensor.slots > 1) out += fmt::format(" x {}", tensor.slots);
     if (int b = plan.buffer_of[t]; b >= 0) {
       const Buffer& buffer = plan.buffers[static_cast<std::size_t>(b)];
-      out += fmt::format(" at {}, live {} to {}", to_string(buffer.offset), buffer.first, buffer.last);
+      out += fmt::format(" at {}{}, live {} to {}", buffer.offset, buffer.per_image ? " of each image" : "", buffer.first, buffer.last);
     }
     out += "\n";
   }
@@ -44,7 +45,7 @@ std::string print(const Plan& plan) {
       auto axis = [&](int a) { return kernel.axes[static_cast<std::size_t>(a)].name; };
       if (s.parallel >= 0) out += fmt::format(" threads {}", axis(s.parallel));
       if (s.block > 1) out += fmt::format(" by {}", s.block);
-      if (keeps_partials(kernel)) out += fmt::format(" threads {} chunks of the batch", batch_chunks);
+      if (tasks_of(kernel) == Tasks::chunks) out += fmt::format(" threads {} chunks of the batch", batch_chunks);
       if (s.vector >= 0) out += fmt::format(" lanes {}", axis(s.vector));
       for (std::size_t a = 0; a < s.tile.size(); ++a)
         if (s.tile[a] > 1) out += fmt::format(" tile {} {}", kernel.axes[a].name, s.tile[a]);

@@ -20,16 +20,25 @@ inline const std::vector<Target> cpu_targets{{"scalar", 1, 8}, {"avx2", 8, 12}, 
 /// How a tensor lies in memory: dims from the outermost to the innermost, dense; the batch is always outermost.
 struct Layout {
   std::vector<int> order;
-  std::vector<std::int64_t> stride;  ///< in reals, by dim
+  std::vector<std::int64_t> stride;  ///< in reals, by dim; of the batch, in scratch: an image's arena
   Extent size;                       ///< of one slot, in reals
 };
 
-/// A range of scratch memory, in reals. The fixed part of all scratch comes first, then what grows with the batch.
+/// A range of scratch memory, in reals. Scratch holds what does not grow with the batch, then one arena for each image: what
+/// two images share is never written while images are worked on one by one.
 struct Buffer {
-  int tensor = -1;           ///< -1: partial sums of `kernel`
+  int tensor = -1;         ///< -1: partial sums of `kernel`
   int kernel = -1;
-  Extent offset, size;       ///< size: of all slots
-  int first = 0, last = 0;   ///< kernels in running order, between which it is live (a region's kernels count once)
+  bool per_image = false;  ///< offset and size are in each image's arena
+  std::int64_t offset = 0, size = 0;  ///< size: of all slots
+  std::int64_t slot = 0;              ///< of one
+  int first = 0, last = 0;  ///< kernels in running order, between which it is live (a region's kernels count once)
+};
+
+/// Kernels that run without a barrier between them: image by image, or chunk by chunk.
+struct Stage {
+  Tasks tasks = Tasks::once;
+  std::vector<Item> items;
 };
 
 /// How one kernel is cut up for one target.
@@ -49,7 +58,8 @@ struct Plan {
   std::vector<Buffer> buffers;
   std::vector<int> buffer_of;     ///< by tensor; -1 where the caller owns it
   std::vector<int> partial_of;    ///< by kernel; -1 where no partial sums are kept
-  Extent scratch;                 ///< reals
+  std::vector<std::vector<Stage>> stages;  ///< by region
+  Extent scratch;                 ///< reals; per batch: an image's arena
   Extent lower_bound;             ///< the most that is live at once
   std::map<std::string, std::vector<Schedule>> schedules;  ///< by target name, then kernel
 };
@@ -72,7 +82,7 @@ void place_buffers(Plan& plan);
 
 /// How far apart in memory two neighbours along a kernel's axis are, for one access.
 std::int64_t step_along(const Access& access, const Layout& layout, int axis);
-/// Whether partial sums over chunks of the batch are kept for this kernel.
-bool keeps_partials(const Kernel& kernel);
+/// Runs of kernels of one kind.
+std::vector<std::vector<Stage>> make_stages(const KernelProgram& program);
 
 }  // namespace tessera::codegen
