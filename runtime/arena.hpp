@@ -1,0 +1,33 @@
+// The memory a model works in.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+
+namespace tessera::runtime {
+
+/// Aligned bytes, zero at the start.
+class Arena {
+ public:
+  Arena(std::int64_t bytes, std::int64_t alignment)
+      : memory_(static_cast<std::byte*>(::operator new(static_cast<std::size_t>(bytes), std::align_val_t(alignment))),
+                Release{std::align_val_t(alignment)}) {
+    std::memset(memory_.get(), 0, static_cast<std::size_t>(bytes));
+  }
+  static Arena of_floats(std::int64_t count, std::int64_t alignment) { return Arena(4 * count, alignment); }
+
+  void* data() const { return memory_.get(); }
+  float* floats() const { return reinterpret_cast<float*>(memory_.get()); }
+
+ private:
+  struct Release {
+    std::align_val_t alignment;
+    void operator()(std::byte* memory) const { ::operator delete(memory, alignment); }
+  };
+  std::unique_ptr<std::byte[], Release> memory_;
+};
+
+}  // namespace tessera::runtime

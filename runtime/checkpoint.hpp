@@ -1,0 +1,46 @@
+// Checkpoints: a training run as one safetensors file.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+#include "runtime/curve.hpp"
+#include "runtime/data_choice.hpp"
+#include "runtime/model.hpp"
+
+namespace tessera::runtime {
+
+/// Everything beside the numbers of the model and of its optimiser that decides how a run goes on. Nothing in it
+/// depends on the clock: a run that was killed and resumed ends in the same bytes as one that was not.
+struct TrainingState {
+  Recipe recipe;
+  DataChoice data;
+  std::uint32_t fingerprint = 0;  ///< of the training images
+  std::int64_t step = 0;          ///< steps done
+  std::int64_t epoch = 0;         ///< epochs done
+  std::int64_t position = 0;      ///< images of the running epoch done
+  // Sums since the last row of the curve
+  double loss_sum = 0;  ///< of loss * images
+  std::int64_t correct = 0;
+  std::int64_t seen = 0;  ///< images
+  std::int64_t batches = 0;
+  Curve curve;
+};
+
+/// Writes parameters under their keys, the optimiser's moments as "optimizer.m.<key>" and "optimizer.v.<key>", and the
+/// state as metadata; all or nothing.
+void save_checkpoint(const std::filesystem::path& path, const Model& model, const float* parameters,
+                     const float* optimizer, const TrainingState& state);
+
+/// Reads a checkpoint to go on training from. Throws an Error for a file that lacks the optimiser or the state, and for
+/// all that load_parameters refuses.
+TrainingState resume_checkpoint(const std::filesystem::path& path, const Model& model, float* parameters,
+                                float* optimizer);
+
+/// Reads the parameters alone: of a checkpoint, or of any safetensors file with the model's keys. Returns the state
+/// where the file has one. Throws an Error that names the tensor: missing, of another shape or type, unknown to the
+/// model; or the model: of another name or declaration.
+std::optional<TrainingState> load_parameters(const std::filesystem::path& path, const Model& model, float* parameters);
+
+}  // namespace tessera::runtime

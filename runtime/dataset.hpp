@@ -1,0 +1,40 @@
+// Labelled images in memory.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/file.hpp"
+
+namespace tessera::runtime {
+
+enum class Split { train, test };
+
+/// "training" or "test"
+const char* name(Split split);
+
+/// Images as bytes [count, channels, height, width] and one label in [0, classes) each.
+struct Dataset {
+  std::string source;  ///< where they come from, for people: "built-in digits"
+  std::int64_t channels = 0, height = 0, width = 0, classes = 0;
+  Bytes pixels;
+  std::vector<std::int32_t> labels;
+
+  std::int64_t size() const { return static_cast<std::int64_t>(labels.size()); }
+  std::int64_t image_size() const { return channels * height * width; }
+  std::span<const std::uint8_t> image(std::int64_t index) const {
+    return std::span(pixels).subspan(static_cast<std::size_t>(index * image_size()),
+                                     static_cast<std::size_t>(image_size()));
+  }
+  /// Keeps the first `count` images; more than there are is no error.
+  void keep(std::int64_t count);
+  /// CRC-32 (RFC 1952) of pixels and labels: whether a resumed run sees the images it started with.
+  std::uint32_t fingerprint() const;
+};
+
+/// images[i] = (pixel / 255 - mean) / deviation: what a model reads.
+void normalize(std::span<const std::uint8_t> pixels, double mean, double deviation, float* images);
+
+}  // namespace tessera::runtime

@@ -1,0 +1,30 @@
+// The one way in which the runtime says that something went wrong.
+#pragma once
+
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+namespace tessera::runtime {
+
+/// What went wrong, as one clear sentence for the person at the terminal (no full stop, no newline).
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// The parts one after the other as text; numbers as `std::ostream` prints them.
+template <class... Parts>
+std::string text(const Parts&... parts) {
+  std::ostringstream out;
+  (out << ... << parts);
+  return out.str();
+}
+
+/// Throws an Error whose sentence is made of the parts.
+template <class... Parts>
+[[noreturn]] void fail(const Parts&... parts) {
+  throw Error(text(parts...));
+}
+
+}  // namespace tessera::runtime

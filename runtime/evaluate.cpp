@@ -1,0 +1,67 @@
+#include "runtime/evaluate.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/arena.hpp"
+#include "runtime/error.hpp"
+
+namespace tessera::runtime {
+
+void check(const Model& model, int code) {
+  if (code != 0) fail(model.name, " cannot go on: ", model.error(code));
+}
+
+std::int32_t largest(std::span<const float> row) {
+  return static_cast<std::int32_t>(std::max_element(row.begin(), row.end()) - row.begin());
+}
+
+std::vector<float> probabilities(const Model& model, std::span<const float> row) {
+  std::vector<float> result(row.begin(), row.end());
+  if (model.outputs_are_probabilities) return result;
+  const float most = *std::max_element(row.begin(), row.end());
+  double sum = 0;
+  for (float& value : result) sum += value = std::exp(value - most);
+  for (float& value : result) value = static_cast<float>(value / sum);
+  return result;
+}
+
+void check_fit(const Model& model, const Dataset& data) {
+  const auto& shape = model.image_shape;
+  if (data.channels != shape[0] || data.height != shape[1] || data.width != shape[2])
+    fail(model.name, " reads images of ", shape[0], "x", shape[1], "x", shape[2], ", the ", data.source, " have ",
+         data.channels, "x", data.height, "x", data.width);
+  if (data.classes > model.classes)
+    fail(model.name, " tells ", model.classes, " classes apart, the ", data.source, " have ", data.classes);
+}
+
+Evaluation evaluate(const Model& model, const Recipe& recipe, const float* parameters, const Dataset& data,
+                    std::int64_t batch) {
+  check_fit(model, data);
+  const Arena scratch(model.evaluate_scratch_bytes(batch), model.alignment);
+  const Arena images = Arena::of_floats(batch * data.image_size(), model.alignment);
+  const Arena outputs = Arena::of_floats(batch * model.classes, model.alignment);
+  Evaluation result;
+  for (std::int64_t first = 0; first < data.size(); first += batch) {
+    const std::int64_t size = std::min(batch, data.size() - first);
+    for (std::int64_t i = 0; i < size; ++i)
+      normalize(data.image(first + i), recipe.input_mean, recipe.input_deviation,
+                images.floats() + i * data.image_size());
+    float loss = 0;
+    const std::int32_t* labels = data.labels.data() + first;
+    check(model, model.evaluate(parameters, images.floats(), labels, size, outputs.floats(), &loss, scratch.data()));
+    result.loss += static_cast<double>(loss) * static_cast<double>(size);
+    for (std::int64_t i = 0; i < size; ++i) {
+      const std::span<const float> row(outputs.floats() + i * model.classes, static_cast<std::size_t>(model.classes));
+      const std::int32_t answer = largest(row);
+      result.predicted.push_back(answer);
+      const float sure = probabilities(model, row)[static_cast<std::size_t>(answer)];
+      result.confidence.push_back(std::isfinite(sure) ? sure : 0);
+      result.correct += answer == labels[i];
+    }
+  }
+  if (data.size() > 0) result.loss /= static_cast<double>(data.size());
+  return result;
+}
+
+}  // namespace tessera::runtime

@@ -1,0 +1,40 @@
+// A model's answers on a data set.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/dataset.hpp"
+#include "runtime/model.hpp"
+
+namespace tessera::runtime {
+
+/// Throws an Error with the model's own words when `code` is not 0.
+void check(const Model& model, int code);
+
+/// The index of the largest number; the first of equal ones.
+std::int32_t largest(std::span<const float> row);
+
+/// What one row of outputs says about each class: softmax of the row, or the row itself where the model's outputs are
+/// probabilities already.
+std::vector<float> probabilities(const Model& model, std::span<const float> row);
+
+struct Evaluation {
+  double loss = 0;  ///< mean over the images
+  std::int64_t correct = 0;
+  std::vector<std::int32_t> predicted;  ///< the answer for each image
+  std::vector<float> confidence;        ///< the probability of that answer
+
+  double accuracy() const {
+    return predicted.empty() ? 0 : static_cast<double>(correct) / static_cast<double>(predicted.size());
+  }
+};
+
+/// Runs the model over the whole set, `batch` images at a time. Throws an Error when the images do not fit the model.
+Evaluation evaluate(const Model& model, const Recipe& recipe, const float* parameters, const Dataset& data,
+                    std::int64_t batch);
+
+/// Throws an Error unless the model can read these images and has an output for each of their classes.
+void check_fit(const Model& model, const Dataset& data);
+
+}  // namespace tessera::runtime

@@ -1,0 +1,170 @@
+#include "runtime/file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "runtime/error.hpp"
+
+namespace tessera::runtime {
+namespace {
+
+std::string reason(int number) { return std::error_code(number, std::generic_category()).message(); }
+
+/// An open file that closes itself.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  int number() const { return number_; }
+  /// Some file systems tell only here that the content did not reach the disk.
+  int close() { return ::close(std::exchange(number_, -1)); }
+
+ private:
+  int number_;
+};
+
+/// Returns 0 or errno.
+int write_all(int file, std::span<const std::uint8_t> part) {
+  while (!part.empty()) {
+    const ssize_t written = ::write(file, part.data(), std::min<std::size_t>(part.size(), std::size_t{1} << 30));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    part = part.subspan(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+/// Returns 0 or errno.
+int write_parts(const std::filesystem::path& path, std::span<const std::span<const std::uint8_t>> parts) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666));
+  if (file.number() < 0) return errno;
+  for (const auto& part : parts)
+    if (const int failed = write_all(file.number(), part)) return failed;
+  if (::fsync(file.number()) != 0) return errno;
+  return file.close() == 0 ? 0 : errno;
+}
+
+class Inflater {
+ public:
+  Inflater() : ready_(inflateInit2(&stream_, 15 + 16) == Z_OK) {
+    if (!ready_) fail("zlib cannot be started: out of memory");
+  }
+  Inflater(const Inflater&) = delete;
+  Inflater& operator=(const Inflater&) = delete;
+  ~Inflater() { inflateEnd(&stream_); }
+  z_stream& stream() { return stream_; }
+
+ private:
+  z_stream stream_{};
+  bool ready_;
+};
+
+}  // namespace
+
+Bytes read_file(const std::filesystem::path& path, std::uint64_t limit) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.number() < 0) fail("cannot open ", path.string(), ": ", reason(errno));
+  struct stat about{};
+  if (::fstat(file.number(), &about) != 0) fail("cannot read ", path.string(), ": ", reason(errno));
+  if (S_ISDIR(about.st_mode)) fail("cannot read ", path.string(), ": it is a folder");
+  const auto too_long = [&] { fail(path.string(), " is longer than the ", limit, " bytes that are accepted here"); };
+  if (about.st_size > 0 && static_cast<std::uint64_t>(about.st_size) > limit) too_long();
+  Bytes content;
+  // One byte more than expected shows the end of the file without a second allocation; pipes tell no size.
+  content.resize(about.st_size > 0 ? static_cast<std::size_t>(about.st_size) + 1 : 1 << 16);
+  std::size_t size = 0;
+  for (;;) {
+    if (size == content.size()) content.resize(content.size() * 2);
+    const ssize_t got = ::read(file.number(), content.data() + size, content.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail("cannot read ", path.string(), ": ", reason(errno));
+    if (got == 0) break;
+    size += static_cast<std::size_t>(got);
+    if (size > limit) too_long();
+  }
+  content.resize(size);
+  return content;
+}
+
+Bytes unpack_gzip(std::span<const std::uint8_t> packed, std::uint64_t limit, const std::string& where) {
+  Inflater inflater;
+  z_stream& stream = inflater.stream();
+  Bytes content;
+  std::array<std::uint8_t, 1 << 16> chunk;
+  std::size_t fed = 0;
+  for (;;) {
+    if (stream.avail_in == 0 && fed < packed.size()) {
+      const std::size_t part = std::min<std::size_t>(packed.size() - fed, std::size_t{1} << 30);
+      stream.next_in =
+          const_cast<Bytef*>(packed.data() + fed);  // zlib does not write here: its C signature predates const
+      stream.avail_in = static_cast<uInt>(part);
+      fed += part;
+    }
+    stream.next_out = chunk.data();
+    stream.avail_out = static_cast<uInt>(chunk.size());
+    const int result = inflate(&stream, Z_NO_FLUSH);
+    const std::size_t made = chunk.size() - stream.avail_out;
+    if (content.size() + made > limit)
+      fail(where, " unpacks to more than the ", limit, " bytes that are accepted here");
+    content.insert(content.end(), chunk.begin(), chunk.begin() + static_cast<std::ptrdiff_t>(made));
+    const bool all_fed = stream.avail_in == 0 && fed == packed.size();
+    if (result == Z_STREAM_END) {
+      if (all_fed) return content;
+      if (inflateReset(&stream) != Z_OK) fail(where, " cannot be unpacked: zlib cannot be restarted");
+    } else if (result == Z_BUF_ERROR || (result == Z_OK && all_fed && made == 0)) {
+      fail(where, " is truncated: its gzip data ends too early");
+    } else if (result != Z_OK) {
+      fail(where, " is not valid gzip data: ", stream.msg ? stream.msg : "it is damaged");
+    }
+  }
+}
+
+Bytes read_packed_file(const std::filesystem::path& path, std::uint64_t limit) {
+  Bytes content = read_file(path, limit);
+  if (content.size() >= 2 && content[0] == 0x1f && content[1] == 0x8b)
+    return unpack_gzip(content, limit, path.string());
+  return content;
+}
+
+void write_file(const std::filesystem::path& path, std::span<const std::span<const std::uint8_t>> parts) {
+  // Always the same second name: what a killed program left there is overwritten, not collected.
+  std::filesystem::path partial = path;
+  partial += ".partial";
+  int failed = write_parts(partial, parts);
+  if (!failed && ::rename(partial.c_str(), path.c_str()) != 0) failed = errno;
+  if (failed) {
+    ::unlink(partial.c_str());
+    fail("cannot write ", path.string(), ": ", reason(failed));
+  }
+  // The new name itself must reach the disk as well. A file system that cannot do this (EINVAL) has done what it can.
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  Descriptor entry(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (entry.number() >= 0 && ::fsync(entry.number()) != 0 && errno == EIO)
+    fail("cannot write ", path.string(), ": ", reason(EIO));
+}
+
+void write_file(const std::filesystem::path& path, std::string_view content) {
+  const std::span<const std::uint8_t> part(reinterpret_cast<const std::uint8_t*>(content.data()), content.size());
+  write_file(path, std::span(&part, 1));
+}
+
+void make_folder(const std::filesystem::path& path) {
+  std::error_code failed;
+  std::filesystem::create_directories(path, failed);
+  if (failed) fail("cannot make the folder ", path.string(), ": ", failed.message());
+}
+
+}  // namespace tessera::runtime

@@ -1,0 +1,33 @@
+// Pictures from files, made to fit a model.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include "runtime/file.hpp"
+
+namespace tessera::runtime {
+
+/// Bytes [channels, height, width].
+struct Image {
+  std::int64_t channels = 0, height = 0, width = 0;
+  Bytes pixels;
+};
+
+/// Decodes PNG, JPEG, BMP or PGM/PPM to 1 (grey) or 3 (red, green, blue) channels; what is transparent becomes white.
+/// Throws an Error that names the file.
+Image decode_image(std::span<const std::uint8_t> content, std::int64_t channels, const std::string& where);
+
+/// Scales to height x width, each new pixel the mean of the area it covers. The proportions stay; what is then left
+/// over is filled with the mean colour of the picture's border.
+Image fit(const Image& image, std::int64_t height, std::int64_t width);
+
+/// Light becomes dark.
+void invert(Image& image);
+
+/// The picture as a PNG file's bytes.
+Bytes encode_png(std::span<const std::uint8_t> pixels, std::int64_t channels, std::int64_t height, std::int64_t width);
+
+}  // namespace tessera::runtime

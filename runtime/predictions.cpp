@@ -1,0 +1,94 @@
+#include "runtime/predictions.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "runtime/error.hpp"
+#include "runtime/image.hpp"
+#include "runtime/numbers.hpp"
+#include "runtime/svg.hpp"
+
+namespace tessera::runtime {
+namespace {
+
+constexpr int columns = 10;
+constexpr double cell = 96, picture = 72, margin = 36, row_height = 118;
+constexpr const char *right_colour = "#2e7d4f", *wrong_colour = "#c0392b";
+
+std::string base64(const Bytes& content) {
+  constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (std::size_t i = 0; i < content.size(); i += 3) {
+    const std::size_t left = std::min<std::size_t>(3, content.size() - i);
+    std::uint32_t three = 0;
+    for (std::size_t k = 0; k < 3; ++k) three = three << 8 | (k < left ? content[i + k] : 0u);
+    for (std::size_t k = 0; k < 4; ++k) out += k <= left ? digits[three >> (18 - 6 * k) & 63] : '=';
+  }
+  return out;
+}
+
+std::string sample(const Dataset& data, const Evaluation& evaluation, std::int64_t index, double x, double y) {
+  const auto at = static_cast<std::size_t>(index);
+  const bool right = evaluation.predicted[at] == data.labels[at];
+  const char* colour = right ? right_colour : wrong_colour;
+  std::string out =
+      text("<rect x=\"", fixed(x - 2, 1), "\" y=\"", fixed(y - 2, 1), "\" width=\"", fixed(picture + 4, 1),
+           "\" height=\"", fixed(picture + 4, 1), "\" rx=\"3\" fill=\"", right ? "#ddd" : wrong_colour,
+           "\"/>\n<image x=\"", fixed(x, 1), "\" y=\"", fixed(y, 1), "\" width=\"", fixed(picture, 1), "\" height=\"",
+           fixed(picture, 1), "\" style=\"image-rendering:pixelated\" xlink:href=\"data:image/png;base64,",
+           base64(encode_png(data.image(index), data.channels, data.height, data.width)), "\"/>\n");
+  out += svg_text(x, y + picture + 17, std::to_string(evaluation.predicted[at]),
+                  text("font-weight=\"700\" fill=\"", colour, "\""));
+  out +=
+      svg_text(x + picture, y + picture + 17, fixed(100 * evaluation.confidence[at], 1) + "%", "text-anchor=\"end\"");
+  if (!right)
+    out += svg_text(x, y + picture + 32, text("is ", data.labels[at]),
+                    text("font-size=\"12\" fill=\"", wrong_colour, "\""));
+  return out;
+}
+
+std::string grid(const Dataset& data, const Evaluation& evaluation, const std::vector<std::int64_t>& indices,
+                 double top) {
+  std::string out;
+  for (std::size_t i = 0; i < indices.size(); ++i)
+    out += sample(data, evaluation, indices[i], margin + cell * static_cast<double>(i % columns),
+                  top + row_height * static_cast<double>(i / columns));
+  return out;
+}
+
+}  // namespace
+
+std::string predictions_svg(const Dataset& data, const Evaluation& evaluation, const std::string& title) {
+  std::vector<std::int64_t> first, mistakes;
+  for (std::int64_t i = 0; i < data.size(); ++i) {
+    if (i < 3 * columns) first.push_back(i);
+    const auto at = static_cast<std::size_t>(i);
+    if (evaluation.predicted[at] != data.labels[at]) mistakes.push_back(i);
+  }
+  const std::size_t wrong = mistakes.size();
+  std::sort(mistakes.begin(), mistakes.end(), [&](std::int64_t a, std::int64_t b) {
+    const float sure_a = evaluation.confidence[static_cast<std::size_t>(a)];
+    const float sure_b = evaluation.confidence[static_cast<std::size_t>(b)];
+    return sure_a != sure_b ? sure_a > sure_b : a < b;
+  });
+  mistakes.resize(std::min<std::size_t>(wrong, 2 * columns));
+
+  const auto rows = [](std::size_t count) { return static_cast<double>((count + columns - 1) / columns); };
+  const double first_top = 90, mistakes_top = first_top + row_height * rows(first.size()) + 40;
+  const double height = mistakes.empty() ? mistakes_top - 30 : mistakes_top + row_height * rows(mistakes.size());
+  std::string out = svg_begin(2 * margin + cell * columns - (cell - picture), height);
+  out += svg_text(margin, 34, title, "font-size=\"17\" font-weight=\"600\"");
+  out += svg_text(margin, first_top - 20,
+                  text("The first ", first.size(), " of ", grouped(data.size()), " test images"), "");
+  out += grid(data, evaluation, first, first_top);
+  if (!mistakes.empty()) {
+    out += svg_text(margin, mistakes_top - 20,
+                    text("Of the ", grouped(static_cast<std::int64_t>(wrong)), wrong == 1 ? " mistake" : " mistakes",
+                         ", the ", mistakes.size(), " with the surest answer"),
+                    "");
+    out += grid(data, evaluation, mistakes, mistakes_top);
+  }
+  return out + "</svg>\n";
+}
+
+}  // namespace tessera::runtime

@@ -1,0 +1,15 @@
+// A picture of what a model says about sample images.
+#pragma once
+
+#include <string>
+
+#include "runtime/dataset.hpp"
+#include "runtime/evaluate.hpp"
+
+namespace tessera::runtime {
+
+/// An SVG with the first images of the set and, below, the mistakes the model was surest of: each with the answer, its
+/// probability and, where it is wrong, the truth.
+std::string predictions_svg(const Dataset& data, const Evaluation& evaluation, const std::string& title);
+
+}  // namespace tessera::runtime

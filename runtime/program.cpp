@@ -1,0 +1,268 @@
+#include "runtime/program.hpp"
+
+#include <unistd.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "runtime/arena.hpp"
+#include "runtime/error.hpp"
+#include "runtime/idx.hpp"
+#include "runtime/image.hpp"
+#include "runtime/report.hpp"
+
+namespace tessera::runtime {
+namespace {
+
+constexpr std::uint64_t longest_picture = std::uint64_t{1} << 28;
+
+void use_threads(std::int64_t threads) {
+  if (threads == 0) return;
+#ifdef _OPENMP
+  omp_set_num_threads(static_cast<int>(threads));
+#else
+  if (threads > 1) fail("this program was built without OpenMP: it runs on one thread, not on ", threads);
+#endif
+}
+
+/// Range without its bounds in the help text, where they are noise.
+template <class Number>
+CLI::Validator in(Number low, Number high) {
+  return CLI::Range(low, high).description("");
+}
+
+struct EvalOptions {
+  std::filesystem::path out, checkpoint;
+  std::optional<std::filesystem::path> data;
+  std::optional<std::int64_t> digits, limit;
+  bool on_training_images = false;
+
+  std::filesystem::path file() const { return checkpoint.empty() ? out / "checkpoint.safetensors" : checkpoint; }
+};
+
+struct PredictOptions {
+  std::vector<std::filesystem::path> files;
+  std::int64_t top = 3;
+  bool invert = false;
+};
+
+int evaluate_command(const Model& model, const Recipe& recipe, const EvalOptions& options) {
+  const Arena parameters = Arena::of_floats(model.parameter_floats, model.alignment);
+  const std::optional<TrainingState> state = load_parameters(options.file(), model, parameters.floats());
+  // What the model was trained on is what it is asked about, unless the command line says otherwise.
+  DataChoice choice = state ? state->data : DataChoice{};
+  choice.folder = options.data.value_or(choice.folder);
+  choice.digits = options.digits.value_or(choice.digits);
+  choice.limit = options.limit.value_or(choice.limit);
+  const Dataset data = load(choice, options.on_training_images ? Split::train : Split::test);
+  std::cout << evaluation_table(data, evaluate(model, recipe, parameters.floats(), data, recipe.batch));
+  return 0;
+}
+
+/// The pictures of a file: one, or those of an IDX file.
+std::vector<Image> read_images(const Model& model, const std::filesystem::path& path) {
+  const Bytes content = read_packed_file(path, longest_picture);
+  const bool idx = content.size() >= 4 && content[0] == 0 && content[1] == 0 && content[2] == 8 && content[3] == 3;
+  if (!idx) return {decode_image(content, model.image_shape[0], path.string())};
+  if (model.image_shape[0] != 1)
+    fail(path.string(), " holds grey images, ", model.name, " reads ", model.image_shape[0], " channels");
+  const Idx file = parse_idx(content, path.string());
+  std::vector<Image> images;
+  const std::int64_t size = file.shape[1] * file.shape[2];
+  for (std::int64_t i = 0; i < file.shape[0]; ++i)
+    images.push_back(
+        {1, file.shape[1], file.shape[2], Bytes(file.data.begin() + i * size, file.data.begin() + (i + 1) * size)});
+  return images;
+}
+
+int predict_command(const Model& model, const Recipe& recipe, const EvalOptions& from, const PredictOptions& options) {
+  const Arena parameters = Arena::of_floats(model.parameter_floats, model.alignment);
+  load_parameters(from.file(), model, parameters.floats());
+  const Arena scratch(model.forward_scratch_bytes(1), model.alignment);
+  const Arena outputs = Arena::of_floats(model.classes, model.alignment);
+  const auto& shape = model.image_shape;
+  const Arena input = Arena::of_floats(shape[0] * shape[1] * shape[2], model.alignment);
+  for (const std::filesystem::path& path : options.files) {
+    const std::vector<Image> images = read_images(model, path);
+    for (std::size_t i = 0; i < images.size(); ++i) {
+      Image image = fit(images[i], shape[1], shape[2]);
+      if (options.invert) invert(image);
+      normalize(image.pixels, recipe.input_mean, recipe.input_deviation, input.floats());
+      check(model, model.forward(parameters.floats(), input.floats(), 1, outputs.floats(), scratch.data()));
+      const std::string name = path.string() + (images.size() > 1 ? text("[", i, "]") : "");
+      std::cout << prediction_line(
+          name, probabilities(model, {outputs.floats(), static_cast<std::size_t>(model.classes)}), options.top);
+    }
+  }
+  return 0;
+}
+
+/// Also says that the text did not arrive: a full disk behind a redirection is otherwise silent.
+int finished(int code) {
+  if (!std::cout.flush()) fail("cannot write to standard output");
+  return code;
+}
+
+void add_data_options(CLI::App* command, std::optional<std::filesystem::path>& data,
+                      std::optional<std::int64_t>& digits, std::optional<std::int64_t>& limit) {
+  command
+      ->add_option_function<std::string>(
+          "--data", [&data](const std::string& folder) { data = std::filesystem::weakly_canonical(folder); },
+          "Folder with MNIST's four IDX files, plain or .gz (default: built-in digits)")
+      ->type_name("DIR");
+  command
+      ->add_option("--digits", digits,
+                   "How many built-in digits to draw for training, and a sixth as many for the test "
+                   "(default: 12000)")
+      ->check(in(1, 10'000'000))
+      ->type_name("N");
+  command->add_option("--limit", limit, "Use only the first N training and the first N test images")
+      ->check(in(1, 1'000'000'000))
+      ->type_name("N");
+}
+
+void add_checkpoint_options(CLI::App* command, EvalOptions& options) {
+  command->add_option("--out", options.out, "Folder of the training run")->capture_default_str()->type_name("DIR");
+  command
+      ->add_option("--checkpoint", options.checkpoint,
+                   "A safetensors file with the model's parameters (default: checkpoint.safetensors in --out)")
+      ->type_name("FILE");
+}
+
+int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int argc, char** argv) {
+  // A file that would grow past its limit is an error with a sentence, not the end of the program.
+  std::signal(SIGXFSZ, SIG_IGN);
+  CLI::App app(text(model.name, ": trains, evaluates and applies the model."), model.name);
+  app.require_subcommand(0, 1);
+  app.footer(
+      text("A training run keeps everything in one folder: checkpoint.safetensors (model, optimiser and place\n"
+           "in the data), curve.csv, curve.svg, predictions.svg and report.txt. Ctrl-C saves and stops;\n"
+           "train --resume goes on, with the same numbers as if nothing had happened.\n\n"
+           "Environment:\n"
+           "  TESSERA_ISA=scalar|avx2|avx512   kernels to use instead of the best ones for this machine\n\n"
+           "Examples:\n"
+           "  ",
+           model.name,
+           " train\n"
+           "  ",
+           model.name,
+           " train --data mnist --epochs 10 --out run\n"
+           "  ",
+           model.name,
+           " train --resume --out run\n"
+           "  ",
+           model.name,
+           " eval --out run\n"
+           "  ",
+           model.name, " predict --out run --invert photo.jpg\n"));
+  std::int64_t threads = 0;
+  app.add_option("--threads", threads, "Threads to use (default: all cores); results do not depend on it")
+      ->check(in(1, 4096))
+      ->type_name("N");
+  app.fallthrough();
+
+  const std::filesystem::path default_out = model.name + "_run";
+  TrainOptions training;
+  training.out = default_out;
+  training.command = argv[0];
+  CLI::App* train_app = app.add_subcommand("train", "Train the model");
+  add_data_options(train_app, training.data, training.digits, training.limit);
+  train_app->add_option("--out", training.out, "Folder for everything the run writes")
+      ->capture_default_str()
+      ->type_name("DIR");
+  train_app->add_flag("--resume", training.resume, "Go on with the run in --out, with its options");
+  train_app
+      ->add_option("--epochs", training.epochs, text("Passes over the training images (default: ", recipe.epochs, ")"))
+      ->check(in(0, 1'000'000))
+      ->type_name("N");
+  train_app->add_option("--batch", training.batch, text("Images in a training step (default: ", recipe.batch, ")"))
+      ->check(in(1, 1'000'000))
+      ->type_name("N");
+  train_app->add_option("--lr", training.learning_rate, text("Learning rate (default: ", recipe.learning_rate, ")"))
+      ->check(in(0.0, 1e6))
+      ->type_name("X");
+  train_app
+      ->add_option("--seed", training.seed,
+                   text("Chooses the first parameters and the order of the images (default: ", recipe.seed, ")"))
+      ->type_name("N");
+  train_app
+      ->add_option("--checkpoint-every", training.checkpoint_every,
+                   "Steps between checkpoints (default: every 20 seconds; and always after an epoch)")
+      ->check(in(1, 1'000'000'000))
+      ->type_name("N");
+
+  EvalOptions evaluation;
+  evaluation.out = default_out;
+  CLI::App* eval_app = app.add_subcommand("eval", "Loss and accuracy on the test images, in all and for each class");
+  add_checkpoint_options(eval_app, evaluation);
+  add_data_options(eval_app, evaluation.data, evaluation.digits, evaluation.limit);
+  eval_app->add_flag("--on-training-images", evaluation.on_training_images, "Use the training images instead");
+
+  PredictOptions prediction;
+  CLI::App* predict_app = app.add_subcommand("predict", "Tell the class of pictures");
+  predict_app
+      ->add_option("FILE", prediction.files,
+                   "PNG, JPEG, BMP or PGM pictures of any size, or IDX files of images (plain or .gz)")
+      ->required();
+  add_checkpoint_options(predict_app, evaluation);
+  predict_app->add_option("--top", prediction.top, "How many classes to show")
+      ->capture_default_str()
+      ->check(in(1, 1000))
+      ->type_name("K");
+  predict_app->add_flag("--invert", prediction.invert,
+                        "Swap light and dark: for ink on paper, where the model was trained on light strokes");
+
+  app.add_subcommand("summary", "Shapes, parameters and memory");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& wrong) {
+    if (wrong.get_exit_code() == 0) {
+      app.exit(wrong);
+      return finished(0);
+    }
+    std::string sentence = wrong.what();
+    std::replace(sentence.begin(), sentence.end(), '\n', ' ');
+    std::cerr << model.name << ": " << sentence << " (" << model.name << " --help tells more)" << std::endl;
+    return 2;
+  }
+  if (app.get_subcommands().empty()) {
+    std::cerr << model.name << ": say what to do: train, eval, predict or summary (" << model.name
+              << " --help tells more)" << std::endl;
+    return 2;
+  }
+  use_threads(threads);
+  if (*train_app) {
+    Session session(model, recipe, training);
+    return finished(train(session));
+  }
+  if (*eval_app) return finished(evaluate_command(model, recipe, evaluation));
+  if (*predict_app) return finished(predict_command(model, recipe, evaluation, prediction));
+  std::cout << summary_text(model, recipe);
+  return finished(0);
+}
+
+}  // namespace
+
+int program(const Model& model, const Recipe& recipe, int (*train)(Session&), int argc, char** argv) {
+  try {
+    return run(model, recipe, train, argc, argv);
+  } catch (const std::bad_alloc&) {
+    std::cerr << model.name << ": there is not enough memory" << std::endl;
+  } catch (const std::exception& wrong) {
+    std::cerr << model.name << ": " << wrong.what() << std::endl;
+  }
+  return 1;
+}
+
+}  // namespace tessera::runtime

@@ -1,0 +1,47 @@
+// What a person sees while a model trains.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace tessera::runtime {
+
+/// One line that is rewritten on a terminal; plain lines every few seconds elsewhere.
+class Progress {
+ public:
+  struct Now {
+    std::int64_t epoch = 0, epochs = 0;  ///< the running one, counted from 1, and how many there are
+    std::int64_t seen = 0, images = 0;   ///< images of this epoch: done, and in all
+    std::int64_t step = 0;
+    double loss = 0, accuracy = 0;
+  };
+
+  /// `left` images are still to be trained on in all epochs; `terminal`: whether standard output is one.
+  Progress(std::int64_t left, bool terminal);
+
+  /// After a step on `images` images. Writes only when it is time to.
+  void step(std::int64_t images, const Now& now);
+  /// A line that stays.
+  void line(const std::string& text);
+  /// The next step begins now: what came before (reading images, evaluating) does not count as training time.
+  void resume();
+
+  double seconds() const { return training_; }  ///< spent on training steps so far
+  double rate() const { return training_ > 0 ? static_cast<double>(trained_) / training_ : 0; }  ///< images a second
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static double between(Clock::time_point a, Clock::time_point b) {
+    return std::chrono::duration<double>(b - a).count();
+  }
+  std::string bar(const Now& now) const;
+
+  bool terminal_;
+  std::int64_t left_, trained_ = 0;
+  double training_ = 0;
+  Clock::time_point last_step_, last_shown_;
+  bool open_ = false;  ///< the cursor stands behind a line that is to be rewritten
+};
+
+}  // namespace tessera::runtime

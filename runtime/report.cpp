@@ -1,0 +1,74 @@
+#include "runtime/report.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+#include <utility>
+
+#include "runtime/error.hpp"
+#include "runtime/numbers.hpp"
+#include "runtime/safetensors.hpp"
+
+namespace tessera::runtime {
+
+std::string evaluation_table(const Dataset& data, const Evaluation& evaluation) {
+  std::string out =
+      text("images    ", grouped(data.size()), " (", data.source, ")\nloss      ", fixed(evaluation.loss, 4),
+           "\naccuracy  ", fixed(100 * evaluation.accuracy(), 2), "% (", evaluation.correct, " of ", data.size(),
+           ")\n\nclass   images   found   accuracy   most often taken for\n");
+  const auto classes = static_cast<std::size_t>(data.classes);
+  for (std::size_t label = 0; label < classes; ++label) {
+    std::int64_t count = 0;
+    std::vector<std::int64_t> taken_for;
+    for (std::size_t i = 0; i < data.labels.size(); ++i) {
+      if (data.labels[i] != static_cast<std::int32_t>(label)) continue;
+      const auto answer = static_cast<std::size_t>(evaluation.predicted[i]);
+      if (answer >= taken_for.size()) taken_for.resize(answer + 1);
+      ++count;
+      ++taken_for[answer];
+    }
+    if (count == 0) continue;
+    taken_for.resize(std::max(taken_for.size(), label + 1));
+    const std::int64_t found = std::exchange(taken_for[label], 0);
+    const auto most = std::max_element(taken_for.begin(), taken_for.end());
+    out += padded(std::to_string(label), 5) + padded(grouped(count), 9) + padded(grouped(found), 8) +
+           padded(fixed(100.0 * static_cast<double>(found) / static_cast<double>(count), 2) + "%", 11);
+    if (*most > 0) out += text("   ", most - taken_for.begin(), " (", *most, *most == 1 ? " time)" : " times)");
+    out += '\n';
+  }
+  return out;
+}
+
+std::string prediction_line(const std::string& name, std::span<const float> probabilities, std::int64_t top) {
+  std::vector<std::int32_t> order(probabilities.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
+    const float left = probabilities[static_cast<std::size_t>(a)], right = probabilities[static_cast<std::size_t>(b)];
+    return left != right ? left > right : a < b;
+  });
+  order.resize(std::min(order.size(), static_cast<std::size_t>(std::max<std::int64_t>(top, 1))));
+  std::string out = padded(name, -28);
+  for (const std::int32_t label : order)
+    out += text("  ", label, " ", fixed(probabilities[static_cast<std::size_t>(label)], 4));
+  return out + '\n';
+}
+
+std::string summary_text(const Model& model, const Recipe& recipe) {
+  std::int64_t count = 0;
+  for (const tessera_parameter& p : model.parameters) count += elements(Shape(p.shape, p.shape + p.rank));
+  char hash[17];
+  std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(model.declaration_hash));
+  const std::int64_t training =
+      4 * (2 * model.parameter_floats + model.optimizer_floats) + model.train_scratch_bytes(recipe.batch);
+  const std::int64_t predicting = 4 * model.parameter_floats + model.forward_scratch_bytes(1);
+  std::string out = model.summary;
+  if (!out.empty() && out.back() != '\n') out += '\n';
+  return out + text("\nmodel         ", model.name, " (declaration ", hash, ")\nparameters    ", grouped(count), " in ",
+                    model.parameters.size(), " tensors\ninput         ", model.image_shape[0], "x",
+                    model.image_shape[1], "x", model.image_shape[2], ", outputs ", model.classes, "\nmemory        ",
+                    bytes(predicting), " to predict one image, ", bytes(training), " to train at batch ", recipe.batch,
+                    "\nrecipe        ", recipe.epochs, " epochs, batch ", recipe.batch, ", learning rate ",
+                    shortest(recipe.learning_rate), ", seed ", recipe.seed, "\nkernels       ", model.isa(), "\n");
+}
+
+}  // namespace tessera::runtime

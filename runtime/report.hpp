@@ -1,0 +1,24 @@
+// What eval, predict and summary print.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/dataset.hpp"
+#include "runtime/evaluate.hpp"
+#include "runtime/model.hpp"
+
+namespace tessera::runtime {
+
+/// Loss, accuracy, and for each class: how many there are, how many were found, and what they are most often taken for.
+std::string evaluation_table(const Dataset& data, const Evaluation& evaluation);
+
+/// One line: the name, the most likely class with its probability, and the next ones, `top` in all.
+std::string prediction_line(const std::string& name, std::span<const float> probabilities, std::int64_t top);
+
+/// The shape table and what the model takes: parameters, memory for one image and for a training batch.
+std::string summary_text(const Model& model, const Recipe& recipe);
+
+}  // namespace tessera::runtime

@@ -1,0 +1,306 @@
+#include "runtime/safetensors.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "runtime/error.hpp"
+
+namespace tessera::runtime {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the numbers are copied as they lie in memory");
+
+using Json = nlohmann::json;
+
+constexpr std::uint64_t longest_header = 100'000'000;  // the reference implementation's limit
+constexpr std::uint64_t longest_file = std::uint64_t{1} << 36;
+
+constexpr std::array<std::pair<const char*, int>, 15> dtypes{{{"BOOL", 1},
+                                                              {"U8", 1},
+                                                              {"I8", 1},
+                                                              {"F8_E5M2", 1},
+                                                              {"F8_E4M3", 1},
+                                                              {"I16", 2},
+                                                              {"U16", 2},
+                                                              {"F16", 2},
+                                                              {"BF16", 2},
+                                                              {"I32", 4},
+                                                              {"U32", 4},
+                                                              {"F32", 4},
+                                                              {"I64", 8},
+                                                              {"U64", 8},
+                                                              {"F64", 8}}};
+
+/// Bytes of one number, 0 for an unknown type.
+int dtype_bytes(const std::string& dtype) {
+  for (const auto& [name, bytes] : dtypes)
+    if (dtype == name) return bytes;
+  return 0;
+}
+
+struct Entry {
+  std::optional<std::string> dtype;
+  std::optional<Shape> shape;
+  std::optional<std::vector<std::int64_t>> offsets;
+};
+
+/// Names come from the file: a hostile one must not fill the terminal or steer it.
+std::string printable(const std::string& name) {
+  std::string shown = "'";
+  for (const char c : name.substr(0, 100)) shown += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  return shown + (name.size() > 100 ? "...'" : "'");
+}
+
+/// Walks through the header without building a tree of it, so that depth and size of a hostile one cost nothing, and
+/// accepts only {name: {dtype, shape, data_offsets}, "__metadata__": {key: text}}.
+class Header : public nlohmann::json_sax<Json> {
+ public:
+  explicit Header(std::string where) : where_(std::move(where)) {}
+
+  std::map<std::string, Entry> entries;
+  std::map<std::string, std::string> metadata;
+
+  bool null() override { return misplaced("null"); }
+  bool boolean(bool) override { return misplaced("a truth value"); }
+  bool number_float(number_float_t, const string_t&) override { return misplaced("a fraction"); }
+  bool binary(binary_t&) override { return misplaced("binary data"); }
+  bool number_integer(number_integer_t value) override { return integer(value); }
+  bool number_unsigned(number_unsigned_t value) override {
+    if (value > static_cast<number_unsigned_t>(INT64_MAX)) fail(place(), " holds a number that is too large");
+    return integer(static_cast<std::int64_t>(value));
+  }
+  bool string(string_t& value) override {
+    if (depth_ == 2 && in_metadata()) {
+      metadata[field_] = value;
+    } else if (depth_ == 2 && field_ == "dtype") {
+      entries[name_].dtype = value;
+    } else {
+      return misplaced("a text");
+    }
+    return true;
+  }
+  bool start_object(std::size_t) override {
+    if (depth_ == 2 || list_) return misplaced("an object");
+    if (depth_ == 1 && !in_metadata()) entries.try_emplace(name_);
+    ++depth_;
+    fields_.clear();
+    return true;
+  }
+  bool end_object() override {
+    --depth_;
+    return true;
+  }
+  bool key(string_t& value) override {
+    if (depth_ == 1) {
+      name_ = value;
+      field_.clear();
+      if (!names_.insert(value).second) fail(where_, ": the header names ", printable(value), " twice");
+    } else {
+      field_ = value;
+      if (!fields_.insert(value).second) fail(place(), " has ", printable(value), " twice");
+      if (!in_metadata() && value != "dtype" && value != "shape" && value != "data_offsets")
+        fail(place(), " has the unknown field ", printable(value));
+    }
+    return true;
+  }
+  bool start_array(std::size_t) override {
+    if (depth_ != 2 || in_metadata() || list_ || field_ == "dtype") return misplaced("a list");
+    Entry& entry = entries[name_];
+    list_ = field_ == "shape" ? &entry.shape.emplace() : &entry.offsets.emplace();
+    return true;
+  }
+  bool end_array() override {
+    list_ = nullptr;
+    return true;
+  }
+  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
+    fail(where_, ": the header is not valid JSON (at byte ", position, " of it)");
+  }
+
+ private:
+  bool in_metadata() const { return name_ == "__metadata__"; }
+  std::string place() const {
+    if (depth_ < 1 || name_.empty()) return where_ + ": the header";
+    return where_ + ": " + (in_metadata() ? std::string("__metadata__") : "tensor " + printable(name_));
+  }
+  bool misplaced(const char* what) const {
+    fail(place(), " has ", what, field_.empty() ? "" : " in " + printable(field_), " where none may stand");
+  }
+  bool integer(std::int64_t value) {
+    if (!list_) return misplaced("a number");
+    if (value < 0) fail(place(), " has the negative number ", value, " in ", printable(field_));
+    // No tensor has more dims; without a bound one list could be as long as the header.
+    if (list_->size() == 64) fail(place(), " has more than 64 numbers in ", printable(field_));
+    list_->push_back(value);
+    return true;
+  }
+
+  std::string where_, name_, field_;
+  std::set<std::string> names_, fields_;
+  std::vector<std::int64_t>* list_ = nullptr;
+  int depth_ = 0;
+};
+
+template <class Number>
+Tensor tensor_of(const char* dtype, Shape shape, std::span<const Number> numbers) {
+  if (elements(shape) != static_cast<std::int64_t>(numbers.size()))
+    fail("a tensor of shape ", printed(shape), " cannot be made of ", numbers.size(), " numbers");
+  const auto* first = reinterpret_cast<const std::uint8_t*>(numbers.data());
+  return {dtype, std::move(shape), Bytes(first, first + numbers.size_bytes())};
+}
+
+template <class Stored, class Wanted>
+std::vector<Wanted> numbers_of(const Bytes& bytes) {
+  std::vector<Wanted> numbers(bytes.size() / sizeof(Stored));
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    Stored value;
+    std::memcpy(&value, bytes.data() + i * sizeof(Stored), sizeof(Stored));
+    numbers[i] = static_cast<Wanted>(value);
+  }
+  return numbers;
+}
+
+}  // namespace
+
+std::string printed(const Shape& shape) {
+  std::string out = "[";
+  for (std::size_t i = 0; i < shape.size(); ++i) out += (i ? ", " : "") + std::to_string(shape[i]);
+  return out + "]";
+}
+
+std::int64_t elements(const Shape& shape) {
+  if (std::any_of(shape.begin(), shape.end(), [](std::int64_t dim) { return dim < 0; })) return -1;
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
+  std::int64_t product = 1;
+  for (const std::int64_t dim : shape) {
+    if (product > INT64_MAX / dim) return -1;
+    product *= dim;
+  }
+  return product;
+}
+
+Tensor Tensor::of(Shape shape, std::span<const float> numbers) { return tensor_of("F32", std::move(shape), numbers); }
+Tensor Tensor::of(Shape shape, std::span<const double> numbers) { return tensor_of("F64", std::move(shape), numbers); }
+Tensor Tensor::of(Shape shape, std::span<const std::int64_t> numbers) {
+  return tensor_of("I64", std::move(shape), numbers);
+}
+
+std::vector<float> Tensor::floats() const {
+  if (dtype != "F32") fail("a tensor of type ", dtype, " was found where F32 is needed");
+  return numbers_of<float, float>(bytes);
+}
+
+std::vector<double> Tensor::doubles() const {
+  if (dtype == "F64") return numbers_of<double, double>(bytes);
+  if (dtype == "F32") return numbers_of<float, double>(bytes);
+  fail("a tensor of type ", dtype, " was found where F64 or F32 is needed");
+}
+
+std::vector<std::int64_t> Tensor::integers() const {
+  if (dtype == "I64") return numbers_of<std::int64_t, std::int64_t>(bytes);
+  if (dtype == "I32") return numbers_of<std::int32_t, std::int64_t>(bytes);
+  if (dtype == "U8") return numbers_of<std::uint8_t, std::int64_t>(bytes);
+  fail("a tensor of type ", dtype, " was found where I64, I32 or U8 is needed");
+}
+
+const Tensor& Safetensors::at(const std::string& name) const {
+  const auto found = tensors.find(name);
+  if (found == tensors.end()) fail(where, ": there is no tensor ", printable(name));
+  return found->second;
+}
+
+Safetensors parse_safetensors(std::span<const std::uint8_t> content, const std::string& where) {
+  if (content.size() < 8)
+    fail(where, " is not a safetensors file: it has ", content.size(), " bytes, the header alone needs 8");
+  std::uint64_t header_length = 0;
+  std::memcpy(&header_length, content.data(), 8);
+  if (header_length > longest_header)
+    fail(where, " is not a safetensors file: its header would be ", header_length, " bytes long, more than the ",
+         longest_header, " that are allowed");
+  if (header_length > content.size() - 8)
+    fail(where, " is truncated: its header is ", header_length, " bytes long, the file has ", content.size() - 8,
+         " after the length");
+  const auto text = content.subspan(8, header_length);
+  if (text.empty() || text[0] != '{') fail(where, " is not a safetensors file: its header does not start with '{'");
+  const auto data = content.subspan(8 + header_length);
+
+  Header header(where);
+  Json::sax_parse(text.begin(), text.end(), &header);
+
+  Safetensors result;
+  result.where = where;
+  result.metadata = std::move(header.metadata);
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
+  for (auto& [name, entry] : header.entries) {
+    const std::string place = where + ": tensor " + printable(name);
+    if (!entry.dtype) fail(place, " has no 'dtype'");
+    if (!entry.shape) fail(place, " has no 'shape'");
+    if (!entry.offsets) fail(place, " has no 'data_offsets'");
+    const int size = dtype_bytes(*entry.dtype);
+    if (size == 0) fail(place, " has the unknown type ", printable(*entry.dtype));
+    const std::int64_t count = elements(*entry.shape);
+    if (count < 0 || count > INT64_MAX / size)
+      fail(place, " has the shape ", printed(*entry.shape), ", which is too large");
+    if (entry.offsets->size() != 2) fail(place, " has ", entry.offsets->size(), " data offsets instead of 2");
+    const std::int64_t begin = (*entry.offsets)[0], end = (*entry.offsets)[1];
+    if (begin > end) fail(place, " begins at byte ", begin, " and ends before it, at byte ", end);
+    if (static_cast<std::uint64_t>(end) > data.size())
+      fail(place, " ends at byte ", end, " of the data, the file has ", data.size(), " (is it truncated?)");
+    if (end - begin != count * size)
+      fail(place, " of type ", *entry.dtype, " and shape ", printed(*entry.shape), " needs ", count * size,
+           " bytes, its data offsets give ", end - begin);
+    ranges.emplace_back(begin, end);
+    // The bytes wait until it is sure that none belongs to two tensors: overlapping ones could copy the file many
+    // times.
+    result.tensors.emplace(name, Tensor{std::move(*entry.dtype), std::move(*entry.shape), {}});
+  }
+  std::sort(ranges.begin(), ranges.end());
+  std::int64_t at = 0;
+  for (const auto& [begin, end] : ranges) {
+    if (begin < at) fail(where, ": two tensors overlap at byte ", begin, " of the data");
+    if (begin > at) fail(where, ": bytes ", at, " to ", begin, " of the data belong to no tensor");
+    at = end;
+  }
+  if (static_cast<std::uint64_t>(at) != data.size())
+    fail(where, ": ", data.size() - static_cast<std::uint64_t>(at), " bytes after the last tensor belong to no tensor");
+  for (auto& [name, tensor] : result.tensors) {
+    const auto& offsets = *header.entries[name].offsets;
+    tensor.bytes.assign(data.begin() + offsets[0], data.begin() + offsets[1]);
+  }
+  return result;
+}
+
+Safetensors read_safetensors(const std::filesystem::path& path) {
+  return parse_safetensors(read_file(path, longest_file), path.string());
+}
+
+void write_safetensors(const std::filesystem::path& path, const Safetensors& content) {
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  if (!content.metadata.empty()) header["__metadata__"] = content.metadata;
+  std::vector<std::span<const std::uint8_t>> parts(2);
+  std::size_t at = 0;
+  for (const auto& [name, tensor] : content.tensors) {
+    const std::int64_t count = elements(tensor.shape);
+    if (name == "__metadata__" || dtype_bytes(tensor.dtype) == 0 || count < 0 ||
+        static_cast<std::size_t>(count) * static_cast<std::size_t>(dtype_bytes(tensor.dtype)) != tensor.bytes.size())
+      fail("cannot write ", path.string(), ": tensor ", printable(name), " of type ", tensor.dtype, " and shape ",
+           printed(tensor.shape), " cannot have ", tensor.bytes.size(), " bytes");
+    header[name] = {{"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {at, at + tensor.bytes.size()}}};
+    at += tensor.bytes.size();
+    parts.emplace_back(tensor.bytes);
+  }
+  std::string text = header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  const std::uint64_t length = text.size();
+  parts[0] = {reinterpret_cast<const std::uint8_t*>(&length), 8};
+  parts[1] = {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+  write_file(path, parts);
+}
+
+}  // namespace tessera::runtime

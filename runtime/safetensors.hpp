@@ -1,0 +1,62 @@
+// The safetensors file format: an 8-byte little-endian header length, a JSON header, raw little-endian numbers.
+// Source: github.com/huggingface/safetensors, "Format".
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/file.hpp"
+
+namespace tessera::runtime {
+
+using Shape = std::vector<std::int64_t>;
+
+/// [197, 192]
+std::string printed(const Shape& shape);
+
+/// The product of the dims, or -1 when one is negative or the product does not fit in 63 bits.
+std::int64_t elements(const Shape& shape);
+
+/// One array of numbers, as it stands in the file.
+struct Tensor {
+  std::string dtype;  ///< "F32", "I64", ...: safetensors' names
+  Shape shape;
+  Bytes bytes;  ///< little-endian, row-major
+
+  static Tensor of(Shape shape, std::span<const float> numbers);         ///< F32
+  static Tensor of(Shape shape, std::span<const double> numbers);        ///< F64
+  static Tensor of(Shape shape, std::span<const std::int64_t> numbers);  ///< I64
+
+  /// The numbers of an F32 tensor; throws an Error for other types.
+  std::vector<float> floats() const;
+  /// The numbers of an F64 or F32 tensor; throws an Error for other types.
+  std::vector<double> doubles() const;
+  /// The numbers of an I64, I32 or U8 tensor; throws an Error for other types.
+  std::vector<std::int64_t> integers() const;
+};
+
+/// The content of a file: tensors by name, and free text by key.
+struct Safetensors {
+  std::map<std::string, Tensor> tensors;
+  std::map<std::string, std::string> metadata;
+  std::string where;  ///< what errors call it: the file's name
+
+  bool has(const std::string& name) const { return tensors.contains(name); }
+  /// Throws an Error that names the file and the tensor when there is none of this name.
+  const Tensor& at(const std::string& name) const;
+};
+
+/// Reads the format strictly: every tensor of a known type, its bytes as many as type and shape say, the tensors' bytes
+/// one after the other without gap, overlap or rest, no name twice. Throws an Error that names `where` and the tensor.
+Safetensors parse_safetensors(std::span<const std::uint8_t> content, const std::string& where);
+
+Safetensors read_safetensors(const std::filesystem::path& path);
+
+/// Writes the file, all or nothing. Equal content gives equal bytes: names are sorted, the header is padded to 8 bytes.
+void write_safetensors(const std::filesystem::path& path, const Safetensors& content);
+
+}  // namespace tessera::runtime

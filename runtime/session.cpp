@@ -1,0 +1,257 @@
+#include "runtime/session.hpp"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+
+#include "runtime/curve.hpp"
+#include "runtime/error.hpp"
+#include "runtime/file.hpp"
+#include "runtime/numbers.hpp"
+#include "runtime/predictions.hpp"
+
+namespace tessera::runtime {
+namespace {
+
+constexpr double seconds_between_checkpoints = 20;
+constexpr std::int64_t rows_per_epoch = 20;
+
+volatile std::sig_atomic_t stop_raised = 0;
+
+void raise_stop(int) { stop_raised = 1; }
+
+/// What a resumed run must not change: the rest of the run would not be the rest of the same run.
+template <class Value>
+void same(const std::optional<Value>& asked, const Value& started, const char* option,
+          const std::filesystem::path& out) {
+  if (asked && *asked != started)
+    fail("the run in ", out.string(), " was started with ", option, " ", started, ", it cannot go on with ", option,
+         " ", *asked);
+}
+
+std::string percent(double part) { return fixed(100 * part, 2) + "%"; }
+
+}  // namespace
+
+StopSignals::StopSignals() {
+  stop_raised = 0;
+  struct sigaction action{};
+  action.sa_handler = raise_stop;
+  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
+  ::sigaction(SIGINT, &action, &interrupt_);
+  ::sigaction(SIGTERM, &action, &terminate_);
+}
+
+StopSignals::~StopSignals() {
+  ::sigaction(SIGINT, &interrupt_, nullptr);
+  ::sigaction(SIGTERM, &terminate_, nullptr);
+}
+
+bool StopSignals::raised() { return stop_raised != 0; }
+
+Session::Session(const Model& model, const Recipe& declared, const TrainOptions& options)
+    : model_(model),
+      out_(options.out),
+      command_(options.command),
+      checkpoint_every_(options.checkpoint_every),
+      parameters_(Arena::of_floats(model.parameter_floats, model.alignment)),
+      gradients_(Arena::of_floats(model.parameter_floats, model.alignment)),
+      optimizer_(Arena::of_floats(model.optimizer_floats, model.alignment)) {
+  make_folder(out_);
+  // Two runs in one folder would overwrite each other's checkpoint.
+  lock_.emplace(out_);
+  settle(declared, options);
+  open_data();
+  const std::int64_t batch = state_.recipe.batch;
+  outputs_.emplace(Arena::of_floats(batch * model_.classes, model_.alignment));
+  scratch_.emplace(model_.train_scratch_bytes(batch), model_.alignment);
+  batches_.emplace(train_, batch, state_.recipe.seed, state_.recipe.input_mean, state_.recipe.input_deviation,
+                   model_.alignment);
+  const std::int64_t left = (state_.recipe.epochs - state_.epoch) * train_.size() - state_.position;
+  progress_.emplace(std::max<std::int64_t>(left, 0), ::isatty(STDOUT_FILENO) != 0);
+  progress_->line(text(model_.name, ": ", grouped(train_.size()), " training and ", grouped(test_.size()),
+                       " test images (", train_.source, "), ", state_.recipe.epochs, " epochs of ", batches_per_epoch(),
+                       " steps, batch ", batch, ", learning rate ", shortest(state_.recipe.learning_rate), ", seed ",
+                       state_.recipe.seed, ", kernels ", model_.isa()));
+  if (!is_new()) progress_->line(text("going on after step ", state_.step, " of ", checkpoint().string()));
+  saved_at_ = std::chrono::steady_clock::now();
+}
+
+void Session::settle(const Recipe& declared, const TrainOptions& options) {
+  if (options.resume && std::filesystem::exists(checkpoint())) {
+    state_ = resume_checkpoint(checkpoint(), model_, parameters(), optimizer());
+    saved_step_ = state_.step;
+    same(options.seed, state_.recipe.seed, "--seed", out_);
+    same(options.batch, state_.recipe.batch, "--batch", out_);
+    same(options.digits, state_.data.digits, "--digits", out_);
+    same(options.limit, state_.data.limit, "--limit", out_);
+    const auto name = [](const std::filesystem::path& folder) { return folder.empty() ? "(none)" : folder.string(); };
+    if (options.data) same(std::optional(name(*options.data)), name(state_.data.folder), "--data", out_);
+    if (options.epochs && *options.epochs < state_.epoch)
+      fail("the run in ", out_.string(), " has done ", state_.epoch, " epochs already, more than --epochs ",
+           *options.epochs);
+  } else {
+    if (options.resume) {
+      // Not an error: a run that was killed before its first checkpoint is resumed by the same command as any other.
+      std::cout << "there is no checkpoint in " << out_.string() << " yet: starting from the beginning" << std::endl;
+    } else if (std::filesystem::exists(checkpoint())) {
+      const std::filesystem::path kept = out_ / "checkpoint.previous.safetensors";
+      std::filesystem::rename(checkpoint(), kept);
+      std::cout << "the checkpoint of the run before is kept as " << kept.string() << std::endl;
+    }
+    state_.recipe = declared;
+    state_.recipe.seed = options.seed.value_or(declared.seed);
+    state_.recipe.batch = options.batch.value_or(declared.batch);
+    state_.data.digits = options.digits.value_or(state_.data.digits);
+    state_.data.limit = options.limit.value_or(0);
+    state_.data.folder = options.data.value_or("");
+  }
+  state_.recipe.epochs = options.epochs.value_or(state_.recipe.epochs);
+  state_.recipe.learning_rate = options.learning_rate.value_or(state_.recipe.learning_rate);
+}
+
+void Session::open_data() {
+  train_ = load(state_.data, Split::train);
+  test_ = load(state_.data, Split::test);
+  check_fit(model_, train_);
+  check_fit(model_, test_);
+  const std::uint32_t fingerprint = train_.fingerprint();
+  if (!is_new() && fingerprint != state_.fingerprint)
+    fail("the training images (", train_.source, ") are not those that the run in ", out_.string(),
+         " was started with");
+  if (state_.position > train_.size()) fail(checkpoint().string(), ": the checkpoint's 'position' is damaged");
+  state_.fingerprint = fingerprint;
+}
+
+std::int64_t Session::batches_per_epoch() const {
+  return (train_.size() + state_.recipe.batch - 1) / state_.recipe.batch;
+}
+
+std::int64_t Session::steps() const { return state_.recipe.epochs * batches_per_epoch(); }
+
+void Session::begin_epoch() {
+  batches_->begin(state_.epoch, state_.position);
+  progress_->resume();
+}
+
+const Batch* Session::next_batch() { return batch_ = batches_->next(); }
+
+bool Session::record(float loss) {
+  if (!std::isfinite(loss)) {
+    const std::string kept = saved_step_ ? text(checkpoint().string(), " still holds step ", *saved_step_)
+                                         : std::string("no checkpoint was written before");
+    fail("training diverged: the loss of step ", step(), " is not a number; ", kept, " (a smaller --lr may help)");
+  }
+  ++state_.step;
+  ++state_.batches;
+  state_.position = batches_->position();
+  state_.loss_sum += static_cast<double>(loss) * static_cast<double>(batch_->size);
+  state_.seen += batch_->size;
+  const auto classes = static_cast<std::size_t>(model_.classes);
+  for (std::int64_t i = 0; i < batch_->size; ++i)
+    state_.correct += largest({outputs() + i * model_.classes, classes}) == batch_->labels[i];
+  const auto seen = static_cast<double>(state_.seen);
+  progress_->step(batch_->size, {state_.epoch + 1, state_.recipe.epochs, state_.position, train_.size(), state_.step,
+                                 state_.loss_sum / seen, static_cast<double>(state_.correct) / seen});
+  // The last row of an epoch waits for the test.
+  const std::int64_t interval = std::max<std::int64_t>(1, batches_per_epoch() / rows_per_epoch);
+  if (state_.batches >= interval && state_.position < train_.size()) add_row(nullptr);
+
+  if (StopSignals::raised()) return false;
+  const auto now = std::chrono::steady_clock::now();
+  const bool due = checkpoint_every_ > 0
+                       ? state_.step % checkpoint_every_ == 0
+                       : std::chrono::duration<double>(now - saved_at_).count() > seconds_between_checkpoints;
+  if (due) save();
+  return true;
+}
+
+void Session::add_row(const Evaluation* test) {
+  const auto seen = static_cast<double>(std::max<std::int64_t>(state_.seen, 1));
+  CurveRow row{state_.step,
+               state_.epoch + 1,
+               rounded(state_.loss_sum / seen),
+               rounded(static_cast<double>(state_.correct) / seen),
+               {},
+               {}};
+  if (test) {
+    row.test_loss = rounded(test->loss);
+    row.test_accuracy = rounded(test->accuracy());
+  }
+  state_.curve.push_back(row);
+  state_.loss_sum = 0;
+  state_.correct = state_.seen = state_.batches = 0;
+}
+
+void Session::end_epoch() {
+  tested_ = evaluate(model_, state_.recipe, parameters(), test_, state_.recipe.batch);
+  const Evaluation& test = *tested_;
+  add_row(&test);
+  const CurveRow& row = state_.curve.back();
+  ++state_.epoch;
+  state_.position = 0;
+  progress_->line(text("epoch ", state_.epoch, "/", state_.recipe.epochs, "  step ", state_.step, "  training loss ",
+                       fixed(row.train_loss, 4), "  test loss ", fixed(test.loss, 4), "  test accuracy ",
+                       percent(test.accuracy()), "  ", grouped(static_cast<std::int64_t>(progress_->rate())),
+                       " images/s"));
+  save();
+}
+
+void Session::save() {
+  const auto finite = [](const float* first, std::int64_t count) {
+    return std::all_of(first, first + count, [](float value) { return std::isfinite(value); });
+  };
+  // The loss of a step is that before its update: an update can break the parameters that the next loss would show.
+  if (!finite(parameters(), model_.parameter_floats) || !finite(optimizer(), model_.optimizer_floats))
+    fail("training diverged: after step ", state_.step, " some parameters are not numbers; ",
+         saved_step_ ? text(checkpoint().string(), " still holds step ", *saved_step_)
+                     : "no checkpoint was written before");
+  save_checkpoint(checkpoint(), model_, parameters(), optimizer(), state_);
+  saved_step_ = state_.step;
+  saved_at_ = std::chrono::steady_clock::now();
+  write_file(out_ / "curve.csv", curve_csv(state_.curve));
+}
+
+int Session::stop() {
+  save();
+  progress_->line(text("stopped after step ", state_.step, ", which ", checkpoint().string(),
+                       " holds; go on with: ", command_, " train --resume --out ", out_.string()));
+  return 130;
+}
+
+int Session::finish() {
+  save();
+  if (!tested_) tested_ = evaluate(model_, state_.recipe, parameters(), test_, state_.recipe.batch);
+  const Evaluation& test = *tested_;
+  const std::string result = text("test loss ", fixed(test.loss, 4), ", accuracy ", percent(test.accuracy()));
+  write_file(out_ / "curve.svg", curve_svg(state_.curve, text(model_.name, ": ", result), batches_per_epoch()));
+  write_file(out_ / "predictions.svg", predictions_svg(test_, test, text(model_.name, ": ", result)));
+  write_report(test);
+  progress_->line(
+      text("done: ", result, " after ", state_.step, " steps; training took ", duration(progress_->seconds())));
+  for (const char* file : {"checkpoint.safetensors", "curve.csv", "curve.svg", "predictions.svg", "report.txt"})
+    progress_->line("  " + (out_ / file).string());
+  return 0;
+}
+
+void Session::write_report(const Evaluation& test) const {
+  const Recipe& recipe = state_.recipe;
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  std::string report =
+      text(model_.name, "\n\nData          ", grouped(train_.size()), " training and ", grouped(test_.size()),
+           " test images (", train_.source, ")\nRecipe        ", recipe.epochs, " epochs, batch ", recipe.batch,
+           ", learning rate ", shortest(recipe.learning_rate), ", seed ", recipe.seed, "\nSteps         ", state_.step,
+           "\nTest loss     ", fixed(test.loss, 4), "\nTest accuracy ", percent(test.accuracy()), " (", test.correct,
+           " of ", test_.size(), ")\nKernels       ", model_.isa(), "\nSpeed         ",
+           grouped(static_cast<std::int64_t>(progress_->rate())), " images/s, ", fixed(progress_->seconds(), 1),
+           " s of training in this session\nPeak memory   ", bytes(std::int64_t{usage.ru_maxrss} * 1024), "\n\n",
+           model_.summary);
+  if (report.back() != '\n') report += '\n';
+  write_file(out_ / "report.txt", report);
+}
+
+}  // namespace tessera::runtime

@@ -1,0 +1,123 @@
+// A training run: all that the emitted training loop needs around the model's own functions.
+#pragma once
+
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "runtime/arena.hpp"
+#include "runtime/batches.hpp"
+#include "runtime/checkpoint.hpp"
+#include "runtime/evaluate.hpp"
+#include "runtime/folder_lock.hpp"
+#include "runtime/model.hpp"
+#include "runtime/progress.hpp"
+
+namespace tessera::runtime {
+
+/// What the command line asks of a training run. What it leaves out comes from the declared recipe or, for a resumed
+/// run, from the checkpoint.
+struct TrainOptions {
+  std::optional<std::filesystem::path> data;
+  std::optional<std::int64_t> digits, limit, epochs, batch;
+  std::optional<std::uint64_t> seed;
+  std::optional<double> learning_rate;
+  std::filesystem::path out;
+  bool resume = false;
+  std::int64_t checkpoint_every = 0;  ///< steps; 0: every 20 seconds
+  std::string command;                ///< how the program was called, for advice
+};
+
+/// Takes SIGINT and SIGTERM as a wish to stop after the running step, as long as it lives. A second signal ends the
+/// program at once.
+class StopSignals {
+ public:
+  StopSignals();
+  ~StopSignals();
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+  static bool raised();
+
+ private:
+  struct sigaction interrupt_{}, terminate_{};
+};
+
+/// Holds the data, the memory and the place in the run; counts, shows, evaluates and saves. The emitted loop is
+///
+///     if (run.is_new()) run.check(vit_init(run.parameters(), recipe.seed));
+///     for (std::int64_t epoch = run.epoch(); epoch < recipe.epochs; ++epoch) {
+///       run.begin_epoch();
+///       while (const Batch* batch = run.next_batch()) {
+///         float loss = 0;
+///         run.check(vit_train_step(..., &loss, ...));
+///         if (!run.record(loss)) return run.stop();
+///       }
+///       run.end_epoch();
+///     }
+///     return run.finish();
+class Session {
+ public:
+  /// Reads or draws the images, makes the folder, takes the memory and, for a resumed run, reads the checkpoint. Throws
+  /// an Error when any of that cannot be done, or when the options contradict the checkpoint.
+  Session(const Model& model, const Recipe& declared, const TrainOptions& options);
+
+  const Recipe& recipe() const { return state_.recipe; }  ///< the declared one with the command line's changes
+  bool is_new() const { return state_.step == 0; }        ///< nothing is trained yet: the parameters have to be started
+  std::int64_t epoch() const { return state_.epoch; }     ///< epochs done: the number of the one to go on with, from 0
+  std::int64_t step() const { return state_.step + 1; }   ///< the number of the step to do next, from 1
+  std::int64_t steps() const;                             ///< of the whole run, for learning-rate schedules
+
+  float* parameters() { return parameters_.floats(); }
+  float* gradients() { return gradients_.floats(); }
+  float* optimizer() { return optimizer_.floats(); }
+  float* outputs() { return outputs_->floats(); }  ///< [batch, classes]
+  void* scratch() { return scratch_->data(); }     ///< as large as a training step needs
+
+  /// Throws an Error in the model's words unless `code` is 0.
+  void check(int code) const { runtime::check(model_, code); }
+
+  void begin_epoch();
+  /// The next batch of the epoch, or nullptr at its end.
+  const Batch* next_batch();
+  /// After each step: counts the loss and the right answers in outputs(), shows progress, saves when it is time to.
+  /// False when the run shall stop. Throws an Error when the loss is not a number; the last checkpoint then stays.
+  bool record(float loss);
+  /// Evaluates on the test images, writes the curve and a checkpoint.
+  void end_epoch();
+  /// Saves after `record` returned false and tells how to go on. Returns the program's exit code, 130.
+  int stop();
+  /// Saves, draws the curve and sample predictions, writes the report. Returns the program's exit code, 0.
+  int finish();
+
+  std::filesystem::path checkpoint() const { return out_ / "checkpoint.safetensors"; }
+
+ private:
+  void settle(const Recipe& declared, const TrainOptions& options);
+  void open_data();
+  void add_row(const Evaluation* test);
+  void save();
+  void write_report(const Evaluation& test) const;
+  std::int64_t batches_per_epoch() const;
+
+  const Model& model_;
+  TrainingState state_;
+  std::filesystem::path out_;
+  std::string command_;
+  std::int64_t checkpoint_every_;
+  std::optional<FolderLock> lock_;
+  StopSignals signals_;
+  Dataset train_, test_;
+  Arena parameters_, gradients_, optimizer_;
+  std::optional<Arena> outputs_, scratch_;
+  std::optional<Batches> batches_;
+  const Batch* batch_ = nullptr;
+  std::optional<Progress> progress_;
+  std::optional<Evaluation> tested_;  ///< of the parameters as they are, right after an epoch
+  std::optional<std::int64_t> saved_step_;
+  std::chrono::steady_clock::time_point saved_at_;
+};
+
+}  // namespace tessera::runtime

@@ -1,0 +1,35 @@
+// The beginnings of an SVG picture.
+#pragma once
+
+#include <string>
+
+#include "runtime/error.hpp"
+#include "runtime/numbers.hpp"
+
+namespace tessera::runtime {
+
+/// The opening element: white ground, one font.
+inline std::string svg_begin(double width, double height) {
+  return text("<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" width=\"",
+              fixed(width, 0), "\" height=\"", fixed(height, 0), "\" viewBox=\"0 0 ", fixed(width, 0), " ",
+              fixed(height, 0),
+              "\" font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\" font-size=\"13\" fill=\"#333\">\n",
+              "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
+}
+
+/// Text at a place; `attributes` stand in the element as they are.
+inline std::string svg_text(double x, double y, const std::string& content, const std::string& attributes) {
+  std::string safe;
+  for (const char c : content) {
+    if (c == '<')
+      safe += "&lt;";
+    else if (c == '&')
+      safe += "&amp;";
+    else
+      safe += c;
+  }
+  return text("<text x=\"", fixed(x, 1), "\" y=\"", fixed(y, 1), "\"", attributes.empty() ? "" : " ", attributes, ">",
+              safe, "</text>\n");
+}
+
+}  // namespace tessera::runtime

@@ -1,0 +1,102 @@
+#include "runtime/file.hpp"
+
+#include <zlib.h>
+
+#include "tests/runtime/helpers.hpp"
+
+namespace tessera::runtime {
+namespace {
+
+std::string gzip(const std::string& content) {
+  z_stream stream{};
+  deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+  std::string packed(deflateBound(&stream, content.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
+  stream.avail_in = static_cast<uInt>(content.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  deflate(&stream, Z_FINISH);
+  packed.resize(stream.total_out);
+  deflateEnd(&stream);
+  return packed;
+}
+
+TEST(File, WhatIsWrittenIsReadAndNothingElseStaysInTheFolder) {
+  TemporaryFolder folder;
+  write_file(folder / "a", "first");
+  write_file(folder / "a", "second");
+  EXPECT_EQ(read_file(folder / "a", 100), bytes_of("second"));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+}
+
+TEST(File, LeftoverOfAKilledWriteIsOverwritten) {
+  TemporaryFolder folder;
+  spill(folder / "a.partial", "a long leftover of a program that was killed");
+  write_file(folder / "a", "new");
+  EXPECT_EQ(slurp(folder / "a"), "new");
+  EXPECT_FALSE(std::filesystem::exists(folder / "a.partial"));
+}
+
+TEST(File, FailedWriteIsOneSentenceAndKeepsTheOldContent) {
+  TemporaryFolder folder;
+  EXPECT_EQ(sentence([&] { write_file(folder / "no" / "a", "x"); }),
+            "cannot write " + (folder / "no/a").string() + ": No such file or directory");
+  std::filesystem::create_directory(folder / "taken");
+  spill(folder / "taken" / "file", "x");
+  EXPECT_CONTAINS(sentence([&] { write_file(folder / "taken", "x"); }), "cannot write");
+  EXPECT_FALSE(std::filesystem::exists(folder / "taken.partial"));
+}
+
+TEST(File, UnreadableFilesAreNamed) {
+  TemporaryFolder folder;
+  EXPECT_EQ(sentence([&] { read_file(folder / "a", 10); }),
+            "cannot open " + (folder / "a").string() + ": No such file or directory");
+  EXPECT_CONTAINS(sentence([&] { read_file(folder.path(), 10); }), "it is a folder");
+}
+
+TEST(File, LimitHoldsForPlainFilesAndForThoseThatTellNoSize) {
+  TemporaryFolder folder;
+  spill(folder / "a", "12345");
+  EXPECT_EQ(read_file(folder / "a", 5).size(), 5u);
+  EXPECT_CONTAINS(sentence([&] { read_file(folder / "a", 4); }), "longer than the 4 bytes");
+  EXPECT_CONTAINS(sentence([&] { read_file("/dev/zero", 1 << 20); }), "longer than the 1048576 bytes");
+  EXPECT_EQ(read_file("/dev/null", 10).size(), 0u);
+}
+
+TEST(Gzip, IsUnpackedWhateverTheFileIsCalled) {
+  TemporaryFolder folder;
+  spill(folder / "plain", "text");
+  spill(folder / "packed", gzip("text"));
+  EXPECT_EQ(read_packed_file(folder / "plain", 100), bytes_of("text"));
+  EXPECT_EQ(read_packed_file(folder / "packed", 100), bytes_of("text"));
+}
+
+TEST(Gzip, SeveralMembersAreOneContent) {
+  EXPECT_EQ(unpack_gzip(bytes_of(gzip("one ") + gzip("") + gzip("two")), 100, "x"), bytes_of("one two"));
+}
+
+TEST(Gzip, EveryTruncationIsRefused) {
+  const std::string packed = gzip("some text that is a little longer");
+  for (std::size_t size = 0; size < packed.size(); ++size)
+    EXPECT_EQ(sentence([&] { unpack_gzip(bytes_of(packed.substr(0, size)), 100, "x"); }),
+              "x is truncated: its gzip data ends too early")
+        << size;
+}
+
+TEST(Gzip, DamageAndTrailingBytesAreRefused) {
+  std::string packed = gzip("some text that is a little longer");
+  EXPECT_CONTAINS(sentence([&] { unpack_gzip(bytes_of(packed + "rest"), 100, "x"); }), "x is not valid gzip data");
+  packed[packed.size() - 6] ^= 1;
+  EXPECT_EQ(sentence([&] { unpack_gzip(bytes_of(packed), 100, "x"); }),
+            "x is not valid gzip data: incorrect data check");
+}
+
+TEST(Gzip, SmallFileThatUnpacksToAFullMemoryIsRefused) {
+  const std::string packed = gzip(std::string(1 << 24, 'a'));
+  ASSERT_LT(packed.size(), 20000u);
+  EXPECT_CONTAINS(sentence([&] { unpack_gzip(bytes_of(packed), 1 << 20, "x"); }),
+                  "x unpacks to more than the 1048576 bytes");
+}
+
+}  // namespace
+}  // namespace tessera::runtime

@@ -1,0 +1,95 @@
+#include "runtime/image.hpp"
+
+#include <gtest/gtest.h>
+
+#include "runtime/digits.hpp"
+#include "runtime/predictions.hpp"
+#include "runtime/report.hpp"
+#include "tests/runtime/helpers.hpp"
+
+namespace tessera::runtime {
+namespace {
+
+TEST(Image, PngIsDecodedToThePixelsItWasMadeOf) {
+  const Dataset data = draw_digits(1, 1, Split::test);
+  const Image image = decode_image(encode_png(data.image(0), 1, 28, 28), 1, "x");
+  EXPECT_EQ(image.height, 28);
+  EXPECT_EQ(image.width, 28);
+  EXPECT_TRUE(std::equal(image.pixels.begin(), image.pixels.end(), data.pixels.begin()));
+}
+
+TEST(Image, ColoursStayInTheirChannels) {
+  Bytes planes(12, 10);
+  std::fill(planes.begin() + 4, planes.begin() + 8, std::uint8_t{200});
+  const Image image = decode_image(encode_png(planes, 3, 2, 2), 3, "x");
+  EXPECT_EQ(image.pixels, planes);
+}
+
+TEST(Image, PgmIsDecoded) {
+  const Image image = decode_image(bytes_of(std::string("P5 2 1 255\n") + '\x10' + '\x20'), 1, "x");
+  EXPECT_EQ(image.pixels, (Bytes{0x10, 0x20}));
+}
+
+TEST(Image, ShrinkingTakesTheMeanOfTheArea) {
+  const Image image{1, 4, 4, {0, 4, 8, 8, 4, 8, 8, 8, 100, 100, 0, 0, 100, 100, 0, 0}};
+  EXPECT_EQ(fit(image, 2, 2).pixels, (Bytes{4, 8, 100, 0}));
+}
+
+TEST(Image, UnevenShrinkingWeighsPartsOfPixels) {
+  const Image image{1, 3, 3, {0, 30, 60, 0, 30, 60, 0, 30, 60}};
+  EXPECT_EQ(fit(image, 2, 2).pixels, (Bytes{10, 50, 10, 50}));
+}
+
+TEST(Image, FittingKeepsProportionsAndFillsWithTheBorder) {
+  Image image{1, 8, 2, Bytes(16, 90)};
+  const Image fitted = fit(image, 4, 4);
+  EXPECT_EQ(fitted.pixels, Bytes(16, 90));
+  image.pixels.assign(16, 0);
+  image.pixels[6] = image.pixels[7] = 160;
+  EXPECT_EQ(fit(image, 4, 4).height, 4);
+  EXPECT_EQ(fit({1, 1, 1, {7}}, 3, 5).pixels, Bytes(15, 7));
+}
+
+TEST(Image, InvertingTwiceChangesNothing) {
+  Image image{1, 1, 3, {0, 100, 255}};
+  invert(image);
+  EXPECT_EQ(image.pixels, (Bytes{255, 155, 0}));
+  invert(image);
+  EXPECT_EQ(image.pixels, (Bytes{0, 100, 255}));
+}
+
+TEST(Predictions, PictureShowsMistakesWithTheTruth) {
+  const Dataset data = draw_digits(40, 1, Split::test);
+  Evaluation evaluation;
+  evaluation.predicted = data.labels;
+  evaluation.confidence.assign(40, 0.75f);
+  EXPECT_EQ(predictions_svg(data, evaluation, "t").find("mistake"), std::string::npos);
+  evaluation.predicted[35] = (data.labels[35] + 1) % 10;
+  const std::string svg = predictions_svg(data, evaluation, "t");
+  EXPECT_CONTAINS(svg, "Of the 1 mistake, the 1 with the surest answer");
+  EXPECT_CONTAINS(svg, text("is ", data.labels[35]));
+  EXPECT_CONTAINS(svg, "data:image/png;base64,iVBORw0KGgo");
+  EXPECT_CONTAINS(svg, "75.0%");
+}
+
+TEST(Report, EvaluationTableNamesTheCommonestConfusion) {
+  Dataset data;
+  data.classes = 3;
+  data.source = "three";
+  data.labels = {0, 0, 0, 1, 1, 2};
+  Evaluation evaluation;
+  evaluation.predicted = {0, 2, 2, 1, 1, 2};
+  evaluation.correct = 4;
+  const std::string table = evaluation_table(data, evaluation);
+  EXPECT_CONTAINS(table, "66.67% (4 of 6)");
+  EXPECT_CONTAINS(table, "2 (2 times)");
+}
+
+TEST(Report, PredictionLineBeginsWithTheLikeliestClass) {
+  const std::vector<float> row{0.1f, 0.7f, 0.2f};
+  EXPECT_EQ(prediction_line("a.png", row, 2), "a.png                         1 0.7000  2 0.2000\n");
+  EXPECT_CONTAINS(prediction_line("a.png", row, 99), "0 0.1000");
+}
+
+}  // namespace
+}  // namespace tessera::runtime

@@ -1,0 +1,160 @@
+// The command line of an emitted program, as a person meets it.
+#include "runtime/digits.hpp"
+#include "runtime/image.hpp"
+#include "tests/runtime/helpers.hpp"
+
+namespace tessera::runtime {
+namespace {
+
+class Program : public testing::Test {
+ protected:
+  Result train(std::vector<std::string> more = {}, Process::Limits limits = {}) {
+    std::vector<std::string> arguments{"train", "--digits", "600", "--out", out()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return sample(arguments, limits);
+  }
+  std::string out() { return (folder / "run").string(); }
+  TemporaryFolder folder;
+};
+
+TEST_F(Program, HelpTellsCommandsFilesAndEnvironment) {
+  const Result help = sample({"--help"});
+  EXPECT_EQ(help.code, 0);
+  for (const char* part :
+       {"train", "eval", "predict", "summary", "TESSERA_ISA=scalar|avx2|avx512", "--resume", "curve.csv"})
+    EXPECT_CONTAINS(help.out, part);
+  EXPECT_EQ(sample({"train", "--help"}).code, 0);
+}
+
+TEST_F(Program, WrongCommandLinesAreOneSentenceAndExitCodeTwo) {
+  for (const std::vector<std::string>& wrong : std::vector<std::vector<std::string>>{{},
+                                                                                     {"frob"},
+                                                                                     {"train", "--epochs", "x"},
+                                                                                     {"train", "--batch", "0"},
+                                                                                     {"predict"},
+                                                                                     {"train", "--frob"},
+                                                                                     {"train", "eval"}}) {
+    const Result result = sample(wrong);
+    EXPECT_EQ(result.code, 2);
+    EXPECT_EQ(result.out, "");
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    EXPECT_TRUE(result.err.starts_with("sample: ")) << result.err;
+  }
+}
+
+TEST_F(Program, TrainThenEvalTellTheSameAccuracy) {
+  const Result trained = train(), evaluated = sample({"eval", "--out", out()});
+  EXPECT_EQ(trained.code, 0) << trained.err;
+  EXPECT_EQ(evaluated.code, 0) << evaluated.err;
+  const std::size_t at = trained.out.find("accuracy ", trained.out.find("done:")) + 9;
+  EXPECT_CONTAINS(evaluated.out, "accuracy  " + trained.out.substr(at, trained.out.find('%', at) - at) + "% (");
+  EXPECT_CONTAINS(evaluated.out, "images    100 (built-in digits)");
+  EXPECT_CONTAINS(sample({"eval", "--out", out(), "--on-training-images"}).out, "images    600 ");
+  EXPECT_CONTAINS(sample({"eval", "--out", out(), "--limit", "50"}).out, "images    50 ");
+}
+
+TEST_F(Program, OutputThatIsNoTerminalHoldsPlainLinesOnly) {
+  const Result trained = train();
+  EXPECT_EQ(trained.out.find('\r'), std::string::npos);
+  EXPECT_EQ(trained.out.find('\033'), std::string::npos);
+  EXPECT_CONTAINS(trained.out, "epoch 1/2  step 10  training loss ");
+}
+
+TEST_F(Program, PredictTellsTheSameOfAPngAnInvertedPngAndAnIdxFile) {
+  train();
+  Dataset digits = draw_digits(2, 1, Split::test);
+  const auto png = [&](const std::string& name) {
+    const Bytes content = encode_png(digits.image(0), 1, 28, 28);
+    spill(folder / name, std::string(content.begin(), content.end()));
+    return (folder / name).string();
+  };
+  const std::string plain = png("plain.png");
+  std::string idx("\0\0\x08\x03\0\0\0\2\0\0\0\x1c\0\0\0\x1c", 16);
+  idx.append(digits.pixels.begin(), digits.pixels.end());
+  spill(folder / "two", idx);
+  for (std::uint8_t& pixel : digits.pixels) pixel = static_cast<std::uint8_t>(255 - pixel);
+  const std::string dark = png("dark.png");
+
+  const auto answer = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"predict", "--out", out(), "--top", "10"});
+    const Result result = sample(arguments);
+    EXPECT_EQ(result.code, 0) << result.err;
+    return result.out;
+  };
+  const auto numbers = [](const std::string& line) { return line.substr(line.find("  ")); };
+  const auto tail = [&](const std::string& line) { return line.substr(line.size() - 90); };
+  const std::string first = answer({plain});
+  EXPECT_EQ(tail(first), tail(answer({"--invert", dark})));
+  const std::string both = answer({(folder / "two").string()});
+  EXPECT_EQ(std::count(both.begin(), both.end(), '\n'), 2);
+  EXPECT_CONTAINS(both, "two[1]");
+  EXPECT_EQ(tail(first), tail(both.substr(0, both.find('\n') + 1)));
+  EXPECT_EQ(numbers(first).find("nan"), std::string::npos);
+}
+
+TEST_F(Program, SummaryTellsShapesParametersAndMemory) {
+  const Result summary = sample({"summary"});
+  EXPECT_EQ(summary.code, 0);
+  for (const char* part : {"head   [B, 10]", "7,850 in 2 tensors", "5a3b1e0000000001", "epochs, batch 64"})
+    EXPECT_CONTAINS(summary.out, part);
+}
+
+TEST_F(Program, ErrorsAreOneSentenceOnStandardError) {
+  spill(folder / "text.png", "this is no picture");
+  train();
+  const std::string missing = (folder / "no").string();
+  for (const auto& [arguments, part] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"eval", "--out", missing},
+            "cannot open " + missing + "/checkpoint.safetensors: No such file or directory"},
+           {{"train", "--data", missing, "--out", (folder / "x").string()}, "there is no folder"},
+           {{"predict", "--out", out(), (folder / "text.png").string()}, "is not a PNG, JPEG, BMP or PGM picture"},
+           {{"predict", "--out", out(), missing}, "cannot open " + missing},
+           {{"eval", "--checkpoint", (folder / "text.png").string()}, "is not a safetensors file"},
+           {{"train", "--out", "/proc/tessera"}, "cannot make the folder /proc/tessera"}}) {
+    const Result result = sample(arguments);
+    EXPECT_EQ(result.code, 1) << part;
+    EXPECT_CONTAINS(result.err, part);
+    EXPECT_TRUE(result.err.starts_with("sample: ")) << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  }
+}
+
+TEST_F(Program, FullDiskIsOneSentenceAndLeavesNoPartialFile) {
+  const Result full = train({}, {.file_bytes = 20000, .stdout_to = ""});
+  EXPECT_EQ(full.code, 1);
+  EXPECT_EQ(full.err, "sample: cannot write " + out() + "/checkpoint.safetensors: File too large\n");
+  EXPECT_TRUE(std::filesystem::is_empty(out()));
+}
+
+TEST_F(Program, FullDiskKeepsTheCheckpointThatIsThere) {
+  train();
+  const std::string before = slurp(folder / "run/checkpoint.safetensors");
+  EXPECT_EQ(train({"--resume", "--epochs", "4"}, {.file_bytes = 20000, .stdout_to = ""}).code, 1);
+  EXPECT_EQ(slurp(folder / "run/checkpoint.safetensors"), before);
+  EXPECT_FALSE(std::filesystem::exists(folder / "run/checkpoint.safetensors.partial"));
+}
+
+TEST_F(Program, StandardOutputThatIsFullIsAnError) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "there is no /dev/full";
+  const Result result = sample({"summary"}, {.file_bytes = -1, .stdout_to = "/dev/full"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.err, "sample: cannot write to standard output\n");
+}
+
+TEST_F(Program, MoreThreadsThanOneAreTakenOrRefusedInASentence) {
+  const Result result = sample({"summary", "--threads", "2"});
+  EXPECT_TRUE(result.code == 0 || result.err.find("was built without OpenMP") != std::string::npos) << result.err;
+}
+
+TEST_F(Program, RealMnistTrainsForAnEpoch) {
+  const char* shared = std::getenv("TESSERA_SHARED");
+  if (!shared) GTEST_SKIP() << "TESSERA_SHARED is not set: the real MNIST files are not at hand";
+  const std::string mnist = std::string(shared) + "/data/mnist";
+  if (!std::filesystem::is_directory(mnist)) GTEST_SKIP() << "there is no " << mnist;
+  const Result result = sample({"train", "--data", mnist, "--epochs", "1", "--out", out()});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_CONTAINS(result.out, "60,000 training and 10,000 test images");
+}
+
+}  // namespace
+}  // namespace tessera::runtime

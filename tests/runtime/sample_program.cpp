@@ -1,0 +1,67 @@
+// sample: the program. What follows is what the generator emits for a model, here for the one written by hand.
+#include "runtime/program.hpp"
+#include "tests/runtime/sample_model.h"
+
+namespace {
+
+using namespace tessera::runtime;
+
+// The recipe, as declared. The command line can change the first four.
+const Recipe declared{
+    .batch = 64,
+    .epochs = 2,
+    .learning_rate = 0.002,
+    .seed = 1,
+    .input_mean = 0,
+    .input_deviation = 1,
+};
+
+const Model model{
+    .name = "sample",
+    .declaration_hash = SAMPLE_DECLARATION_HASH,
+    .parameters = sample_parameters,
+    .parameter_floats = SAMPLE_PARAMETER_FLOATS,
+    .optimizer_floats = SAMPLE_OPTIMIZER_FLOATS,
+    .image_shape = {1, 28, 28},
+    .classes = 10,
+    .alignment = 64,
+    .outputs_are_probabilities = false,
+    .summary = "images [B, 784]\nhead   [B, 10]\n",
+    .forward_scratch_bytes = sample_scratch_bytes,
+    .evaluate_scratch_bytes = sample_scratch_bytes,
+    .train_scratch_bytes = sample_scratch_bytes,
+    .error = sample_error,
+    .isa = sample_isa,
+    .init = sample_init,
+    .forward = sample_forward,
+    .evaluate = sample_evaluate,
+    .loss_and_gradients = sample_loss_and_gradients,
+    .update = sample_update,
+    .train_step = sample_train_step,
+};
+
+/// The learning rate of a step, counted from 1: constant.
+float learning_rate(const Recipe& recipe, std::int64_t) { return static_cast<float>(recipe.learning_rate); }
+
+/// The training loop. Each epoch sees every image once, in an order that (seed, epoch) decides.
+int train(Session& run) {
+  const Recipe& recipe = run.recipe();
+  if (run.is_new()) run.check(sample_init(run.parameters(), recipe.seed));
+
+  for (std::int64_t epoch = run.epoch(); epoch < recipe.epochs; ++epoch) {
+    run.begin_epoch();
+    while (const Batch* batch = run.next_batch()) {
+      const std::int64_t step = run.step();
+      float loss = 0;
+      run.check(sample_train_step(run.parameters(), run.gradients(), run.optimizer(), batch->images, batch->labels,
+                                  batch->size, step, learning_rate(recipe, step), run.outputs(), &loss, run.scratch()));
+      if (!run.record(loss)) return run.stop();
+    }
+    run.end_epoch();
+  }
+  return run.finish();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return program(model, declared, train, argc, argv); }

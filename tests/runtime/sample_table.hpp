@@ -1,0 +1,33 @@
+// The sample model as the runtime sees it.
+#pragma once
+
+#include "runtime/model.hpp"
+#include "tests/runtime/sample_model.h"
+
+namespace tessera::runtime {
+
+inline Model sample_model() {
+  return {.name = "sample",
+          .declaration_hash = SAMPLE_DECLARATION_HASH,
+          .parameters = sample_parameters,
+          .parameter_floats = SAMPLE_PARAMETER_FLOATS,
+          .optimizer_floats = SAMPLE_OPTIMIZER_FLOATS,
+          .image_shape = {1, 28, 28},
+          .classes = 10,
+          .alignment = 64,
+          .outputs_are_probabilities = false,
+          .summary = "images [B, 784]\n",
+          .forward_scratch_bytes = sample_scratch_bytes,
+          .evaluate_scratch_bytes = sample_scratch_bytes,
+          .train_scratch_bytes = sample_scratch_bytes,
+          .error = sample_error,
+          .isa = sample_isa,
+          .init = sample_init,
+          .forward = sample_forward,
+          .evaluate = sample_evaluate,
+          .loss_and_gradients = sample_loss_and_gradients,
+          .update = sample_update,
+          .train_step = sample_train_step};
+}
+
+}  // namespace tessera::runtime

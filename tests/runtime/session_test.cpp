@@ -1,0 +1,159 @@
+// What a training run does when things go wrong, without a program around it.
+#include "runtime/session.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "runtime/safetensors.hpp"
+#include "tests/runtime/helpers.hpp"
+#include "tests/runtime/sample_table.hpp"
+
+namespace tessera::runtime {
+namespace {
+
+class SessionTest : public testing::Test {
+ protected:
+  SessionTest() {
+    options.out = folder / "run";
+    options.digits = 120;
+    options.checkpoint_every = 2;
+    recipe.batch = 20;
+    recipe.epochs = 2;
+    recipe.learning_rate = 0.001;
+  }
+  /// Trains; the loss of `broken_loss` and the parameters after `broken_update` (steps from 1) are not numbers.
+  int train(std::int64_t broken_loss = -1, std::int64_t broken_update = -1) {
+    Session run(model, recipe, options);
+    if (run.is_new()) run.check(sample_init(run.parameters(), 1));
+    while (run.epoch() < run.recipe().epochs) {
+      run.begin_epoch();
+      while (const Batch* batch = run.next_batch()) {
+        float loss = 0;
+        const std::int64_t step = run.step();
+        run.check(sample_train_step(run.parameters(), run.gradients(), run.optimizer(), batch->images, batch->labels,
+                                    batch->size, step, 0.001f, run.outputs(), &loss, run.scratch()));
+        if (step == broken_loss) loss = std::numeric_limits<float>::quiet_NaN();
+        if (step == broken_update) run.parameters()[20] = std::numeric_limits<float>::infinity();
+        if (!run.record(loss)) return run.stop();
+      }
+      run.end_epoch();
+    }
+    return run.finish();
+  }
+  std::string checkpoint() { return (options.out / "checkpoint.safetensors").string(); }
+
+  TemporaryFolder folder;
+  Model model = sample_model();
+  Recipe recipe;
+  TrainOptions options;
+};
+
+TEST_F(SessionTest, WritesEverythingItPromises) {
+  EXPECT_EQ(train(), 0);
+  for (const char* file : {"checkpoint.safetensors", "curve.csv", "curve.svg", "predictions.svg", "report.txt"})
+    EXPECT_GT(std::filesystem::file_size(options.out / file), 100u) << file;
+  EXPECT_CONTAINS(slurp(options.out / "report.txt"), "images [B, 784]");
+}
+
+TEST_F(SessionTest, LossThatIsNotANumberStopsAndKeepsTheLastCheckpoint) {
+  EXPECT_EQ(sentence([&] { train(5); }), "training diverged: the loss of step 5 is not a number; " + checkpoint() +
+                                             " still holds step 4 (a smaller --lr may help)");
+  EXPECT_EQ(read_safetensors(checkpoint()).metadata.at("step"), "4");
+}
+
+TEST_F(SessionTest, LossThatIsNotANumberBeforeAnyCheckpointSaysSo) {
+  EXPECT_CONTAINS(sentence([&] { train(1); }), "no checkpoint was written before");
+  EXPECT_FALSE(std::filesystem::exists(checkpoint()));
+}
+
+TEST_F(SessionTest, ParametersThatAreNotNumbersAreNeverSaved) {
+  EXPECT_EQ(sentence([&] { train(-1, 4); }),
+            "training diverged: after step 4 some parameters are not numbers; " + checkpoint() + " still holds step 2");
+  EXPECT_EQ(read_safetensors(checkpoint()).metadata.at("step"), "2");
+}
+
+TEST_F(SessionTest, ResumingAFinishedRunTrainsNoFurther) {
+  train();
+  const std::string before = slurp(checkpoint());
+  options.resume = true;
+  EXPECT_EQ(train(), 0);
+  EXPECT_EQ(slurp(checkpoint()), before);
+}
+
+TEST_F(SessionTest, MoreEpochsGoOnWhereTheRunEndedWithTheSameBits) {
+  options.epochs = 4;
+  train();
+  const std::string whole = slurp(checkpoint());
+  options.out = folder / "second";
+  options.epochs = 2;
+  train();
+  options.resume = true;
+  options.epochs = 4;
+  train();
+  EXPECT_EQ(slurp(checkpoint()), whole);
+}
+
+TEST_F(SessionTest, ResumingWithOtherOptionsIsRefused) {
+  train();
+  options.resume = true;
+  options.seed = 9;
+  EXPECT_EQ(sentence([&] { train(); }),
+            "the run in " + options.out.string() + " was started with --seed 1, it cannot go on with --seed 9");
+  options.seed.reset();
+  options.batch = 3;
+  EXPECT_CONTAINS(sentence([&] { train(); }), "cannot go on with --batch 3");
+  options.batch.reset();
+  options.data = folder.path();
+  EXPECT_CONTAINS(sentence([&] { train(); }), "was started with --data (none)");
+  options.data.reset();
+  options.epochs = 1;
+  EXPECT_CONTAINS(sentence([&] { train(); }), "has done 2 epochs already");
+}
+
+TEST_F(SessionTest, ResumingWithOtherImagesIsRefused) {
+  train();
+  Safetensors content = read_safetensors(checkpoint());
+  content.metadata["fingerprint"] = "1";
+  write_safetensors(checkpoint(), content);
+  options.resume = true;
+  EXPECT_CONTAINS(sentence([&] { train(); }), "are not those that the run");
+}
+
+TEST_F(SessionTest, NewRunKeepsTheCheckpointOfTheOneBefore) {
+  train();
+  const std::string before = slurp(checkpoint());
+  options.seed = 2;
+  train();
+  EXPECT_EQ(slurp(options.out / "checkpoint.previous.safetensors"), before);
+}
+
+TEST_F(SessionTest, SecondRunInTheSameFolderIsRefused) {
+  const Session first(model, recipe, options);
+  EXPECT_EQ(sentence([&] { Session second(model, recipe, options); }),
+            "another run is training in " + options.out.string());
+}
+
+TEST_F(SessionTest, ImagesThatDoNotFitTheModelAreRefused) {
+  model.image_shape[1] = 32;
+  EXPECT_EQ(sentence([&] { train(); }), "sample reads images of 1x32x28, the built-in digits have 1x28x28");
+  model.image_shape[1] = 28;
+  model.classes = 5;
+  EXPECT_EQ(sentence([&] { train(); }), "sample tells 5 classes apart, the built-in digits have 10");
+}
+
+TEST_F(SessionTest, ErrorCodesOfTheModelAreSaidInItsWords) {
+  const Session run(model, recipe, options);
+  EXPECT_EQ(sentence([&] { run.check(1); }), "sample cannot go on: the batch is empty");
+}
+
+TEST_F(SessionTest, CurveHasOneTestResultAnEpochAndRowsInBetween) {
+  train();
+  const Curve curve = parse_curve_csv(slurp(options.out / "curve.csv"), "curve");
+  ASSERT_EQ(curve.size(), 12u);  // 6 steps an epoch, fewer than 20: a row each
+  EXPECT_TRUE(curve[5].test_loss && curve[11].test_accuracy);
+  EXPECT_FALSE(curve[4].test_loss);
+  EXPECT_LT(curve[11].train_loss, curve[0].train_loss);
+}
+
+}  // namespace
+}  // namespace tessera::runtime
