@@ -1,0 +1,350 @@
+#include "tests/codegen/support/interpreter.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numbers>
+#include <set>
+#include <stdexcept>
+
+namespace tessera::test {
+
+using graph::Graph;
+using graph::Node;
+using graph::NodeId;
+using graph::Op;
+using graph::Output;
+using graph::Region;
+
+namespace {
+
+using Index = std::vector<std::int64_t>;
+
+std::int64_t count(const Index& shape) {
+  std::int64_t product = 1;
+  for (std::int64_t extent : shape) product *= extent;
+  return product;
+}
+
+/// Calls visit with every index below shape, the last one running fastest.
+void every(const Index& shape, const std::function<void(const Index&)>& visit) {
+  if (count(shape) == 0) return;
+  Index index(shape.size(), 0);
+  while (true) {
+    visit(index);
+    std::size_t axis = shape.size();
+    while (axis > 0 && ++index[axis - 1] == shape[axis - 1]) index[--axis] = 0;
+    if (axis == 0) return;
+  }
+}
+
+double& element(Array& array, const Index& index) {
+  std::int64_t place = 0;
+  for (std::size_t i = 0; i < index.size(); ++i) place = place * array.shape[i] + index[i];
+  return array.numbers.at(static_cast<std::size_t>(place));
+}
+double element(const Array& array, const Index& index) { return element(const_cast<Array&>(array), index); }
+
+Array filled(Index shape, double value) {
+  Array array{std::move(shape), {}};
+  array.numbers.assign(static_cast<std::size_t>(count(array.shape)), value);
+  return array;
+}
+
+double phi(double x) { return std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi); }
+double normal(double x) { return std::erfc(-x / std::numbers::sqrt2) / 2; }
+
+double pointwise(Op op, double a, double b) {
+  switch (op) {
+    case Op::add:
+      return a + b;
+    case Op::subtract:
+      return a - b;
+    case Op::multiply:
+      return a * b;
+    case Op::divide:
+      return a / b;
+    case Op::maximum:
+      return std::max(a, b);
+    case Op::equal:
+      return a == b;
+    case Op::negate:
+      return -a;
+    case Op::exp:
+      return std::exp(a);
+    case Op::log:
+      return std::log(a);
+    case Op::sqrt:
+      return std::sqrt(a);
+    case Op::rsqrt:
+      return 1 / std::sqrt(a);
+    case Op::tanh:
+      return std::tanh(a);
+    case Op::erf:
+      return std::erf(a);
+    case Op::gelu:
+      return a * normal(a);
+    case Op::gelu_gradient:
+      return normal(a) + a * phi(a);
+    case Op::relu:
+      return std::max(a, 0.0);
+    case Op::step:
+      return a > 0;
+    case Op::copy:
+      return a;
+    default:
+      throw std::logic_error("the interpreter does not know an op");
+  }
+}
+
+class Interpreter {
+ public:
+  Interpreter(const Graph& graph, std::int64_t batch, const Arrays& given)
+      : graph_(graph), batch_(batch), given_(given), values_(graph.nodes.size()), layers_(graph.regions.size()) {}
+
+  Arrays run() {
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const int region = graph_.nodes[i].region;
+      if (region == 0) {
+        values_[i] = evaluate(static_cast<NodeId>(i));
+        continue;
+      }
+      const std::size_t first = i;
+      while (i + 1 < graph_.nodes.size() && graph_.nodes[i + 1].region == region) ++i;
+      repeat(region, first, i);
+    }
+    Arrays results;
+    for (const Output& o : graph_.outputs) {
+      const int region = graph_[o.node].region;
+      if (region == 0)
+        results[o.name] = value(o.node);
+      else
+        for (int layer = 0; layer < of(region).count; ++layer)
+          results[layer_name(o.name, layer)] = layers_[at(region)][at(layer)].at(o.node);
+    }
+    return results;
+  }
+
+ private:
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+  const Region& of(int region) const { return graph_.regions[at(region)]; }
+
+  void repeat(int region, std::size_t first, std::size_t last) {
+    const Region& r = of(region);
+    layers_[at(region)].resize(at(r.count));
+    for (int run = 0; run < r.count; ++run) {
+      layer_ = r.reversed ? r.count - 1 - run : run;
+      for (std::size_t i = first; i <= last; ++i) {
+        const auto id = static_cast<NodeId>(i);
+        if (graph_.nodes[i].op == Op::carry)
+          values_[i] = run == 0 ? value(graph_.nodes[i].operands[0]) : carried_.at(id);
+        else
+          values_[i] = evaluate(id);
+      }
+      for (std::size_t k = 0; k < r.carries.size(); ++k) carried_[r.carries[k]] = values_[at(r.yields[k])];
+      for (std::size_t i = first; i <= last; ++i) layers_[at(region)][at(layer_)][static_cast<NodeId>(i)] = values_[i];
+    }
+  }
+
+  /// The value of an operand of a node in `region`: of the same layer where the region's mirror computed it.
+  const Array& value(NodeId id, int region = 0) const {
+    const int from = graph_[id].region;
+    if (from == 0 || from == region) return values_[at(id)];
+    return layers_[at(from)][at(layer_)].at(id);
+  }
+
+  Array bound(const Node& n) const {
+    const std::string name = n.region == 0 ? n.name : layer_name(n.name, layer_);
+    const Array& array = given_.at(name);
+    if (static_cast<std::int64_t>(array.numbers.size()) != count(extents(n.shape, batch_)))
+      throw std::invalid_argument(name + " has another number of elements than the graph says");
+    return {extents(n.shape, batch_), array.numbers};
+  }
+
+  Array evaluate(NodeId id) const {
+    const Node& n = graph_[id];
+    auto x = [&](std::size_t k = 0) -> const Array& { return value(n.operands[k], n.region); };
+    const Index shape = extents(n.shape, batch_);
+    Array y = filled(shape, 0);
+    auto map = [&](const std::function<double(const Index&)>& f) {
+      every(shape, [&](const Index& i) { element(y, i) = f(i); });
+    };
+    switch (n.op) {
+      case Op::input:
+      case Op::parameter:
+        return bound(n);
+      case Op::table:
+        return {shape, n.data};
+      case Op::constant:
+        return filled({}, n.value);
+      case Op::extent:
+        return filled({}, static_cast<double>(n.dim.value(batch_)));
+      case Op::carry_out:
+        return carried_.at(n.operands[0]);
+      case Op::broadcast:
+        map([&](const Index& i) {
+          Index from;
+          for (int axis : n.axes) from.push_back(i[at(axis)]);
+          return element(x(), from);
+        });
+        break;
+      case Op::one_hot:
+        map([&](const Index& i) {
+          return element(x(), Index(i.begin(), i.end() - 1)) == static_cast<double>(i.back()) ? 1.0 : 0.0;
+        });
+        break;
+      case Op::rearrange:
+        map([&](const Index& i) { return element(x(), rearranged(n, i)); });
+        break;
+      case Op::slice:
+        map([&](Index i) {
+          i[at(n.axes[0])] += n.offset;
+          return element(x(), i);
+        });
+        break;
+      case Op::concat:
+        map([&](Index i) {
+          std::int64_t& along = i[at(n.axes[0])];
+          std::size_t part = 0;
+          while (along >= x(part).shape[at(n.axes[0])]) along -= x(part++).shape[at(n.axes[0])];
+          return element(x(part), i);
+        });
+        break;
+      case Op::einsum:
+        einsum(n, y);
+        break;
+      case Op::reduce_sum:
+        reduce(n, x(), y, 0, [](double a, double b) { return a + b; });
+        break;
+      case Op::reduce_max:
+        reduce(n, x(), y, -std::numeric_limits<double>::infinity(), [](double a, double b) { return std::max(a, b); });
+        break;
+      case Op::softmax:
+        softmax(n, x(), y);
+        break;
+      case Op::layer_norm:
+        layer_norm(n, x(), x(1), x(2), y);
+        break;
+      case Op::cross_entropy: {
+        const std::int64_t rows = x().shape[0], columns = x().shape[1];
+        for (std::int64_t b = 0; b < rows; ++b) {
+          double sum = 0;
+          for (std::int64_t j = 0; j < columns; ++j) sum += std::exp(element(x(), {b, j}));
+          y.numbers[0] += (std::log(sum) - element(x(), {b, static_cast<std::int64_t>(element(x(1), {b}))})) /
+                          static_cast<double>(rows);
+        }
+        break;
+      }
+      default:
+        map([&](const Index& i) {
+          return pointwise(n.op, element(x(), i), n.operands.size() == 2 ? element(x(1), i) : 0.0);
+        });
+    }
+    return y;
+  }
+
+  /// The operand's index of a rearrangement's result index.
+  Index rearranged(const Node& n, const Index& index) const {
+    const Index atoms = extents(n.rearrangement.atoms, batch_);
+    Index atom(atoms.size(), 0), from;
+    for (std::size_t d = 0; d < index.size(); ++d) {
+      std::int64_t rest = index[d];
+      for (std::size_t k = n.rearrangement.to[d].size(); k-- > 0;) {
+        const std::size_t a = at(n.rearrangement.to[d][k]);
+        atom[a] = rest % atoms[a];
+        rest /= atoms[a];
+      }
+    }
+    for (const std::vector<int>& dim : n.rearrangement.from) {
+      std::int64_t place = 0;
+      for (int a : dim) place = place * atoms[at(a)] + atom[at(a)];
+      from.push_back(place);
+    }
+    return from;
+  }
+
+  void einsum(const Node& n, Array& y) const {
+    std::map<int, std::size_t> place;
+    Index shape;
+    for (std::size_t k = 0; k < n.operands.size(); ++k)
+      for (std::size_t i = 0; i < n.letters[k].size(); ++i)
+        if (place.emplace(n.letters[k][i], shape.size()).second)
+          shape.push_back(value(n.operands[k], n.region).shape[i]);
+    every(shape, [&](const Index& index) {
+      auto at_letters = [&](const std::vector<int>& letters) {
+        Index i;
+        for (int letter : letters) i.push_back(index[place.at(letter)]);
+        return i;
+      };
+      double product = 1;
+      for (std::size_t k = 0; k < n.operands.size(); ++k)
+        product *= element(value(n.operands[k], n.region), at_letters(n.letters[k]));
+      element(y, at_letters(n.letters.back())) += product;
+    });
+  }
+
+  static Index kept(const Index& index, const std::vector<int>& axes) {
+    Index rest;
+    for (std::size_t i = 0; i < index.size(); ++i)
+      if (std::find(axes.begin(), axes.end(), static_cast<int>(i)) == axes.end()) rest.push_back(index[i]);
+    return rest;
+  }
+  static void reduce(const Node& n, const Array& x, Array& y, double start, double (*join)(double, double)) {
+    std::fill(y.numbers.begin(), y.numbers.end(), start);
+    every(x.shape, [&](const Index& i) {
+      double& sum = element(y, kept(i, n.axes));
+      sum = join(sum, element(x, i));
+    });
+  }
+
+  static void softmax(const Node& n, const Array& x, Array& y) {
+    Array sums = filled(kept(x.shape, n.axes), 0);
+    every(x.shape, [&](const Index& i) { element(sums, kept(i, n.axes)) += std::exp(element(x, i)); });
+    every(x.shape, [&](const Index& i) { element(y, i) = std::exp(element(x, i)) / element(sums, kept(i, n.axes)); });
+  }
+
+  static void layer_norm(const Node& n, const Array& x, const Array& weight, const Array& bias, Array& y) {
+    Array mean = filled(kept(x.shape, n.axes), 0), variance = mean;
+    const double size = static_cast<double>(x.numbers.size()) / static_cast<double>(mean.numbers.size());
+    every(x.shape, [&](const Index& i) { element(mean, kept(i, n.axes)) += element(x, i) / size; });
+    every(x.shape, [&](const Index& i) {
+      const double centred = element(x, i) - element(mean, kept(i, n.axes));
+      element(variance, kept(i, n.axes)) += centred * centred / size;
+    });
+    every(x.shape, [&](const Index& i) {
+      const Index row = kept(i, n.axes);
+      Index inside;
+      for (int axis : n.axes) inside.push_back(i[at(axis)]);
+      const double v = (element(x, i) - element(mean, row)) / std::sqrt(element(variance, row) + n.value);
+      element(y, i) = v * element(weight, inside) + element(bias, inside);
+    });
+  }
+
+  const Graph& graph_;
+  const std::int64_t batch_;
+  const Arrays& given_;
+  std::vector<Array> values_;
+  std::vector<std::vector<std::map<NodeId, Array>>> layers_;  // by region, by layer
+  std::map<NodeId, Array> carried_;                           // by carry: what the layer before yielded
+  int layer_ = 0;
+};
+
+}  // namespace
+
+std::string layer_name(const std::string& name, int layer) {
+  const std::size_t hole = name.find("{}");
+  return hole == std::string::npos ? name : name.substr(0, hole) + std::to_string(layer) + name.substr(hole + 2);
+}
+
+std::vector<std::int64_t> extents(const std::vector<Dim>& shape, std::int64_t batch) {
+  std::vector<std::int64_t> result;
+  for (const Dim& dim : shape) result.push_back(dim.value(batch));
+  return result;
+}
+
+Arrays interpret(const Graph& graph, std::int64_t batch, const Arrays& given) {
+  return Interpreter(graph, batch, given).run();
+}
+
+}  // namespace tessera::test

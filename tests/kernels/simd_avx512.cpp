@@ -1,0 +1,29 @@
+// The avx512 support text, pasted together in the order in which an emitted file has it.
+// clang-format off
+#include "tests/kernels/simd_table.hpp"
+
+#include "codegen/cpu/simd/avx512_begin.h"
+namespace {
+#include "codegen/cpu/simd/avx512.h"
+#include "codegen/cpu/simd/math.h"
+#include "tests/kernels/simd_table.inc"
+}  // namespace
+#include "codegen/cpu/simd/avx512_end.h"
+// clang-format on
+
+namespace tessera::test {
+namespace {
+bool supported() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
+}
+}  // namespace
+
+SimdTable avx512_table() {
+  return {"avx512",       supported,           lanes,         table_exp,     table_log,     table_tanh,   table_erf,
+          table_gelu,     table_gelu_gradient, table_sqrt,    table_rsqrt,   table_negate,  table_step,   table_add,
+          table_subtract, table_multiply,      table_divide,  table_maximum, table_minimum, table_equal,  table_fma,
+          table_iota,     table_sum,           table_largest, table_keep,    table_strided, table_scatter};
+}
+
+}  // namespace tessera::test

@@ -1,0 +1,31 @@
+// The vector operations of one instruction set as plain functions over arrays, so that one test serves all of them.
+#pragma once
+
+#include <cstdint>
+
+namespace tessera::test {
+
+using Unary = void (*)(const float* x, float* y, int count);
+using Binary = void (*)(const float* a, const float* b, float* y, int count);
+
+/// Arrays hold `count` numbers, any count; the last vector is loaded and stored with v_load_n and v_store_n.
+struct SimdTable {
+  const char* isa;
+  bool (*supported)();
+  int lanes;
+  Unary exp, log, tanh, erf, gelu, gelu_gradient, sqrt, rsqrt, negate, step;
+  Binary add, subtract, multiply, divide, maximum, minimum, equal;
+  void (*fma)(const float* a, const float* b, const float* c, float* y, int count);
+  void (*iota)(float* y);                                                 ///< `lanes` numbers
+  float (*sum)(const float* x);                                           ///< of `lanes` numbers
+  float (*largest)(const float* x);                                       ///< of `lanes` numbers
+  void (*keep)(const float* x, int n, float other, float* y);             ///< `lanes` numbers
+  void (*strided)(const float* x, std::int64_t stride, float* y, int n);  ///< loads with stride, stores whole
+  void (*scatter)(const float* x, float* y, std::int64_t stride, int n);  ///< loads whole, stores with stride
+};
+
+SimdTable scalar_table();
+SimdTable avx2_table();
+SimdTable avx512_table();
+
+}  // namespace tessera::test
