@@ -1,8 +1,9 @@
 #include "codegen/driver.hpp"
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <filesystem>
-#include <fmt/format.h>
 #include <fstream>
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/find_if.hpp>
@@ -10,6 +11,7 @@
 
 #include "codegen/cpu/file.hpp"
 #include "codegen/error.hpp"
+#include "codegen/passes/canonical_order.hpp"
 #include "codegen/passes/decompose.hpp"
 #include "codegen/passes/differentiate.hpp"
 #include "codegen/passes/optimizer.hpp"
@@ -62,8 +64,17 @@ class Stages {
   int count_ = 0;
 };
 
+/// Of the graph as text, and of the numbers of its tables.
+std::uint64_t hash_declaration(const graph::Graph& graph) {
+  std::string text = print(graph);
+  for (const graph::Node& n : graph.nodes)
+    for (double number : n.data) text += fmt::format(" {}", number);
+  return hash_text(text);
+}
+
 /// A graph through every stage after autodiff, each verified before the next reads it.
-Plan plan_program(const graph::Graph& graph, const std::string& name, const std::vector<Target>& targets, Stages& stages) {
+Plan plan_program(const graph::Graph& graph, const std::string& name, const std::vector<Target>& targets,
+                  Stages& stages) {
   graph::Graph primitive = simplify(decompose(graph));
   verify(primitive);
   stages.dump(name + "_graph", print(primitive));
@@ -77,8 +88,10 @@ Plan plan_program(const graph::Graph& graph, const std::string& name, const std:
 
 }  // namespace
 
-std::map<std::string, std::string> generate(const graph::Graph& declared, const GeneratorOptions& options) {
+std::map<std::string, std::string> generate(const graph::Graph& traced, const GeneratorOptions& options) {
   Stages stages(options.dump);
+  verify(traced);
+  const graph::Graph declared = canonical_order(traced);
   verify(declared);
   stages.dump("declared", print(declared));
   graph::Graph joint = differentiate(declared, false);
@@ -88,20 +101,24 @@ std::map<std::string, std::string> generate(const graph::Graph& declared, const 
   ModelFiles m;
   m.name = declared.name;
   m.real = options.real;
-  m.hash = hash_text(print(declared));
+  m.hash = hash_declaration(declared);
   m.forward = declared;
   m.targets = options.targets;
   m.plans.push_back(plan_program(subgraph(declared, {"outputs"}), "forward", m.targets, stages));
   m.plans.push_back(plan_program(declared, "evaluate", m.targets, stages));
   m.plans.push_back(plan_program(joint, "loss_and_gradients", m.targets, stages));
   m.arena = make_arena(m.plans.back().program);
-  m.plans.push_back(plan_program(optimizer(declared.recipe, m.arena.reals, declared.name), "update", m.targets, stages));
+  const graph::Graph inputs = subgraph(differentiate(declared, true), {"outputs", "loss", "images"});
+  m.plans.push_back(plan_program(inputs, "input_gradient", m.targets, stages));
+  m.plans.push_back(
+      plan_program(optimizer(declared.recipe, m.arena.reals, declared.name), "update", m.targets, stages));
 
   std::map<std::string, std::string> files;
   files[m.name + ".h"] = emit_header(m);
   files[m.name + "_kernels.h"] = emit_kernels_header(m);
   files[m.name + ".cpp"] = emit_api(m);
-  for (const Target& target : m.targets) files[fmt::format("{}_{}.cpp", m.name, target.name)] = cpu::emit_file(m.name, m.plans, m.arena, target, m.real);
+  for (const Target& target : m.targets)
+    files[fmt::format("{}_{}.cpp", m.name, target.name)] = cpu::emit_file(m.name, m.plans, m.arena, target, m.real);
   if (options.train) files[m.name + "_program.cpp"] = emit_program(m);
   return files;
 }
@@ -143,16 +160,19 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
         options.train = true;
       } else if (option == "--real") {
         options.real = value();
-        if (options.real != "float" && options.real != "double") throw Error(fmt::format("--real is float or double, not {}", options.real));
+        if (options.real != "float" && options.real != "double")
+          throw Error(fmt::format("--real is float or double, not {}", options.real));
       } else if (option == "--isa") {
         options.targets.clear();
         std::stringstream list(value());
         for (std::string isa; std::getline(list, isa, ',');) {
           auto at = ranges::find_if(cpu_targets, [&](const Target& t) { return t.name == isa; });
-          if (at == cpu_targets.end()) throw Error(fmt::format("there is no instruction set {}: choose from scalar, avx2, avx512", isa));
+          if (at == cpu_targets.end())
+            throw Error(fmt::format("there is no instruction set {}: choose from scalar, avx2, avx512", isa));
           options.targets.push_back(*at);
         }
-        if (options.targets.empty() || options.targets.front().name != "scalar") throw Error("--isa must begin with scalar, which every machine can run");
+        if (options.targets.empty() || options.targets.front().name != "scalar")
+          throw Error("--isa must begin with scalar, which every machine can run");
       } else {
         throw Error(fmt::format("there is no option {}: see --help", option));
       }

@@ -16,10 +16,10 @@ struct GeneratorOptions {
 };
 
 /// File name -> text. Throws Error with one sentence when the graph cannot be generated.
-std::map<std::string, std::string> generate(const graph::Graph& declared, const GeneratorOptions& options);
+std::map<std::string, std::string> generate(const graph::Graph& traced, const GeneratorOptions& options);
 
-/// Options: --out DIR, --isa LIST, --train, --real float|double, --dump DIR. Returns the exit code; errors are one sentence
-/// on standard error.
+/// Options: --out DIR, --isa LIST, --train, --real float|double, --dump DIR. Returns the exit code; errors are one
+/// sentence on standard error.
 int generator_main(const graph::Graph& declared, int argc, char** argv);
 
 }  // namespace tessera::codegen

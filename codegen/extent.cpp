@@ -14,8 +14,10 @@ Extent extent(const Dim& dim) {
     std::int64_t product = term.coefficient;
     int unsized = 0;
     for (int k = 0; k < term.factors; ++k)
-      if (term.factor[k].extent) product *= term.factor[k].extent;
-      else ++unsized;
+      if (term.factor[k].extent)
+        product *= term.factor[k].extent;
+      else
+        ++unsized;
     if (unsized > 1)
       throw Error(fmt::format("the dim {} is not linear in the batch, so its size cannot be planned", to_string(dim)));
     (unsized ? result.per_batch : result.fixed) += product;

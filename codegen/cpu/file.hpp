@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "codegen/plan/arena.hpp"
 #include "codegen/emit/tree.hpp"
+#include "codegen/plan/arena.hpp"
 
 namespace tessera::codegen::cpu {
 
@@ -13,7 +13,7 @@ namespace tessera::codegen::cpu {
 std::vector<tree::Parameter> entry_parameters(const std::string& program, const std::string& real);
 
 /// NAME_<isa>.cpp. `real` is "float", or "double" for the scalar target.
-std::string emit_file(const std::string& model, const std::vector<Plan>& plans, const Arena& arena, const Target& target,
-                      const std::string& real);
+std::string emit_file(const std::string& model, const std::vector<Plan>& plans, const Arena& arena,
+                      const Target& target, const std::string& real);
 
 }  // namespace tessera::codegen::cpu

@@ -1,7 +1,8 @@
 #include "codegen/cpu/kernel.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <map>
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/contains.hpp>
@@ -35,13 +36,18 @@ struct Piece {
 class Emitter {
  public:
   Emitter(const Plan& plan, int kernel, const Target& target)
-      : plan_(plan), kernel_(plan.program.kernels[static_cast<std::size_t>(kernel)]), target_(target),
-        schedule_(plan.schedules.at(target.name)[static_cast<std::size_t>(kernel)]), vector_(schedule_.vector) {
+      : plan_(plan),
+        kernel_(plan.program.kernels[static_cast<std::size_t>(kernel)]),
+        target_(target),
+        schedule_(plan.schedules.at(target.name)[static_cast<std::size_t>(kernel)]),
+        vector_(schedule_.vector) {
     axes_ = kernel_.axes.size();
     place_.resize(axes_);
     for (std::size_t a = 0; a < axes_; ++a)
-      if (kernel_.axes[a].dim.known()) extent_.push_back(kernel_.axes[a].dim.value());
-      else extent_.push_back(-1);
+      if (kernel_.axes[a].dim.known())
+        extent_.push_back(kernel_.axes[a].dim.value());
+      else
+        extent_.push_back(-1);
   }
 
   std::vector<Emitted> run() {
@@ -85,7 +91,8 @@ class Emitter {
       begin_ = integer(0);
       end_ = name("batch");
     }
-    if (uses_batch() || e.tasks == Emitted::Tasks::batch) e.function.parameters.push_back({"const std::int64_t", "batch"});
+    if (uses_batch() || e.tasks == Emitted::Tasks::batch)
+      e.function.parameters.push_back({"const std::int64_t", "batch"});
     e.function.body = kernel_.anchor == Anchor::contraction ? contraction() : sweeps();
     finish(e);
     return e;
@@ -179,7 +186,8 @@ class Emitter {
     for (std::size_t a = 0; a < axes_; ++a)
       axes += fmt::format("{}{} < {}{}", a ? ", " : "", kernel_.axes[a].name, to_string(kernel_.axes[a].dim),
                           kernel_.axes[a].inner ? (kernel_.anchor == Anchor::row ? " (row)" : " (summed)") : "");
-    std::string lanes = schedule_.vector >= 0 && target_.lanes > 1 ? "; lanes along " + axis_name(schedule_.vector) : "";
+    std::string lanes =
+        schedule_.vector >= 0 && target_.lanes > 1 ? "; lanes along " + axis_name(schedule_.vector) : "";
     return {axes + lanes};
   }
 
@@ -197,7 +205,9 @@ class Emitter {
 
   // ---- places, loops -------------------------------------------------------------------------------------------
 
-  void set(int axis, Expr variable, std::int64_t offset = 0) { place_[static_cast<std::size_t>(axis)] = {std::move(variable), offset}; }
+  void set(int axis, Expr variable, std::int64_t offset = 0) {
+    place_[static_cast<std::size_t>(axis)] = {std::move(variable), offset};
+  }
 
   /// Nested loops over whole axes; the vector axis in steps of the lanes with its tail.
   template <class Leaf>
@@ -215,7 +225,8 @@ class Emitter {
       set(a, i);
       Expr limit = extent >= 0 ? integer(extent) : end_;
       Block inside = body();
-      b.push_back(tree::loop(axis_name(a), extent >= 0 ? integer(0) : begin_, tree::binary("<", i, limit), 1, std::move(inside)));
+      b.push_back(tree::loop(axis_name(a), extent >= 0 ? integer(0) : begin_, tree::binary("<", i, limit), 1,
+                             std::move(inside)));
       return b;
     }
     int lanes = target_.lanes;
@@ -241,7 +252,8 @@ class Emitter {
     if (full > lanes) {
       set(a, i);
       Block inside = body();
-      pieces.push_back({tree::loop(axis_name(a), integer(0), tree::binary("<", i, integer(full)), lanes, std::move(inside))});
+      pieces.push_back(
+          {tree::loop(axis_name(a), integer(0), tree::binary("<", i, integer(full)), lanes, std::move(inside))});
     } else if (full == lanes) {
       set(a, nullptr);
       pieces.push_back(body());
@@ -260,9 +272,12 @@ class Emitter {
     if (pieces.size() == 1) return std::move(pieces[0]);
     Block all;
     for (Block& piece : pieces) {
-      bool declares = ranges::any_of(piece, [](const tree::Statement& s) { return s.kind == tree::Statement::Kind::declare; });
-      if (declares) all.push_back(tree::scope(std::move(piece)));
-      else all.insert(all.end(), piece.begin(), piece.end());
+      bool declares =
+          ranges::any_of(piece, [](const tree::Statement& s) { return s.kind == tree::Statement::Kind::declare; });
+      if (declares)
+        all.push_back(tree::scope(std::move(piece)));
+      else
+        all.insert(all.end(), piece.begin(), piece.end());
     }
     return all;
   }
@@ -306,7 +321,8 @@ class Emitter {
     Expr result = name(sum);
     if (across) {
       std::string all = fmt::format("row{}", s);
-      b.push_back(tree::declare("const vec", all, call("v_set", {call(st.reduction == Reduction::sum ? "v_sum" : "v_max_lane", {result})})));
+      b.push_back(tree::declare(
+          "const vec", all, call("v_set", {call(st.reduction == Reduction::sum ? "v_sum" : "v_max_lane", {result})})));
       result = name(all);
     }
     locals_[{static_cast<int>(s), offsets_of_outer()}] = result;
@@ -318,8 +334,11 @@ class Emitter {
     std::vector<int> loops, tiled;
     for (int a : outer_axes()) {
       if (a == schedule_.parallel && schedule_.block == 1) continue;
-      if (schedule_.tile[static_cast<std::size_t>(a)] > 1 || (a == vector_ && extent_[static_cast<std::size_t>(a)] >= 0)) tiled.push_back(a);
-      else loops.push_back(a);
+      if (schedule_.tile[static_cast<std::size_t>(a)] > 1 ||
+          (a == vector_ && extent_[static_cast<std::size_t>(a)] >= 0))
+        tiled.push_back(a);
+      else
+        loops.push_back(a);
     }
     std::stable_sort(tiled.begin(), tiled.end(), [&](int x, int y) { return x != vector_ && y == vector_; });
     std::vector<std::pair<int, Piece>> tile;
@@ -347,7 +366,8 @@ class Emitter {
     if (full > span) {
       set(a, name(axis_name(a)));
       Block body = inside({points, 0});
-      pieces.push_back({tree::loop(axis_name(a), integer(0), tree::binary("<", name(axis_name(a)), integer(full)), span, std::move(body))});
+      pieces.push_back({tree::loop(axis_name(a), integer(0), tree::binary("<", name(axis_name(a)), integer(full)), span,
+                                   std::move(body))});
     } else if (full == span) {
       set(a, nullptr);
       pieces.push_back(inside({points, 0}));
@@ -413,8 +433,10 @@ class Emitter {
         b.push_back(tree::declare("const vec", all, call("v_set", {result})));
         result = name(all);
       }
-      if (to_partials_) dense_store(b, name("partial") + partial_index(0, name("chunk")), result, across);
-      else locals_[{0, offsets_of_outer()}] = result;
+      if (to_partials_)
+        dense_store(b, name("partial") + partial_index(0, name("chunk")), result, across);
+      else
+        locals_[{0, offsets_of_outer()}] = result;
     });
     if (!to_partials_) for_points(tile, [&] { stores(b); });
   }
@@ -453,7 +475,8 @@ class Emitter {
       at = along(order[i], stride) + at;
       stride *= extent_[static_cast<std::size_t>(order[i])];
     }
-    std::int64_t reductions = std::count_if(kernel_.steps.begin(), kernel_.steps.end(), [](const Step& s) { return s.reduces; });
+    std::int64_t reductions =
+        std::count_if(kernel_.steps.begin(), kernel_.steps.end(), [](const Step& s) { return s.reduces; });
     return std::move(chunk) * (stride * reductions) + at + integer(stride * reduction);
   }
   Expr along(int axis, std::int64_t stride) {
@@ -465,9 +488,12 @@ class Emitter {
     return tail_ ? call("v_load_n", {std::move(at), tail_}) : call("v_load", {std::move(at)});
   }
   void dense_store(Block& b, Expr at, Expr value, bool uniform) {
-    if (uniform || vector_ < 0) b.push_back(tree::evaluate(call("v_store_n", {std::move(at), std::move(value), integer(1)})));
-    else if (tail_) b.push_back(tree::evaluate(call("v_store_n", {std::move(at), std::move(value), tail_})));
-    else b.push_back(tree::evaluate(call("v_store", {std::move(at), std::move(value)})));
+    if (uniform || vector_ < 0)
+      b.push_back(tree::evaluate(call("v_store_n", {std::move(at), std::move(value), integer(1)})));
+    else if (tail_)
+      b.push_back(tree::evaluate(call("v_store_n", {std::move(at), std::move(value), tail_})));
+    else
+      b.push_back(tree::evaluate(call("v_store", {std::move(at), std::move(value)})));
   }
 
   // ---- values --------------------------------------------------------------------------------------------------
@@ -491,7 +517,8 @@ class Emitter {
   Expr accumulate(const Step& s, Block& b, Expr sum, bool across) {
     const Expression& e = expression(s.value);
     bool product = s.reduction == Reduction::sum && e.kind == Expression::Kind::op && e.op == Op::multiply;
-    bool zero_in_tail = product && expression(e.a).kind == Expression::Kind::load && expression(e.b).kind == Expression::Kind::load;
+    bool zero_in_tail =
+        product && expression(e.a).kind == Expression::Kind::load && expression(e.b).kind == Expression::Kind::load;
     if (product && (!across || !tail_ || zero_in_tail)) {
       Expr a = evaluate(b, e.a), c = evaluate(b, e.b);
       return call("v_fma", {std::move(a), std::move(c), std::move(sum)});
@@ -554,37 +581,46 @@ class Emitter {
   Expr make(Block& b, int e) {
     const Expression& x = expression(e);
     switch (x.kind) {
-      case Expression::Kind::constant: return call("v_set", {tree::real(x.value)});
+      case Expression::Kind::constant:
+        return call("v_set", {tree::real(x.value)});
       case Expression::Kind::extent: {
         Extent size = extent(x.dim);
         if (size.known()) return call("v_set", {tree::real(static_cast<double>(size.fixed))});
         return call("v_set", {call("static_cast<real>", {name("batch") * size.per_batch + integer(size.fixed)})});
       }
-      case Expression::Kind::local: return locals_.at({x.a, offsets_of_outer()});
-      case Expression::Kind::load: return load(x.access);
+      case Expression::Kind::local:
+        return locals_.at({x.a, offsets_of_outer()});
+      case Expression::Kind::load:
+        return load(x.access);
       case Expression::Kind::index_equals: {
         const Access& labels = expression(x.a).access;
-        Expr label = call("v_set", {call("static_cast<real>", {tree::index(name(argument(labels, false)), offset_of(labels))})});
+        Expr label =
+            call("v_set", {call("static_cast<real>", {tree::index(name(argument(labels, false)), offset_of(labels))})});
         Expr at = along(x.axis, 1);
-        Expr here = at->kind == tree::Node::Kind::integer ? tree::real(static_cast<double>(at->integer)) : call("static_cast<real>", {at});
+        Expr here = at->kind == tree::Node::Kind::integer ? tree::real(static_cast<double>(at->integer))
+                                                          : call("static_cast<real>", {at});
         here = call("v_set", {here});
         if (x.axis == vector_) here = call("v_add", {here, call("v_iota", {})});
         return call("v_equal", {here, label});
       }
-      case Expression::Kind::op: break;
+      case Expression::Kind::op:
+        break;
     }
     Expr a = evaluate(b, x.a);
     if (x.b >= 0) {
       Expr c = evaluate(b, x.b);
-      static const std::map<Op, std::string> two{{Op::add, "v_add"}, {Op::subtract, "v_sub"}, {Op::multiply, "v_mul"},
-                                                 {Op::divide, "v_div"}, {Op::maximum, "v_max"}, {Op::equal, "v_equal"}};
+      static const std::map<Op, std::string> two{{Op::add, "v_add"},      {Op::subtract, "v_sub"},
+                                                 {Op::multiply, "v_mul"}, {Op::divide, "v_div"},
+                                                 {Op::maximum, "v_max"},  {Op::equal, "v_equal"}};
       auto at = two.find(x.op);
       if (at == two.end()) throw Error("no instruction for an operation of two operands");
       return call(at->second, {a, c});
     }
-    static const std::map<Op, std::string> one{{Op::negate, "v_neg"}, {Op::exp, "v_exp"}, {Op::log, "v_log"}, {Op::sqrt, "v_sqrt"},
-                                               {Op::rsqrt, "v_rsqrt"}, {Op::tanh, "v_tanh"}, {Op::erf, "v_erf"}, {Op::gelu, "v_gelu"},
-                                               {Op::gelu_gradient, "v_gelu_gradient"}, {Op::step, "v_step"}};
+    static const std::map<Op, std::string> one{
+        {Op::negate, "v_neg"}, {Op::exp, "v_exp"},     {Op::log, "v_log"},
+        {Op::sqrt, "v_sqrt"},  {Op::rsqrt, "v_rsqrt"}, {Op::tanh, "v_tanh"},
+        {Op::erf, "v_erf"},    {Op::gelu, "v_gelu"},   {Op::gelu_gradient, "v_gelu_gradient"},
+        {Op::step, "v_step"}};
     if (x.op == Op::relu) return call("v_max", {a, call("v_zero", {})});
     auto at = one.find(x.op);
     if (at == one.end()) throw Error("no instruction for an operation of one operand");
@@ -595,7 +631,8 @@ class Emitter {
 
   /// The parameter through which a tensor is reached.
   std::string argument(const Access& access, bool written) {
-    auto at = ranges::find_if(arguments_, [&](const Argument& a) { return a.tensor == access.tensor && a.shift == access.shift; });
+    auto at = ranges::find_if(arguments_,
+                              [&](const Argument& a) { return a.tensor == access.tensor && a.shift == access.shift; });
     if (at != arguments_.end()) {
       at->written |= written;
       return at->name;
@@ -608,7 +645,8 @@ class Emitter {
     if (n.find("_") == 0) n.erase(0, 1);
     if (access.shift && t.carry) n += "_next";
     std::string unique = n;
-    for (int i = 2; ranges::find_if(arguments_, [&](const Argument& a) { return a.name == unique; }) != arguments_.end(); ++i)
+    for (int i = 2;
+         ranges::find_if(arguments_, [&](const Argument& a) { return a.name == unique; }) != arguments_.end(); ++i)
       unique = fmt::format("{}_{}", n, i);
     arguments_.push_back({access.tensor, access.shift, written, unique});
     return unique;
@@ -649,9 +687,12 @@ class Emitter {
     Expr value = evaluate(b, store.value);
     Expr p = name(argument(store.to, true)) + offset_of(store.to);
     std::int64_t s = lane_step(store.to);
-    if (s == 0) b.push_back(tree::evaluate(call("v_store_n", {p, value, integer(1)})));
-    else if (s == 1) dense_store(b, p, value, false);
-    else b.push_back(tree::evaluate(call("v_store_strided", {p, integer(s), value, tail_ ? tail_ : name("lanes")})));
+    if (s == 0)
+      b.push_back(tree::evaluate(call("v_store_n", {p, value, integer(1)})));
+    else if (s == 1)
+      dense_store(b, p, value, false);
+    else
+      b.push_back(tree::evaluate(call("v_store_strided", {p, integer(s), value, tail_ ? tail_ : name("lanes")})));
   }
 
   const Plan& plan_;
@@ -662,8 +703,8 @@ class Emitter {
   std::size_t axes_ = 0;
   std::vector<std::int64_t> extent_;  ///< -1: the batch
   std::vector<Place> place_;
-  Expr begin_, end_;                  ///< of an axis whose extent is known only when the program runs
-  Expr tail_;                         ///< lanes in use; null: all
+  Expr begin_, end_;  ///< of an axis whose extent is known only when the program runs
+  Expr tail_;         ///< lanes in use; null: all
   bool to_partials_ = false;
   std::vector<Argument> arguments_;
   std::map<std::vector<std::int64_t>, Expr> values_;
@@ -675,14 +716,43 @@ class Emitter {
 }  // namespace
 
 const std::set<std::string>& known_names() {
-  static const std::set<std::string> names{
-      "lanes", "v_set", "v_zero", "v_iota", "v_load", "v_load_n", "v_load_strided", "v_store", "v_store_n",
-      "v_store_strided", "v_add", "v_sub", "v_mul", "v_div", "v_max", "v_neg", "v_fma", "v_sqrt", "v_rsqrt",
-      "v_equal", "v_step", "v_keep_n", "v_sum", "v_max_lane", "v_exp", "v_log", "v_tanh", "v_erf", "v_gelu",
-      "v_gelu_gradient", "static_cast<int>", "static_cast<real>"};
+  static const std::set<std::string> names{"lanes",
+                                           "v_set",
+                                           "v_zero",
+                                           "v_iota",
+                                           "v_load",
+                                           "v_load_n",
+                                           "v_load_strided",
+                                           "v_store",
+                                           "v_store_n",
+                                           "v_store_strided",
+                                           "v_add",
+                                           "v_sub",
+                                           "v_mul",
+                                           "v_div",
+                                           "v_max",
+                                           "v_neg",
+                                           "v_fma",
+                                           "v_sqrt",
+                                           "v_rsqrt",
+                                           "v_equal",
+                                           "v_step",
+                                           "v_keep_n",
+                                           "v_sum",
+                                           "v_max_lane",
+                                           "v_exp",
+                                           "v_log",
+                                           "v_tanh",
+                                           "v_erf",
+                                           "v_gelu",
+                                           "v_gelu_gradient",
+                                           "static_cast<int>",
+                                           "static_cast<real>"};
   return names;
 }
 
-std::vector<Emitted> emit(const Plan& plan, int kernel, const Target& target) { return Emitter(plan, kernel, target).run(); }
+std::vector<Emitted> emit(const Plan& plan, int kernel, const Target& target) {
+  return Emitter(plan, kernel, target).run();
+}
 
 }  // namespace tessera::codegen::cpu

@@ -1,5 +1,5 @@
-// One kernel of the plan as C++ functions over the v_ names of codegen/cpu/simd, the same text for every instruction set
-// but for its tiles.
+// One kernel of the plan as C++ functions over the v_ names of codegen/cpu/simd, the same text for every instruction
+// set but for its tiles.
 #pragma once
 
 #include <vector>
@@ -29,7 +29,7 @@ struct Emitted {
     chunks,  ///< chunk of the batch, and the batch
     batch,   ///< the batch alone
   } tasks = Tasks::once;
-  int parallel = -1;       ///< kernel axis
+  int parallel = -1;  ///< kernel axis
   std::int64_t block = 1;
   std::vector<Argument> arguments;  ///< after the index parameters, in order
 };

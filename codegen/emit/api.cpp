@@ -1,6 +1,7 @@
 // NAME.cpp: the C API over the kernels. Parameter table, starting values, choice of instruction set, argument checks.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
 #include <map>
 
 #include "codegen/emit/model.hpp"
@@ -73,7 +74,8 @@ struct Start {{
 }};
 constexpr Start starts[{1}_PARAMETERS] = {{
 {3}}};
-)cpp", m.name, m.upper(), table, start);
+)cpp",
+                     m.name, m.upper(), table, start);
 }
 
 std::string isa_choice(const ModelFiles& m) {
@@ -82,14 +84,17 @@ std::string isa_choice(const ModelFiles& m) {
   for (std::size_t i = 0; i < widest; ++i) {
     const std::string& n = m.targets[i].name;
     names += fmt::format("{}\"{}\"", i ? ", " : "", n);
-    std::string test = n == "avx2"     ? "__builtin_cpu_supports(\"avx2\") && __builtin_cpu_supports(\"fma\")"
-                       : n == "avx512" ? "__builtin_cpu_supports(\"avx512f\") && __builtin_cpu_supports(\"avx512dq\") &&\n"
-                                         "             __builtin_cpu_supports(\"avx512bw\") && __builtin_cpu_supports(\"avx512vl\") &&\n"
-                                         "             __builtin_cpu_supports(\"avx2\") && __builtin_cpu_supports(\"fma\")"
-                                       : "";
+    std::string test =
+        n == "avx2" ? "__builtin_cpu_supports(\"avx2\") && __builtin_cpu_supports(\"fma\")"
+        : n == "avx512"
+            ? "__builtin_cpu_supports(\"avx512f\") && __builtin_cpu_supports(\"avx512dq\") &&\n"
+              "             __builtin_cpu_supports(\"avx512bw\") && __builtin_cpu_supports(\"avx512vl\") &&\n"
+              "             __builtin_cpu_supports(\"avx2\") && __builtin_cpu_supports(\"fma\")"
+            : "";
     if (!test.empty()) supported += fmt::format("    case {}:\n      return {};\n", i, test);
   }
-  std::string body = supported.empty() ? "  return isa == 0;\n" : fmt::format(R"cpp(#if defined(__x86_64__)
+  std::string body = supported.empty() ? "  return isa == 0;\n"
+                                       : fmt::format(R"cpp(#if defined(__x86_64__)
   switch (isa) {{
     case 0:
       return true;
@@ -99,7 +104,8 @@ std::string isa_choice(const ModelFiles& m) {
 #else
   return isa == 0;
 #endif
-)cpp", supported);
+)cpp",
+                                                     supported);
   return fmt::format(R"cpp(
 constexpr const char* isa_names[] = {{{}}};
 constexpr int isa_count = {};
@@ -118,7 +124,8 @@ int choose_isa() {{
     if (runs_here(isa)) return isa;
   return 0;
 }}
-)cpp", names, widest, body);
+)cpp",
+                     names, widest, body);
 }
 
 /// switch (choose_isa()) over the kernels of one program.
@@ -130,10 +137,12 @@ std::string dispatch(const ModelFiles& m, const std::string& program, const std:
       cases += "#if defined(__x86_64__)\n";
       wide = true;
     }
-    cases += fmt::format("    case {}:\n      {}_{}_{}({});\n      return {}_OK;\n", i, m.name, program, m.targets[i].name, arguments, m.upper());
+    cases += fmt::format("    case {}:\n      {}_{}_{}({});\n      return {}_OK;\n", i, m.name, program,
+                         m.targets[i].name, arguments, m.upper());
   }
   if (wide) cases += "#endif\n";
-  return fmt::format("  switch (choose_isa()) {{\n{}    default:\n      return {}_ERROR_ISA;\n  }}\n", cases, m.upper());
+  return fmt::format("  switch (choose_isa()) {{\n{}    default:\n      return {}_ERROR_ISA;\n  }}\n", cases,
+                     m.upper());
 }
 
 }  // namespace
@@ -150,7 +159,8 @@ std::string emit_api(const ModelFiles& m) {
 
 #include "{0}_kernels.h"
 
-)cpp", n);
+)cpp",
+                                n);
   out += parameter_tables(m);
   out += R"cpp(
 // Philox4x32-10: four random words for a counter and a key (Salmon et al. 2011, Parallel random numbers: as easy as 1, 2, 3).
@@ -173,7 +183,8 @@ Words philox(std::uint64_t counter, std::uint64_t stream, std::uint64_t key) {
 }
 )cpp";
   out += isa_choice(m);
-  out += fmt::format(R"cpp(
+  out += fmt::format(
+      R"cpp(
 // Whether every label names a class.
 bool labels_fit(const std::int32_t* labels, std::int64_t batch) {{
   for (std::int64_t i = 0; i < batch; ++i)
@@ -252,11 +263,30 @@ int {0}_loss_and_gradients(const {2}* parameters, const {2}* images, const int32
   if (batch < 1) return {1}_ERROR_BATCH;
   if (!labels_fit(labels, batch)) return {1}_ERROR_LABEL;
 {9}}}
-)cpp", n, u, r, m.classes(), literal(summary(m)), dispatch(m, "forward", fmt::format("parameters, images, batch, outputs, static_cast<{}*>(scratch)", r)),
-                     std::string(n.size() + 14, ' '),
-                     dispatch(m, "evaluate", fmt::format("parameters, images, labels, batch, outputs, loss, static_cast<{}*>(scratch)", r)),
-                     std::string(n.size() + 24, ' '),
-                     dispatch(m, "loss_and_gradients", fmt::format("parameters, images, labels, batch, outputs, loss, gradients,\n{}static_cast<{}*>(scratch)", std::string(n.size() + 35, ' '), r)));
+)cpp",
+      n, u, r, m.classes(), literal(summary(m)),
+      dispatch(m, "forward", fmt::format("parameters, images, batch, outputs, static_cast<{}*>(scratch)", r)),
+      std::string(n.size() + 14, ' '),
+      dispatch(m, "evaluate",
+               fmt::format("parameters, images, labels, batch, outputs, loss, static_cast<{}*>(scratch)", r)),
+      std::string(n.size() + 24, ' '),
+      dispatch(m, "loss_and_gradients",
+               fmt::format("parameters, images, labels, batch, outputs, loss, gradients,\n{}static_cast<{}*>(scratch)",
+                           std::string(n.size() + 35, ' '), r)));
+  out += fmt::format(
+      R"cpp(
+int {0}_input_gradient(const {2}* parameters, const {2}* images, const int32_t* labels, int64_t batch, {2}* outputs,
+{3}{2}* loss, {2}* image_gradients, void* scratch) {{
+  if (!parameters || !images || !labels || !outputs || !loss || !image_gradients || !scratch) return {1}_ERROR_NULL;
+  if (batch < 1) return {1}_ERROR_BATCH;
+  if (!labels_fit(labels, batch)) return {1}_ERROR_LABEL;
+{4}}}
+)cpp",
+      n, u, r, std::string(n.size() + 20, ' '),
+      dispatch(
+          m, "input_gradient",
+          fmt::format("parameters, images, labels, batch, outputs, loss, image_gradients,\n{}static_cast<{}*>(scratch)",
+                      std::string(n.size() + 31, ' '), r)));
   out += fmt::format(R"cpp(
 int {0}_update({2}* parameters, const {2}* gradients, {2}* optimizer, int64_t step, float learning_rate) {{
   if (!parameters || !gradients || !optimizer) return {1}_ERROR_NULL;
@@ -276,8 +306,12 @@ int {0}_train_step({2}* parameters, {2}* gradients, {2}* optimizer, const {2}* i
 }}
 
 }}  // extern "C"
-)cpp", n, u, r, recipe.beta1, recipe.beta2,
-                     dispatch(m, "update", fmt::format("parameters, gradients, optimizer, optimizer + {}_PARAMETER_FLOATS,\n{}&learning_rate_corrected, &second_correction", u, std::string(n.size() + 21, ' '))),
+)cpp",
+                     n, u, r, recipe.beta1, recipe.beta2,
+                     dispatch(m, "update",
+                              fmt::format("parameters, gradients, optimizer, optimizer + "
+                                          "{}_PARAMETER_FLOATS,\n{}&learning_rate_corrected, &second_correction",
+                                          u, std::string(n.size() + 21, ' '))),
                      std::string(n.size() + 16, ' '));
   return out;
 }

@@ -1,4 +1,5 @@
-// The files around the kernels: the C header, the API's source, the training program. Each function returns a whole file.
+// The files around the kernels: the C header, the API's source, the training program. Each function returns a whole
+// file.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +12,18 @@ namespace tessera::codegen {
 
 /// All that the files of one model are written from.
 struct ModelFiles {
-  std::string name;          ///< "vit_mnist"
+  std::string name;  ///< "vit_mnist"
   std::string real = "float";
-  std::uint64_t hash = 0;    ///< of the declaration
-  graph::Graph forward;      ///< as declared, before any pass
-  std::vector<Plan> plans;   ///< forward, evaluate, loss_and_gradients, update
+  std::uint64_t hash = 0;   ///< of the declaration
+  graph::Graph forward;     ///< as declared, before any pass
+  std::vector<Plan> plans;  ///< forward, evaluate, loss_and_gradients, input_gradient, update
   Arena arena;
   std::vector<Target> targets;
 
   const Plan& plan(const std::string& program) const;
   std::vector<std::int64_t> image_shape() const;  ///< without the batch
   std::int64_t classes() const;
-  std::string upper() const;                      ///< "VIT_MNIST"
+  std::string upper() const;  ///< "VIT_MNIST"
 };
 
 /// FNV-1a, 64 bits: http://www.isthe.com/chongo/tech/comp/fnv/

@@ -1,7 +1,8 @@
 // The shape table that people read and that is compared in review.
-#include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include <algorithm>
 #include <range/v3/algorithm/find_if.hpp>
 #include <range/v3/range/conversion.hpp>
 #include <range/v3/view/transform.hpp>
@@ -19,7 +20,8 @@ const Plan& ModelFiles::plan(const std::string& program) const {
 }
 
 std::vector<std::int64_t> ModelFiles::image_shape() const {
-  auto at = ranges::find_if(forward.nodes, [](const graph::Node& n) { return n.op == graph::Op::input && n.type == graph::Type::real; });
+  auto at = ranges::find_if(
+      forward.nodes, [](const graph::Node& n) { return n.op == graph::Op::input && n.type == graph::Type::real; });
   if (at == forward.nodes.end()) throw Error(fmt::format("{} has no input", name));
   std::vector<std::int64_t> shape;
   for (std::size_t d = 1; d < at->shape.size(); ++d) shape.push_back(at->shape[d].value());
@@ -34,7 +36,8 @@ std::int64_t ModelFiles::classes() const {
 
 std::string ModelFiles::upper() const {
   std::string text = name;
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   return text;
 }
 
@@ -49,7 +52,8 @@ namespace {
 /// 12345 as 12,345.
 std::string grouped(std::int64_t n) {
   std::string digits = fmt::format("{}", n);
-  for (std::ptrdiff_t i = static_cast<std::ptrdiff_t>(digits.size()) - 3; i > 0; i -= 3) digits.insert(static_cast<std::size_t>(i), ",");
+  for (std::ptrdiff_t i = static_cast<std::ptrdiff_t>(digits.size()) - 3; i > 0; i -= 3)
+    digits.insert(static_cast<std::size_t>(i), ",");
   return digits;
 }
 
@@ -75,8 +79,10 @@ bool worth_showing(const graph::Node& n) {
     case graph::Op::extent:
     case graph::Op::broadcast:
     case graph::Op::parameter:
-    case graph::Op::carry: return false;
-    default: return true;
+    case graph::Op::carry:
+      return false;
+    default:
+      return true;
   }
 }
 
@@ -105,7 +111,8 @@ std::string summary(const ModelFiles& model) {
     rows.push_back({n.name, to_string(n.shape), grouped(reals), count > 1 ? fmt::format("x {}", count) : ""});
   }
   out += table(rows);
-  out += fmt::format("  {} in all, {} with padding\n\nmemory in bytes, for batch images at once\n", grouped(total), grouped(model.arena.reals));
+  out += fmt::format("  {} in all, {} with padding\n\nmemory in bytes, for batch images at once\n", grouped(total),
+                     grouped(model.arena.reals));
   const std::int64_t real_bytes = model.real == "double" ? 8 : 4;
   rows = {{"parameters", grouped(real_bytes * model.arena.reals)},
           {"gradients", grouped(real_bytes * model.arena.reals)},
@@ -113,7 +120,8 @@ std::string summary(const ModelFiles& model) {
   for (const Plan& p : model.plans) {
     if (p.scratch == Extent{}) continue;
     auto bytes = [&](Extent e) { return to_string(Extent{e.fixed * real_bytes, e.per_batch * real_bytes}); };
-    rows.push_back({p.program.name + " scratch", bytes(p.scratch), "at least " + bytes(p.lower_bound) + " are live at once"});
+    rows.push_back(
+        {p.program.name + " scratch", bytes(p.scratch), "at least " + bytes(p.lower_bound) + " are live at once"});
   }
   return out + table(rows);
 }

@@ -1,7 +1,8 @@
 #include "codegen/emit/tree.hpp"
 
-#include <cmath>
 #include <fmt/format.h>
+
+#include <cmath>
 
 #include "codegen/error.hpp"
 
@@ -89,15 +90,20 @@ std::string print(const Expr& e) {
     return precedence(*o) < at_least ? "(" + text + ")" : text;
   };
   switch (e->kind) {
-    case Node::Kind::name: return e->text;
-    case Node::Kind::integer: return fmt::format("{}", e->integer);
-    case Node::Kind::real: return number(e->real);
-    case Node::Kind::index: return inside(e->operands[0], 9) + "[" + print(e->operands[1]) + "]";
+    case Node::Kind::name:
+      return e->text;
+    case Node::Kind::integer:
+      return fmt::format("{}", e->integer);
+    case Node::Kind::real:
+      return number(e->real);
+    case Node::Kind::index:
+      return inside(e->operands[0], 9) + "[" + print(e->operands[1]) + "]";
     case Node::Kind::binary: {
       int p = precedence(*e);
       return inside(e->operands[0], p) + " " + e->text + " " + inside(e->operands[1], p + 1);
     }
-    case Node::Kind::call: break;
+    case Node::Kind::call:
+      break;
   }
   std::string text = e->text + "(";
   for (std::size_t i = 0; i < e->operands.size(); ++i) text += (i ? ", " : "") + print(e->operands[i]);
@@ -181,7 +187,8 @@ class Checker {
       throw Error(fmt::format("emitted function {} declares {} twice, or hides it", function_.name, n));
   }
   void use(const std::string& n) const {
-    if (!names_.contains(n)) throw Error(fmt::format("emitted function {} uses {}, which nothing declares", function_.name, n));
+    if (!names_.contains(n))
+      throw Error(fmt::format("emitted function {} uses {}, which nothing declares", function_.name, n));
   }
   void expression(const Expr& e) const {
     if (!e) return;
@@ -237,13 +244,27 @@ class Printer {
 
   void statement(const Statement& s) {
     switch (s.kind) {
-      case Statement::Kind::declare: value(s.type + " " + s.name + (s.value ? " = " : ""), s.value); break;
-      case Statement::Kind::assign: value(s.name + " = ", s.value); break;
-      case Statement::Kind::evaluate: value("", s.value); break;
-      case Statement::Kind::give: value("return ", s.value); break;
-      case Statement::Kind::comment: line("// " + s.name); break;
-      case Statement::Kind::pragma: out += "#pragma " + s.name + "\n"; break;
-      case Statement::Kind::blank: out += "\n"; break;
+      case Statement::Kind::declare:
+        value(s.type + " " + s.name + (s.value ? " = " : ""), s.value);
+        break;
+      case Statement::Kind::assign:
+        value(s.name + " = ", s.value);
+        break;
+      case Statement::Kind::evaluate:
+        value("", s.value);
+        break;
+      case Statement::Kind::give:
+        value("return ", s.value);
+        break;
+      case Statement::Kind::comment:
+        line("// " + s.name);
+        break;
+      case Statement::Kind::pragma:
+        out += "#pragma " + s.name + "\n";
+        break;
+      case Statement::Kind::blank:
+        out += "\n";
+        break;
       case Statement::Kind::scope:
         line("{");
         ++depth;
@@ -251,7 +272,9 @@ class Printer {
         --depth;
         line("}");
         break;
-      case Statement::Kind::when: body("if (" + print(s.value) + ")", s.body); break;
+      case Statement::Kind::when:
+        body("if (" + print(s.value) + ")", s.body);
+        break;
       case Statement::Kind::loop: {
         std::string next = s.step == 1 ? "++" + s.name : fmt::format("{} += {}", s.name, s.step);
         body(fmt::format("for (std::int64_t {} = {}; {}; {})", s.name, print(s.value), print(s.limit), next), s.body);
@@ -292,7 +315,9 @@ std::vector<std::string> parameter_texts(const Function& f) {
   return items;
 }
 
-std::string head(const Function& f) { return (f.linkage.empty() ? "" : f.linkage + " ") + f.returns + " " + f.name + "("; }
+std::string head(const Function& f) {
+  return (f.linkage.empty() ? "" : f.linkage + " ") + f.returns + " " + f.name + "(";
+}
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// The target tree: a small C++/CUDA statement tree. Back ends build it; the printer lays it out as clang-format would, and
-// dies on a name that nobody declared.
+// The target tree: a small C++/CUDA statement tree. Back ends build it; the printer lays it out as clang-format would,
+// and dies on a name that nobody declared.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,18 @@ struct Statement;
 using Block = std::vector<Statement>;
 
 struct Statement {
-  enum class Kind : std::uint8_t { declare, assign, evaluate, loop, when, scope, comment, pragma, give, blank } kind = Kind::blank;
+  enum class Kind : std::uint8_t {
+    declare,
+    assign,
+    evaluate,
+    loop,
+    when,
+    scope,
+    comment,
+    pragma,
+    give,
+    blank
+  } kind = Kind::blank;
   std::string type;  ///< of a declaration
   std::string name;  ///< declared or assigned variable; loop variable; text of a comment or pragma
   Expr value;        ///< initial value, assigned value, call, condition, returned value
@@ -67,7 +78,7 @@ struct Parameter {
 struct Function {
   std::vector<std::string> comment;  ///< lines
   std::string returns = "void";
-  std::string linkage = "static";    ///< empty for external
+  std::string linkage = "static";  ///< empty for external
   std::string name;
   std::vector<Parameter> parameters;
   Block body;

@@ -25,8 +25,10 @@ Affine operator+(Affine a, const Affine& b) {
   a.offset += b.offset;
   for (const Affine::Part& part : b.parts) {
     auto at = std::find_if(a.parts.begin(), a.parts.end(), [&](const auto& p) { return p.axis >= part.axis; });
-    if (at != a.parts.end() && at->axis == part.axis) at->coefficient += part.coefficient;
-    else a.parts.insert(at, part);
+    if (at != a.parts.end() && at->axis == part.axis)
+      at->coefficient += part.coefficient;
+    else
+      a.parts.insert(at, part);
   }
   std::erase_if(a.parts, [](const auto& p) { return p.coefficient == 0; });
   return a;
@@ -42,7 +44,8 @@ Affine operator*(Affine a, std::int64_t factor) {
 Rearrangement canonical(const Rearrangement& r) {
   Rearrangement c = r;
   for (auto* side : {&c.from, &c.to})
-    for (std::vector<int>& group : *side) std::erase_if(group, [&](int atom) { return c.atoms[static_cast<std::size_t>(atom)] == Dim::constant(1); });
+    for (std::vector<int>& group : *side)
+      std::erase_if(group, [&](int atom) { return c.atoms[static_cast<std::size_t>(atom)] == Dim::constant(1); });
   // Merge b into a where "a b" stands side by side in a group on the left and in a group on the right.
   auto follows = [](const std::vector<std::vector<int>>& side, int a, int b) {
     for (const std::vector<int>& group : side)
@@ -56,7 +59,8 @@ Rearrangement canonical(const Rearrangement& r) {
       for (std::size_t i = 0; i + 1 < c.from[g].size() && !again; ++i) {
         int a = c.from[g][i], b = c.from[g][i + 1];
         if (!follows(c.to, a, b)) continue;
-        c.atoms[static_cast<std::size_t>(a)] = c.atoms[static_cast<std::size_t>(a)] * c.atoms[static_cast<std::size_t>(b)];
+        c.atoms[static_cast<std::size_t>(a)] =
+            c.atoms[static_cast<std::size_t>(a)] * c.atoms[static_cast<std::size_t>(b)];
         for (auto* side : {&c.from, &c.to})
           for (std::vector<int>& group : *side) std::erase(group, b);
         again = true;
@@ -145,13 +149,19 @@ Analysis analyse(const Graph& graph) {
       case Op::parameter:
       case Op::table:
       case Op::carry:
-      case Op::carry_out: a.role[i] = Role::leaf; break;
+      case Op::carry_out:
+        a.role[i] = Role::leaf;
+        break;
       case Op::constant:
       case Op::extent:
       case Op::broadcast:
       case Op::slice:
-      case Op::one_hot: a.role[i] = Role::inlined; break;
-      case Op::concat: a.role[i] = Role::storage; break;
+      case Op::one_hot:
+        a.role[i] = Role::inlined;
+        break;
+      case Op::concat:
+        a.role[i] = Role::storage;
+        break;
       case Op::rearrange:
         if (reads_as_view(n)) a.role[i] = Role::inlined;
         break;  // whether it is storage is settled below, with the claims
@@ -204,14 +214,16 @@ Analysis analyse(const Graph& graph) {
   // A product that only a sum over the batch reads is computed where it is summed, and never stored.
   for (std::size_t i = count; i-- > 0;) {
     const Node& n = graph.nodes[i];
-    if (a.role[i] != Role::member || !is_elementwise(n.op) || uses[i] != 1 || a.claim[i].kind != Claim::Kind::none) continue;
+    if (a.role[i] != Role::member || !is_elementwise(n.op) || uses[i] != 1 || a.claim[i].kind != Claim::Kind::none)
+      continue;
     if (reduces_batch(graph, graph[user[i]]) && graph[user[i]].region == n.region) a.role[i] = Role::inlined;
   }
 
   for (std::size_t i = 0; i < count; ++i) {
     const Node& n = graph.nodes[i];
     for (NodeId o : n.operands)
-      if (graph[o].region != 0 && graph[o].region != n.region && n.op != Op::carry_out) a.kept[static_cast<std::size_t>(o)] = true;
+      if (graph[o].region != 0 && graph[o].region != n.region && n.op != Op::carry_out)
+        a.kept[static_cast<std::size_t>(o)] = true;
   }
   // What is inlined where it is read keeps its sources.
   for (std::size_t i = count; i-- > 0;)

@@ -20,9 +20,9 @@ enum class Role : std::uint8_t {
 /// The memory that a node's value is written into when it is not its own.
 struct Claim {
   enum class Kind : std::uint8_t { none, part, merged, yield, initial, output } kind = Kind::none;
-  NodeId by = graph::none;   ///< the concat, rearrangement or carry; for outputs unused
-  std::int64_t offset = 0;   ///< of a concat's part
-  int output = -1;           ///< index into Graph::outputs
+  NodeId by = graph::none;  ///< the concat, rearrangement or carry; for outputs unused
+  std::int64_t offset = 0;  ///< of a concat's part
+  int output = -1;          ///< index into Graph::outputs
 };
 
 struct Analysis {

@@ -1,7 +1,8 @@
 #include "codegen/kernels/fuse.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <set>
 #include <tuple>
 
@@ -56,9 +57,9 @@ class Fuser {
     }
   }
 
-  // An elementwise node floats while it is not clear which kernel wants it: one that reads only what is in memory, or one
-  // that a row kernel is going to sweep. The first elementwise or row kernel that reads it takes it in; anybody else makes
-  // it a kernel of its own.
+  // An elementwise node floats while it is not clear which kernel wants it: one that reads only what is in memory, or
+  // one that a row kernel is going to sweep. The first elementwise or row kernel that reads it takes it in; anybody
+  // else makes it a kernel of its own.
 
   /// Gives a floating node a kernel of its own.
   void settle(NodeId id) {
@@ -70,8 +71,10 @@ class Fuser {
   void settle_operands(NodeId id) {
     for (NodeId o : graph_[id].operands) {
       if (graph_[o].region != graph_[id].region) continue;
-      if (floating_.contains(o)) settle(o);
-      else if (role(o) == Role::inlined || role(o) == Role::storage) settle_operands(o);
+      if (floating_.contains(o))
+        settle(o);
+      else if (role(o) == Role::inlined || role(o) == Role::storage)
+        settle_operands(o);
     }
   }
   /// Puts a node into a group together with the floating nodes that it reads at the same index.
@@ -100,7 +103,8 @@ class Fuser {
 
   bool sums_batch(const Node& n) const {
     const std::vector<Dim>& shape = graph_[n.operands[0]].shape;
-    return std::any_of(n.axes.begin(), n.axes.end(), [&](int a) { return !shape[static_cast<std::size_t>(a)].known(); });
+    return std::any_of(n.axes.begin(), n.axes.end(),
+                       [&](int a) { return !shape[static_cast<std::size_t>(a)].known(); });
   }
   /// Whether a reduction over a row reads the node, perhaps through other elementwise nodes.
   bool feeds_row(NodeId id) const {
@@ -115,7 +119,8 @@ class Fuser {
   /// Whether a row kernel alone is going to read the node: it feeds a reduction, and none of its users comes after a
   /// contraction that itself needs the node.
   bool belongs_to_row(NodeId id) const {
-    if (analysis_.claim[static_cast<std::size_t>(id)].kind != Claim::Kind::none || analysis_.kept[static_cast<std::size_t>(id)] || !feeds_row(id))
+    if (analysis_.claim[static_cast<std::size_t>(id)].kind != Claim::Kind::none ||
+        analysis_.kept[static_cast<std::size_t>(id)] || !feeds_row(id))
       return false;
     std::set<NodeId> after;  // what needs the node through a contraction
     std::set<NodeId> needs{id};
@@ -213,7 +218,8 @@ class Fuser {
       for (int g = static_cast<int>(out_.groups.size()); g-- > 0;)
         if (sweeps_with(id, g)) {
           Group& to = group(g);
-          for (int a : n.axes) to.axes[static_cast<std::size_t>(to.full[static_cast<std::size_t>(a)].parts[0].axis)].inner = true;
+          for (int a : n.axes)
+            to.axes[static_cast<std::size_t>(to.full[static_cast<std::size_t>(a)].parts[0].axis)].inner = true;
           to.anchor = Anchor::row;
           const std::vector<Affine> full = to.full;
           join(g, id, without(full, n.axes));
@@ -268,8 +274,10 @@ class Fuser {
   void collect(NodeId id, std::set<int, std::greater<>>& found) const {
     for (NodeId o : graph_[id].operands) {
       if (graph_[o].region != graph_[id].region) continue;
-      if (role(o) == Role::inlined) collect(o, found);
-      else if (group_of(o) >= 0) found.insert(group_of(o));
+      if (role(o) == Role::inlined)
+        collect(o, found);
+      else if (group_of(o) >= 0)
+        found.insert(group_of(o));
     }
   }
 
@@ -338,8 +346,10 @@ class Fuser {
     auto visit_reads = [&](auto&& self, NodeId n) -> void {
       for (NodeId o : graph_[n].operands) {
         if (group_of(o) == g) continue;
-        if (role(o) == Role::inlined) self(self, o);
-        else todo.push_back(o);
+        if (role(o) == Role::inlined)
+          self(self, o);
+        else
+          todo.push_back(o);
       }
     };
     visit_reads(visit_reads, id);
@@ -351,14 +361,15 @@ class Fuser {
       if (other == g) return true;
       if (other >= 0)
         for (NodeId member : out_.groups[static_cast<std::size_t>(other)].nodes) visit_operands(member);
-      else visit_operands(n);
+      else
+        visit_operands(n);
     }
     return false;
   }
 
-  /// Kahn's algorithm in each region. Among what is ready, first what goes on with the running kind of work, so that long runs
-  /// can be done image by image; then what does not depend on the batch, then image by image, sums over the batch last;
-  /// and in the graph's order.
+  /// Kahn's algorithm in each region. Among what is ready, first what goes on with the running kind of work, so that
+  /// long runs can be done image by image; then what does not depend on the batch, then image by image, sums over the
+  /// batch last; and in the graph's order.
   void order() {
     out_.order.resize(graph_.regions.size());
     for (std::size_t r = 0; r < graph_.regions.size(); ++r) order_region(static_cast<int>(r));
@@ -420,7 +431,9 @@ class Fuser {
     for (std::size_t placed = 0; placed < items.size(); ++placed) {
       int next = -1;
       for (std::size_t k = 0; k < items.size(); ++k) {
-        if (done[k] || std::any_of(needs[k].begin(), needs[k].end(), [&](int d) { return !done[static_cast<std::size_t>(d)]; })) continue;
+        if (done[k] ||
+            std::any_of(needs[k].begin(), needs[k].end(), [&](int d) { return !done[static_cast<std::size_t>(d)]; }))
+          continue;
         if (next < 0 || rank(k) < rank(static_cast<std::size_t>(next))) next = static_cast<int>(k);
       }
       if (next < 0) throw Error("the kernels of the graph depend on each other in a circle");

@@ -110,9 +110,9 @@ struct Tensor {
   std::vector<Dim> shape;
   graph::Type type = graph::Type::real;
   Storage storage = Storage::scratch;
-  int region = 0;       ///< whose layers count its slots
-  int slots = 1;        ///< copies, one a layer: kept for the backward region; or a carry's
-  bool carry = false;   ///< slot (iteration + shift) % slots instead of slot layer
+  int region = 0;                  ///< whose layers count its slots
+  int slots = 1;                   ///< copies, one a layer: kept for the backward region; or a carry's
+  bool carry = false;              ///< slot (iteration + shift) % slots instead of slot layer
   NodeId parameter = graph::none;  ///< of a parameter or gradient: the parameter node
 };
 

@@ -1,7 +1,8 @@
 // Groups of nodes become kernels: expression trees, steps, and the tensors that they read and write.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
-#include <fmt/format.h>
 #include <map>
 #include <set>
 #include <tuple>
@@ -56,8 +57,10 @@ class Lowering {
   }
   void mark_reads(NodeId id, int reader) {
     for (NodeId o : graph_[id].operands) {
-      if (role(o) == Role::inlined) mark_reads(o, reader);
-      else if (role(o) == Role::member && group_of(o) != reader) stored_.insert(o);
+      if (role(o) == Role::inlined)
+        mark_reads(o, reader);
+      else if (role(o) == Role::member && group_of(o) != reader)
+        stored_.insert(o);
     }
   }
 
@@ -81,21 +84,27 @@ class Lowering {
     t.type = n.type;
     t.region = n.region;
     const Claim& c = claim(id);
-    if (n.op == Op::input) t.storage = n.type == graph::Type::integer ? Storage::labels : Storage::input;
+    if (n.op == Op::input)
+      t.storage = n.type == graph::Type::integer ? Storage::labels : Storage::input;
     else if (n.op == Op::parameter) {
       t.storage = Storage::parameter;
       t.parameter = id;
       t.slots = graph_.regions[static_cast<std::size_t>(n.region)].count;
-    } else if (n.op == Op::table) t.storage = Storage::table;
+    } else if (n.op == Op::table)
+      t.storage = Storage::table;
     else if (c.kind == Claim::Kind::output) {
       const Output& o = graph_.outputs[static_cast<std::size_t>(c.output)];
       t.name = o.name;
-      t.storage = o.kind == Output::Kind::loss ? Storage::loss : o.kind == Output::Kind::value ? Storage::output : Storage::gradient;
+      t.storage = o.kind == Output::Kind::loss    ? Storage::loss
+                  : o.kind == Output::Kind::value ? Storage::output
+                                                  : Storage::gradient;
       t.parameter = o.parameter;
       if (o.kind == Output::Kind::gradient) t.slots = graph_.regions[static_cast<std::size_t>(n.region)].count;
     } else if (n.op == Op::carry) {
       t.carry = true;
-      t.slots = analysis_.kept[static_cast<std::size_t>(id)] ? graph_.regions[static_cast<std::size_t>(n.region)].count + 1 : 2;
+      t.slots = analysis_.kept[static_cast<std::size_t>(id)]
+                    ? graph_.regions[static_cast<std::size_t>(n.region)].count + 1
+                    : 2;
     } else if (analysis_.kept[static_cast<std::size_t>(id)]) {
       t.slots = graph_.regions[static_cast<std::size_t>(n.region)].count;
     }
@@ -113,11 +122,15 @@ class Lowering {
         index[axis].offset += c.offset;
         return locate(c.by, std::move(index));
       }
-      case Claim::Kind::merged: return locate(c.by, *result_index(graph_[c.by].rearrangement, index));
-      case Claim::Kind::yield: return {tensor_of(c.by), 1, std::move(index)};
-      case Claim::Kind::initial: return {tensor_of(c.by), 0, std::move(index)};
+      case Claim::Kind::merged:
+        return locate(c.by, *result_index(graph_[c.by].rearrangement, index));
+      case Claim::Kind::yield:
+        return {tensor_of(c.by), 1, std::move(index)};
+      case Claim::Kind::initial:
+        return {tensor_of(c.by), 0, std::move(index)};
       case Claim::Kind::output:
-      case Claim::Kind::none: break;
+      case Claim::Kind::none:
+        break;
     }
     const Node& n = graph_[id];
     if (n.op == Op::carry_out) {
@@ -176,7 +189,8 @@ class Lowering {
       shifted[static_cast<std::size_t>(n.axes[0])].offset += n.offset;
       return read(c, n.operands[0], shifted);
     }
-    if (n.op == Op::rearrange) return read(c, n.operands[0], here ? copied_index(n) : *operand_index(n.rearrangement, index));
+    if (n.op == Op::rearrange)
+      return read(c, n.operands[0], here ? copied_index(n) : *operand_index(n.rearrangement, index));
     if (n.op == Op::one_hot) {
       const Affine& last = index.back();
       if (last.parts.size() != 1 || last.parts[0].coefficient != 1 || last.offset)
@@ -192,7 +206,8 @@ class Lowering {
     e.kind = Expression::Kind::op;
     e.op = n.op;
     e.a = read(c, n.operands[0], graph_[n.operands[0]].shape.empty() ? std::vector<Affine>{} : index);
-    if (n.operands.size() > 1) e.b = read(c, n.operands[1], graph_[n.operands[1]].shape.empty() ? std::vector<Affine>{} : index);
+    if (n.operands.size() > 1)
+      e.b = read(c, n.operands[1], graph_[n.operands[1]].shape.empty() ? std::vector<Affine>{} : index);
     return push(c, e);
   }
 
@@ -286,7 +301,8 @@ class Lowering {
       std::vector<Affine> index;
       for (int l : n.letters[k]) index.push_back(axis_index(axis.at(l)));
       int e = read(c, n.operands[k], index);
-      if (result < 0) result = e;
+      if (result < 0)
+        result = e;
       else {
         Expression both;
         both.kind = Expression::Kind::op;
@@ -306,7 +322,8 @@ class Lowering {
       std::string base;
       const Polynomial& shown = axis.dim.shown;
       if (shown.terms && shown.term[0].factors)
-        for (char ch : shown.term[0].factor[0].name) base += static_cast<char>(std::tolower(static_cast<unsigned char>(ch)));
+        for (char ch : shown.term[0].factor[0].name)
+          base += static_cast<char>(std::tolower(static_cast<unsigned char>(ch)));
       if (base.empty()) base = "i";
       int n = ++used[base];
       axis.name = n == 1 ? base : fmt::format("{}{}", base, n);
@@ -331,13 +348,16 @@ class Lowering {
       }
       std::string name = gradient.empty() ? path + (backward ? ".backward" : ".forward") : gradient + ".gradient";
       if (gradient.empty() && path.empty())
-        name = loss_ == graph::none && out_.name != "forward" ? out_.name : std::string(op_name(graph_[k.nodes.back()].op)) + name;
+        name = loss_ == graph::none && out_.name != "forward" ? out_.name
+                                                              : std::string(op_name(graph_[k.nodes.back()].op)) + name;
       std::string clean;
       for (char ch : name) {
         if (ch == '{' || ch == '}') continue;
         bool good = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9');
-        if (good) clean += ch;
-        else if (!clean.empty() && clean.back() != '_') clean += '_';
+        if (good)
+          clean += ch;
+        else if (!clean.empty() && clean.back() != '_')
+          clean += '_';
       }
       int n = ++used[clean];
       k.name = n == 1 ? clean : fmt::format("{}_{}", clean, n);

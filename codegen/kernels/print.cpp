@@ -1,6 +1,7 @@
 // Kernels as text, for --dump and for tests.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
 #include <range/v3/range/conversion.hpp>
 #include <range/v3/view/filter.hpp>
 #include <range/v3/view/transform.hpp>
@@ -34,13 +35,18 @@ std::string print_access(const KernelProgram& p, const Kernel& k, const Access& 
 std::string print_expression(const KernelProgram& p, const Kernel& k, int i) {
   const Expression& e = k.expressions[static_cast<std::size_t>(i)];
   switch (e.kind) {
-    case Expression::Kind::load: return print_access(p, k, e.access);
-    case Expression::Kind::constant: return fmt::format("{}", e.value);
-    case Expression::Kind::extent: return fmt::format("extent({})", to_string(e.dim));
-    case Expression::Kind::local: return fmt::format("r{}", e.a);
+    case Expression::Kind::load:
+      return print_access(p, k, e.access);
+    case Expression::Kind::constant:
+      return fmt::format("{}", e.value);
+    case Expression::Kind::extent:
+      return fmt::format("extent({})", to_string(e.dim));
+    case Expression::Kind::local:
+      return fmt::format("r{}", e.a);
     case Expression::Kind::index_equals:
       return fmt::format("({} == {})", k.axes[static_cast<std::size_t>(e.axis)].name, print_expression(p, k, e.a));
-    case Expression::Kind::op: break;
+    case Expression::Kind::op:
+      break;
   }
   std::string a = print_expression(p, k, e.a);
   if (e.b < 0) return fmt::format("{}({})", op_name(e.op), a);
@@ -49,9 +55,12 @@ std::string print_expression(const KernelProgram& p, const Kernel& k, int i) {
 
 std::string_view anchor_name(Anchor a) {
   switch (a) {
-    case Anchor::elementwise: return "elementwise";
-    case Anchor::row: return "row";
-    case Anchor::contraction: return "contraction";
+    case Anchor::elementwise:
+      return "elementwise";
+    case Anchor::row:
+      return "row";
+    case Anchor::contraction:
+      return "contraction";
   }
   return "?";
 }

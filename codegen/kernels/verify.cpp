@@ -1,6 +1,7 @@
 // What must hold of kernels before they are planned.
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <set>
 
 #include "codegen/error.hpp"
@@ -47,8 +48,10 @@ class Verifier {
           fail(k, "sweeps over an axis that is not an inner one");
         scope.insert(a);
       }
-      if (step.reduces) expression(k, step.value, scope, s);
-      else if (step.stores.empty()) fail(k, "has a step that stores nothing");
+      if (step.reduces)
+        expression(k, step.value, scope, s);
+      else if (step.stores.empty())
+        fail(k, "has a step that stores nothing");
       for (const Step::Store& store : step.stores) {
         access(k, store.to, scope, true);
         expression(k, store.value, scope, s);
@@ -61,8 +64,11 @@ class Verifier {
     const Expression& e = k.expressions[static_cast<std::size_t>(i)];
     switch (e.kind) {
       case Expression::Kind::constant:
-      case Expression::Kind::extent: break;
-      case Expression::Kind::load: access(k, e.access, scope, false); break;
+      case Expression::Kind::extent:
+        break;
+      case Expression::Kind::load:
+        access(k, e.access, scope, false);
+        break;
       case Expression::Kind::local:
         if (e.a < 0 || e.a >= static_cast<int>(step) || !k.steps[static_cast<std::size_t>(e.a)].reduces)
           fail(k, "reads a reduction before it is done");
@@ -82,9 +88,11 @@ class Verifier {
   void access(const Kernel& k, const Access& a, const std::set<int>& scope, bool writes) const {
     if (a.tensor < 0 || a.tensor >= static_cast<int>(p_.tensors.size())) fail(k, "names a tensor that does not exist");
     const Tensor& t = p_.tensors[static_cast<std::size_t>(a.tensor)];
-    bool fixed = t.storage == Storage::input || t.storage == Storage::labels || t.storage == Storage::parameter || t.storage == Storage::table;
+    bool fixed = t.storage == Storage::input || t.storage == Storage::labels || t.storage == Storage::parameter ||
+                 t.storage == Storage::table;
     if (writes && fixed) fail(k, fmt::format("writes {}, which is not its to change", t.name));
-    if (a.index.size() != t.shape.size()) fail(k, fmt::format("indexes {} with {} numbers for {} dims", t.name, a.index.size(), t.shape.size()));
+    if (a.index.size() != t.shape.size())
+      fail(k, fmt::format("indexes {} with {} numbers for {} dims", t.name, a.index.size(), t.shape.size()));
     for (std::size_t d = 0; d < a.index.size(); ++d) {
       // The largest index must stay inside for a small and for a large batch.
       for (std::int64_t batch : {1, 1000}) {

@@ -1,7 +1,8 @@
 #include "codegen/plan/arena.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <map>
 #include <range/v3/algorithm/find.hpp>
 

@@ -10,7 +10,7 @@ namespace tessera::codegen {
 
 /// One declared parameter; in a repeated block it stands for `count` of them.
 struct ArenaEntry {
-  std::string key;         ///< "blocks.{}.norm1.weight"
+  std::string key;  ///< "blocks.{}.norm1.weight"
   std::vector<Dim> shape;
   graph::Init init;
   bool decay = true;
@@ -23,8 +23,8 @@ struct ArenaEntry {
   std::string key_of(int layer) const;
 };
 
-/// Entries lie in the order in which backward finishes their gradients: the head first, then the last layer as one range,
-/// and so on, so that a range of gradients is final while backward still works on what lies behind it.
+/// Entries lie in the order in which backward finishes their gradients: the head first, then the last layer as one
+/// range, and so on, so that a range of gradients is final while backward still works on what lies behind it.
 struct Arena {
   std::vector<ArenaEntry> entries;
   std::int64_t reals = 0;

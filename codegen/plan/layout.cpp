@@ -17,15 +17,19 @@ double points(const Axis& axis) { return static_cast<double>(extent(axis.dim).at
 double op_cost(Op op) {
   switch (op) {
     case Op::exp:
-    case Op::log: return 12;
+    case Op::log:
+      return 12;
     case Op::tanh:
     case Op::erf:
     case Op::gelu:
-    case Op::gelu_gradient: return 25;
+    case Op::gelu_gradient:
+      return 25;
     case Op::divide:
     case Op::sqrt:
-    case Op::rsqrt: return 4;
-    default: return 1;
+    case Op::rsqrt:
+      return 4;
+    default:
+      return 1;
   }
 }
 
@@ -163,7 +167,8 @@ std::vector<Layout> choose_layouts(const KernelProgram& program, const Target& t
   }
   auto cost_of = [&](const std::vector<Layout>& layouts, const std::vector<int>& kernels) {
     double sum = 0;
-    for (int k : kernels) sum += best_axis(program, layouts, program.kernels[static_cast<std::size_t>(k)], target).second;
+    for (int k : kernels)
+      sum += best_axis(program, layouts, program.kernels[static_cast<std::size_t>(k)], target).second;
     return sum;
   };
   std::vector<int> all;
@@ -236,7 +241,8 @@ Schedule choose_schedule(const KernelProgram& program, const std::vector<Layout>
   bool vector_is_inner = kernel.axes[static_cast<std::size_t>(s.vector)].inner;
   std::vector<int> outer;
   for (std::size_t a = 0; a < kernel.axes.size(); ++a)
-    if (!kernel.axes[a].inner && static_cast<int>(a) != s.parallel && kernel.axes[a].dim.known()) outer.push_back(static_cast<int>(a));
+    if (!kernel.axes[a].inner && static_cast<int>(a) != s.parallel && kernel.axes[a].dim.known())
+      outer.push_back(static_cast<int>(a));
   double best = -1;
   std::vector<std::int64_t> best_tile = s.tile;
   auto consider = [&](const std::vector<std::int64_t>& tile) {

@@ -1,6 +1,7 @@
 // Scratch memory: lifetimes, offsets, and the proof that nothing live is overwritten.
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -17,9 +18,9 @@ constexpr std::int64_t round_to = 16;  // reals: a cache line, so that no two bu
 std::int64_t rounded(std::int64_t n) { return (n + round_to - 1) / round_to * round_to; }
 
 struct Times {
-  std::vector<int> of;                   // kernel -> time
+  std::vector<int> of;                     // kernel -> time
   std::vector<std::pair<int, int>> stage;  // kernel -> first and last time of its stage
-  std::vector<std::pair<int, int>> span; // region -> first and last time
+  std::vector<std::pair<int, int>> span;   // region -> first and last time
 };
 
 void number(const Plan& plan, int region, Times& t, int& now) {
@@ -27,8 +28,10 @@ void number(const Plan& plan, int region, Times& t, int& now) {
   for (const Stage& stage : plan.stages[static_cast<std::size_t>(region)]) {
     const int begin = now;
     for (const Item& item : stage.items) {
-      if (item.kernel >= 0) t.of[static_cast<std::size_t>(item.kernel)] = now++;
-      else number(plan, item.region, t, now);
+      if (item.kernel >= 0)
+        t.of[static_cast<std::size_t>(item.kernel)] = now++;
+      else
+        number(plan, item.region, t, now);
     }
     for (const Item& item : stage.items)
       if (item.kernel >= 0) t.stage[static_cast<std::size_t>(item.kernel)] = {begin, now - 1};
@@ -38,7 +41,8 @@ void number(const Plan& plan, int region, Times& t, int& now) {
 
 Times times_of(const Plan& plan) {
   const std::size_t kernels = plan.program.kernels.size();
-  Times t{std::vector<int>(kernels, 0), std::vector<std::pair<int, int>>(kernels), std::vector<std::pair<int, int>>(plan.stages.size())};
+  Times t{std::vector<int>(kernels, 0), std::vector<std::pair<int, int>>(kernels),
+          std::vector<std::pair<int, int>>(plan.stages.size())};
   int now = 0;
   number(plan, 0, t, now);
   return t;
@@ -136,8 +140,10 @@ void place_buffers(Plan& plan) {
       const Tensor& t = p.tensors[static_cast<std::size_t>(a.tensor)];
       // A layer's own temporary lives between its kernels; whatever crosses layers or regions lives through the region.
       bool passing = kernel.region != 0 && (t.region != kernel.region || t.slots > 1);
-      if (passing) live(a.tensor, first, last);
-      else live(a.tensor, now, now);
+      if (passing)
+        live(a.tensor, first, last);
+      else
+        live(a.tensor, now, now);
       if (t.region != 0 && t.slots > 1) {
         auto span = times.span[static_cast<std::size_t>(t.region)];
         live(a.tensor, span.first, span.second);
@@ -171,8 +177,7 @@ void place_buffers(Plan& plan) {
       return sorted;
     };
     const std::vector<std::vector<int>> tries{
-        by([](const Buffer& b) { return b.size; }),
-        by([](const Buffer& b) { return (b.last - b.first + 1) * b.size; }),
+        by([](const Buffer& b) { return b.size; }), by([](const Buffer& b) { return (b.last - b.first + 1) * b.size; }),
         by([](const Buffer& b) { return static_cast<std::int64_t>(b.last - b.first); }),
         by([](const Buffer& b) { return static_cast<std::int64_t>(-b.first); })};
     std::size_t best = 0;
@@ -198,7 +203,8 @@ void place_buffers(Plan& plan) {
 
 namespace {
 
-/// Replays the program over a shadow of the scratch memory: of what does not grow with the batch, and of one image's arena.
+/// Replays the program over a shadow of the scratch memory: of what does not grow with the batch, and of one image's
+/// arena.
 class Replay {
  public:
   explicit Replay(const Plan& plan) : plan_(plan), p_(plan.program) {}
@@ -244,8 +250,8 @@ class Replay {
       if (p_.tensors[static_cast<std::size_t>(a.tensor)].storage != Storage::scratch || writes) return;
       int s = slot(a, r, iteration, layer);
       if (!valid_.contains({a.tensor, s}))
-        throw Error(fmt::format("plan of {}: kernel {} reads {} (slot {}), which is not there any more or not yet", p_.name,
-                                k.name, p_.tensors[static_cast<std::size_t>(a.tensor)].name, s));
+        throw Error(fmt::format("plan of {}: kernel {} reads {} (slot {}), which is not there any more or not yet",
+                                p_.name, k.name, p_.tensors[static_cast<std::size_t>(a.tensor)].name, s));
       reads.push_back(range(a, s));
     });
     auto overwrite = [&](const Range& w, std::pair<int, int> self) {

@@ -22,7 +22,8 @@ Plan make_plan(KernelProgram program, const std::vector<Target>& targets) {
 
 std::string print(const Plan& plan) {
   const KernelProgram& p = plan.program;
-  std::string out = fmt::format("plan of {}: scratch {} reals, lower bound {}\n", p.name, to_string(plan.scratch), to_string(plan.lower_bound));
+  std::string out = fmt::format("plan of {}: scratch {} reals, lower bound {}\n", p.name, to_string(plan.scratch),
+                                to_string(plan.lower_bound));
   out += "tensors\n";
   for (std::size_t t = 0; t < p.tensors.size(); ++t) {
     const Tensor& tensor = p.tensors[t];
@@ -32,7 +33,8 @@ std::string print(const Plan& plan) {
     if (tensor.slots > 1) out += fmt::format(" x {}", tensor.slots);
     if (int b = plan.buffer_of[t]; b >= 0) {
       const Buffer& buffer = plan.buffers[static_cast<std::size_t>(b)];
-      out += fmt::format(" at {}{}, live {} to {}", buffer.offset, buffer.per_image ? " of each image" : "", buffer.first, buffer.last);
+      out += fmt::format(" at {}{}, live {} to {}", buffer.offset, buffer.per_image ? " of each image" : "",
+                         buffer.first, buffer.last);
     }
     out += "\n";
   }

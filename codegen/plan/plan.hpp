@@ -1,4 +1,5 @@
-// The plan: where everything lies and how each kernel is cut up. Read by every back end; holds no text and no instruction.
+// The plan: where everything lies and how each kernel is cut up. Read by every back end; holds no text and no
+// instruction.
 #pragma once
 
 #include <map>
@@ -11,8 +12,8 @@ namespace tessera::codegen {
 
 /// What a plan needs to know of a machine.
 struct Target {
-  std::string name;   ///< "avx2"
-  int lanes = 1;      ///< reals in a vector register
+  std::string name;      ///< "avx2"
+  int lanes = 1;         ///< reals in a vector register
   int accumulators = 4;  ///< vector registers that a tile of sums may hold
 };
 inline const std::vector<Target> cpu_targets{{"scalar", 1, 8}, {"avx2", 8, 12}, {"avx512", 16, 24}};
@@ -24,12 +25,12 @@ struct Layout {
   Extent size;                       ///< of one slot, in reals
 };
 
-/// A range of scratch memory, in reals. Scratch holds what does not grow with the batch, then one arena for each image: what
-/// two images share is never written while images are worked on one by one.
+/// A range of scratch memory, in reals. Scratch holds what does not grow with the batch, then one arena for each image:
+/// what two images share is never written while images are worked on one by one.
 struct Buffer {
-  int tensor = -1;         ///< -1: partial sums of `kernel`
+  int tensor = -1;  ///< -1: partial sums of `kernel`
   int kernel = -1;
-  bool per_image = false;  ///< offset and size are in each image's arena
+  bool per_image = false;             ///< offset and size are in each image's arena
   std::int64_t offset = 0, size = 0;  ///< size: of all slots
   std::int64_t slot = 0;              ///< of one
   int first = 0, last = 0;  ///< kernels in running order, between which it is live (a region's kernels count once)
@@ -43,29 +44,31 @@ struct Stage {
 
 /// How one kernel is cut up for one target.
 struct Schedule {
-  int parallel = -1;       ///< outer axis whose points are shared out among threads; -1: one task
-  std::int64_t block = 1;  ///< points of the parallel axis in a task
-  int vector = -1;         ///< axis across lanes; -1: one lane
+  int parallel = -1;               ///< outer axis whose points are shared out among threads; -1: one task
+  std::int64_t block = 1;          ///< points of the parallel axis in a task
+  int vector = -1;                 ///< axis across lanes; -1: one lane
   std::vector<std::int64_t> tile;  ///< by axis: how many points (vectors, for the vector axis) are summed at once
 };
 
-/// Sums over the batch are cut into this many chunks whatever the number of threads, so that the bits do not depend on it.
+/// Sums over the batch are cut into this many chunks whatever the number of threads, so that the bits do not depend on
+/// it.
 inline constexpr std::int64_t batch_chunks = 16;
 
 struct Plan {
   KernelProgram program;
-  std::vector<Layout> layouts;    ///< by tensor
+  std::vector<Layout> layouts;  ///< by tensor
   std::vector<Buffer> buffers;
-  std::vector<int> buffer_of;     ///< by tensor; -1 where the caller owns it
-  std::vector<int> partial_of;    ///< by kernel; -1 where no partial sums are kept
-  std::vector<std::vector<Stage>> stages;  ///< by region
-  Extent scratch;                 ///< reals; per batch: an image's arena
-  Extent lower_bound;             ///< the most that is live at once
+  std::vector<int> buffer_of;                              ///< by tensor; -1 where the caller owns it
+  std::vector<int> partial_of;                             ///< by kernel; -1 where no partial sums are kept
+  std::vector<std::vector<Stage>> stages;                  ///< by region
+  Extent scratch;                                          ///< reals; per batch: an image's arena
+  Extent lower_bound;                                      ///< the most that is live at once
   std::map<std::string, std::vector<Schedule>> schedules;  ///< by target name, then kernel
 };
 
 Plan make_plan(KernelProgram program, const std::vector<Target>& targets);
-/// Throws Error when two live buffers overlap: replays the program, layer by layer, over a shadow of the scratch memory.
+/// Throws Error when two live buffers overlap: replays the program, layer by layer, over a shadow of the scratch
+/// memory.
 void verify(const Plan& plan);
 std::string print(const Plan& plan);
 

@@ -1,5 +1,5 @@
-// The emitted vit_mnist against PyTorch's numbers (tests/golden/mnist_vit, made by make_golden.py), for each instruction set
-// that this processor has, with one and with two threads.
+// The emitted vit_mnist against PyTorch's numbers (tests/golden/mnist_vit, made by make_golden.py), for each
+// instruction set that this processor has, with one and with two threads.
 #include <gtest/gtest.h>
 #ifdef _OPENMP
 #include <omp.h>
@@ -68,9 +68,9 @@ double largest_difference(const std::vector<float>& found, const std::vector<flo
   return most;
 }
 
-/// Adding one number to all scores of a row changes no softmax, so the true gradient of a key's bias is zero. What PyTorch
-/// recorded for it is rounding, about 1e-9, which Adam then blows up to steps of the learning rate: its values can only be
-/// bounded, not compared.
+/// Adding one number to all scores of a row changes no softmax, so the true gradient of a key's bias is zero. What
+/// PyTorch recorded for it is rounding, about 1e-9, which Adam then blows up to steps of the learning rate: its values
+/// can only be bounded, not compared.
 bool has_no_effect(const tessera_parameter& row) {
   const std::string key = row.name;
   return key.find("k_mappings") != std::string::npos && key.ends_with(".bias");
@@ -114,7 +114,8 @@ TEST_P(VitMnistGolden, TheOutputsArePyTorchs) {
 TEST_P(VitMnistGolden, TheLossIsPyTorchs) {
   float loss = NAN;
   auto scratch = memory(VIT_MNIST_EVALUATE_SCRATCH_BYTES(size_));
-  ASSERT_EQ(vit_mnist_evaluate(parameters_.data(), images_.data(), labels_.data(), size_, outputs_.data(), &loss, scratch.get()),
+  ASSERT_EQ(vit_mnist_evaluate(parameters_.data(), images_.data(), labels_.data(), size_, outputs_.data(), &loss,
+                               scratch.get()),
             VIT_MNIST_OK);
   EXPECT_NEAR(loss, golden("backward").at("loss").floats()[0], 1e-5);
   EXPECT_LE(largest_difference(outputs_, golden("forward").at("outputs").floats()), 1e-5);
@@ -124,16 +125,29 @@ TEST_P(VitMnistGolden, EveryGradientIsPyTorchs) {
   const Safetensors expected = golden("backward");
   std::vector<float> gradients(VIT_MNIST_PARAMETER_FLOATS, NAN);
   float loss = NAN;
-  ASSERT_EQ(vit_mnist_loss_and_gradients(parameters_.data(), images_.data(), labels_.data(), size_, outputs_.data(), &loss,
-                                         gradients.data(), scratch_.get()),
+  ASSERT_EQ(vit_mnist_loss_and_gradients(parameters_.data(), images_.data(), labels_.data(), size_, outputs_.data(),
+                                         &loss, gradients.data(), scratch_.get()),
             VIT_MNIST_OK);
   EXPECT_NEAR(loss, expected.at("loss").floats()[0], 1e-5);
   for (const tessera_parameter& row : vit_mnist_parameters) {
     const std::vector<float> want = expected.at(row.name).floats();
     const std::vector<float> have = slice(gradients.data(), row, want.size());
-    if (has_no_effect(row)) EXPECT_LE(largest_difference(have, std::vector<float>(want.size(), 0.0f)), 1e-7) << row.name;
-    else EXPECT_LE(relative_error(have, want), 1e-4) << row.name;
+    if (has_no_effect(row))
+      EXPECT_LE(largest_difference(have, std::vector<float>(want.size(), 0.0f)), 1e-7) << row.name;
+    else
+      EXPECT_LE(relative_error(have, want), 1e-4) << row.name;
   }
+}
+
+TEST_P(VitMnistGolden, TheGradientOfTheImagesIsPyTorchs) {
+  const std::vector<float> want = golden("backward").at("grad_input").floats();
+  std::vector<float> found(want.size(), NAN);
+  float loss = NAN;
+  auto scratch = memory(VIT_MNIST_INPUT_GRADIENT_SCRATCH_BYTES(size_));
+  ASSERT_EQ(vit_mnist_input_gradient(parameters_.data(), images_.data(), labels_.data(), size_, outputs_.data(), &loss,
+                                     found.data(), scratch.get()),
+            VIT_MNIST_OK);
+  EXPECT_LE(relative_error(found, want), 1e-4);
 }
 
 TEST_P(VitMnistGolden, TenAdamStepsArePyTorchs) {
@@ -142,9 +156,10 @@ TEST_P(VitMnistGolden, TenAdamStepsArePyTorchs) {
   std::vector<float> gradients(VIT_MNIST_PARAMETER_FLOATS, 0.0f), optimizer(VIT_MNIST_OPTIMIZER_FLOATS, 0.0f);
   for (std::size_t step = 1; step <= losses.size(); ++step) {
     float loss = NAN;
-    ASSERT_EQ(vit_mnist_train_step(parameters_.data(), gradients.data(), optimizer.data(), images_.data(), labels_.data(), size_,
-                                   static_cast<std::int64_t>(step), 0.005f, outputs_.data(), &loss, scratch_.get()),
-              VIT_MNIST_OK);
+    ASSERT_EQ(
+        vit_mnist_train_step(parameters_.data(), gradients.data(), optimizer.data(), images_.data(), labels_.data(),
+                             size_, static_cast<std::int64_t>(step), 0.005f, outputs_.data(), &loss, scratch_.get()),
+        VIT_MNIST_OK);
     EXPECT_NEAR(loss, losses[step - 1], 1e-4) << "step " << step;
     if (step != 3) continue;
     for (const tessera_parameter& row : vit_mnist_parameters) {
@@ -156,8 +171,8 @@ TEST_P(VitMnistGolden, TenAdamStepsArePyTorchs) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Isas, VitMnistGolden,
-                         testing::Values(Case{"scalar", 1}, Case{"scalar", 2}, Case{"avx2", 1}, Case{"avx2", 2}, Case{"avx512", 1},
-                                         Case{"avx512", 2}),
+                         testing::Values(Case{"scalar", 1}, Case{"scalar", 2}, Case{"avx2", 1}, Case{"avx2", 2},
+                                         Case{"avx512", 1}, Case{"avx512", 2}),
                          [](const testing::TestParamInfo<Case>& info) {
                            return info.param.isa + "_" + std::to_string(info.param.threads) + "_threads";
                          });
