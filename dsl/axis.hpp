@@ -22,14 +22,20 @@ struct Axis : Expression {
   using E = std::remove_cv_t<decltype(Extent)>;
 
   static constexpr bool is_poisoned() {
-    if constexpr (DimExpression<E>) return E::poisoned;
-    else return false;
+    if constexpr (DimExpression<E>)
+      return E::poisoned;
+    else
+      return false;
   }
   static constexpr Dim make() {
-    if constexpr (std::is_same_v<E, Unsized>) return Dim::axis(Name.view());
-    else if constexpr (!DimExpression<E>) return Dim::axis(Name.view(), Extent);
-    else if constexpr (E::value.normal.is_constant()) return Dim::axis(Name.view(), E::value.value());
-    else return Dim::defined(Name.view(), E::value);
+    if constexpr (std::is_same_v<E, Unsized>)
+      return Dim::axis(Name.view());
+    else if constexpr (!DimExpression<E>)
+      return Dim::axis(Name.view(), Extent);
+    else if constexpr (E::value.normal.is_constant())
+      return Dim::axis(Name.view(), E::value.value());
+    else
+      return Dim::defined(Name.view(), E::value);
   }
 
  public:
@@ -50,16 +56,20 @@ constexpr auto make_axis() {
   constexpr auto problem = [] {
     Text t;
     std::int64_t size = 1;
-    if constexpr (!DimExpression<decltype(Extent)>) size = Extent;
-    else if constexpr (!A::poisoned) size = Extent.value.known() ? Extent.value.value() : 1;
+    if constexpr (!DimExpression<decltype(Extent)>)
+      size = Extent;
+    else if constexpr (!A::poisoned)
+      size = Extent.value.known() ? Extent.value.value() : 1;
     if (size < 1)
       t.put("axis ").put(Name.view()).put(" has size ").put(size).put("; it has to be at least 1 [axis-size]");
     return t;
   };
   if constexpr (!A::poisoned && fits<decltype(problem)> && DimExpression<decltype(Extent)>) {
     // A definition that is a number leaves no trace in the type, which keeps the compiler's notes short.
-    if constexpr (Extent.value.normal.is_constant()) return Axis<Name, A::value.value()>{};
-    else return A{};
+    if constexpr (Extent.value.normal.is_constant())
+      return Axis<Name, A::value.value()>{};
+    else
+      return A{};
   } else if constexpr (fits<decltype(problem)>) {
     return A{};
   } else {

@@ -51,7 +51,7 @@ int shape_error() = delete;
 
 template <class Problem>
 struct Refusal {
-  using type = decltype(shape_error<problem_sentence<Problem>>());
+  using type = decltype(shape_error<problem_sentence<Problem> >());
 };
 
 /// Stops the compilation with Problem's sentence.

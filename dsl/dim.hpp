@@ -62,8 +62,9 @@ constexpr auto bounded() {
   constexpr auto problem = [] {
     Text t;
     if (!R::poisoned && R::value.normal.overflow)
-      t.put("a dim has at most 6 terms of 6 factors each, and this expression has more: define an axis for a part of it "
-            "[dim-too-long]");
+      t.put(
+          "a dim has at most 6 terms of 6 factors each, and this expression has more: define an axis for a part of it "
+          "[dim-too-long]");
     return t;
   };
   if constexpr (fits<decltype(problem)>) {
@@ -109,6 +110,60 @@ constexpr auto operator/(A, B) {
   } else {
     return Quotient<A, B>{};
   }
+}
+
+namespace detail {
+
+/// The sentence for a dim and a plain number.
+template <class A>
+constexpr PoisonDim plain_number() {
+  constexpr auto problem = [] {
+    Text t;
+    if (A::poisoned) return t;
+    t.put("a dim and a plain number: in a shape a number is written with _c, as in ");
+    A::value.shown.print(t);
+    t.put(" + 1_c [dim-number]");
+    return t;
+  };
+  if constexpr (!fits<decltype(problem)>) refuse<decltype(problem)>();
+  return {};
+}
+
+}  // namespace detail
+
+/// N + 1 has a value only when the program runs, so it is the sentence [dim-number]; N + 1_c is meant. The same for -,
+/// *, /.
+template <DimExpression A>
+constexpr PoisonDim operator+(A, std::int64_t) {
+  return detail::plain_number<A>();
+}
+template <DimExpression A>
+constexpr PoisonDim operator-(A, std::int64_t) {
+  return detail::plain_number<A>();
+}
+template <DimExpression A>
+constexpr PoisonDim operator*(A, std::int64_t) {
+  return detail::plain_number<A>();
+}
+template <DimExpression A>
+constexpr PoisonDim operator/(A, std::int64_t) {
+  return detail::plain_number<A>();
+}
+template <DimExpression A>
+constexpr PoisonDim operator+(std::int64_t, A) {
+  return detail::plain_number<A>();
+}
+template <DimExpression A>
+constexpr PoisonDim operator-(std::int64_t, A) {
+  return detail::plain_number<A>();
+}
+template <DimExpression A>
+constexpr PoisonDim operator*(std::int64_t, A) {
+  return detail::plain_number<A>();
+}
+template <DimExpression A>
+constexpr PoisonDim operator/(std::int64_t, A) {
+  return detail::plain_number<A>();
 }
 
 namespace literals {

@@ -44,8 +44,10 @@ constexpr void explain_mismatch(Text& t, const Shape& got, const Shape& needed) 
   int first = -1;
   for (int i = 0; i < got.rank; ++i) {
     if (got[i] == needed[i]) continue;
-    if (first >= 0) t.put(", ");
-    else first = i;
+    if (first >= 0)
+      t.put(", ");
+    else
+      first = i;
     t.put("axis ").put(std::int64_t{i}).put(" is ");
     got[i].print(t);
     t.put(", needs ");

@@ -1,4 +1,5 @@
-// Modules: structs whose members are parameters and modules, reflected with Boost.Hana so that names are checkpoint keys.
+// Modules: structs whose members are parameters and modules, reflected with Boost.Hana so that names are checkpoint
+// keys.
 #pragma once
 
 #include <boost/hana/accessors.hpp>
@@ -48,7 +49,8 @@ struct MemberOf {
 
 template <fixed_string Name, auto Pointer>
 constexpr auto member() {
-  return boost::hana::make_pair(hana_string<Name>(std::make_index_sequence<sizeof(Name.data) - 1>{}), MemberOf<Pointer>{});
+  return boost::hana::make_pair(hana_string<Name>(std::make_index_sequence<sizeof(Name.data) - 1>{}),
+                                MemberOf<Pointer>{});
 }
 
 }  // namespace detail
@@ -85,8 +87,10 @@ concept HasSignature = requires { typename Signature<decltype(&M::forward)>::res
 template <class Wanted, class X>
 constexpr bool argument_fits() {
   if constexpr (AnyTensor<Wanted> && AnyTensor<X>) {
-    if constexpr (poisoned<Wanted, X>) return true;
-    else return Wanted::shape == X::shape;
+    if constexpr (poisoned<Wanted, X>)
+      return true;
+    else
+      return Wanted::shape == X::shape;
   } else {
     return true;
   }
@@ -169,16 +173,16 @@ void bind(M& module, const std::string& path) {
 #define TESSERA_EXPAND2_(...) TESSERA_EXPAND3_(TESSERA_EXPAND3_(TESSERA_EXPAND3_(TESSERA_EXPAND3_(__VA_ARGS__))))
 #define TESSERA_EXPAND3_(...) __VA_ARGS__
 
-/// Inside a module: its name and its members. Makes it a Hana Struct, and gives it an operator() that calls forward under
-/// the module's path: TESSERA_MEMBERS(Block, norm1, mhsa, norm2, mlp)
-#define TESSERA_MEMBERS(Self, ...)                                                                \
-  static constexpr const char* module_name = #Self;                                               \
-  struct hana_accessors_impl {                                                                    \
-    static constexpr auto apply() {                                                               \
+/// Inside a module: its name and its members. Makes it a Hana Struct, and gives it an operator() that calls forward
+/// under the module's path: TESSERA_MEMBERS(Block, norm1, mhsa, norm2, mlp)
+#define TESSERA_MEMBERS(Self, ...)                                                                     \
+  [[maybe_unused]] static constexpr const char* module_name = #Self;                                   \
+  struct hana_accessors_impl {                                                                         \
+    static constexpr auto apply() {                                                                    \
       return ::boost::hana::make_tuple(__VA_OPT__(TESSERA_EXPAND_(TESSERA_LIST_(Self, __VA_ARGS__)))); \
-    }                                                                                             \
-  };                                                                                              \
-  template <class... X>                                                                           \
-  auto operator()(const X&... x) const {                                                          \
-    return ::tessera::detail::call(*this, x...);                                                  \
+    }                                                                                                  \
+  };                                                                                                   \
+  template <class... X>                                                                                \
+  auto operator()(const X&... x) const {                                                               \
+    return ::tessera::detail::call(*this, x...);                                                       \
   }

@@ -8,8 +8,8 @@
 
 namespace tessera {
 
-/// One side of a pattern, or one operand of an einsum: groups of names. (h w) is one group of two, w a group of one, and 1
-/// or () a group of none.
+/// One side of a pattern, or one operand of an einsum: groups of names. (h w) is one group of two, w a group of one,
+/// and 1 or () a group of none.
 struct PatternSide {
   static constexpr int capacity = 16;
   int groups = 0;
@@ -42,7 +42,8 @@ struct Pattern {
   std::string_view text;
   int names = 0;
   std::string_view name[capacity]{};
-  std::int64_t number[capacity]{};  ///< of a name that is a number (an anonymous axis, as the 2 in "h -> (h 2)"); else 0
+  std::int64_t
+      number[capacity]{};  ///< of a name that is a number (an anonymous axis, as the 2 in "h -> (h 2)"); else 0
   int operands = 0;
   PatternSide operand[2]{};
   PatternSide result{};
@@ -63,8 +64,8 @@ constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// The names that ... stands for, outermost first.
 inline constexpr std::string_view dots_names[PatternSide::capacity] = {
-    "...0", "...1", "...2", "...3", "...4", "...5", "...6", "...7", "...8", "...9", "...10", "...11", "...12", "...13", "...14",
-    "...15"};
+    "...0", "...1", "...2",  "...3",  "...4",  "...5",  "...6",  "...7",
+    "...8", "...9", "...10", "...11", "...12", "...13", "...14", "...15"};
 
 /// Reads a pattern from left to right; stops at the first mistake.
 class PatternParser {
@@ -81,7 +82,8 @@ class PatternParser {
     if (i_ >= size()) return fail(i_, "-> is missing");
     i_ += 2;
     if (!side(out_.result)) return out_;
-    if (i_ < size()) return fail(i_, out_.text[i_] == ',' ? "the right side has one shape, without commas" : "a second ->");
+    if (i_ < size())
+      return fail(i_, out_.text[i_] == ',' ? "the right side has one shape, without commas" : "a second ->");
     if (out_.result.dots && !out_.operand[0].dots && !out_.operand[1].dots)
       return fail(out_.result.dots - 1, "... stands on the right only");
     return out_;
@@ -151,7 +153,8 @@ class PatternParser {
 
   constexpr bool dots(PatternSide& s, bool open) {
     const int at = i_;
-    if (out_.text.substr(static_cast<std::size_t>(i_), 3) != "...") return fail(at, "dots only stand as three: ..."), false;
+    if (out_.text.substr(static_cast<std::size_t>(i_), 3) != "...")
+      return fail(at, "dots only stand as three: ..."), false;
     if (s.dots) return fail(at, "a second ... on one side"), false;
     if (open && &s != &out_.result) return fail(at, "... in brackets on the left"), false;
     s.dots = at + 1;
@@ -204,7 +207,9 @@ class PatternParser {
 }  // namespace detail
 
 /// Reads a pattern; `dots` is how many axes ... stands for.
-constexpr Pattern parse_pattern(std::string_view text, int dots = 0) { return detail::PatternParser(text, dots).parse(); }
+constexpr Pattern parse_pattern(std::string_view text, int dots = 0) {
+  return detail::PatternParser(text, dots).parse();
+}
 
 /// Reads a pattern whose first operand has `rank` axes, which says how many of them ... stands for.
 constexpr Pattern parse_pattern_for(std::string_view text, int rank) {

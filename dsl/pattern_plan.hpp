@@ -86,7 +86,9 @@ class PatternSolver {
       if (plan_.pattern.number[n]) {
         say(left().position[i]).put("a number other than 1; give the axis a name [pattern-names]");
       } else if (right().find(n) < 0) {
-        say(left().position[i]).put(word(n)).put(" stands on the left only, and its axis would be lost [pattern-names]");
+        say(left().position[i])
+            .put(word(n))
+            .put(" stands on the left only, and its axis would be lost [pattern-names]");
       }
     }
     if (op_ == PatternOp::repeat) return;
@@ -95,7 +97,9 @@ class PatternSolver {
       if (plan_.pattern.number[n]) {
         say(right().position[i]).put("a number other than 1; give the axis a name [pattern-names]");
       } else if (left().find(n) < 0) {
-        say(right().position[i]).put(word(n)).put(" stands on the right only; a new axis is made by repeat [pattern-names]");
+        say(right().position[i])
+            .put(word(n))
+            .put(" stands on the right only; a new axis is made by repeat [pattern-names]");
       }
     }
   }
@@ -136,7 +140,12 @@ class PatternSolver {
       } else if (unknown < 0) {
         unknown = n;
       } else {
-        say(at).put("the sizes of ").put(word(unknown)).put(" and ").put(word(n)).put(" are not given: give one of them with _is");
+        say(at)
+            .put("the sizes of ")
+            .put(word(unknown))
+            .put(" and ")
+            .put(word(n))
+            .put(" are not given: give one of them with _is");
         plan_.problem.put(" [pattern-unknown]");
         return;
       }
@@ -168,7 +177,10 @@ class PatternSolver {
   constexpr void known_on_the_right(int i) {
     const int n = right().name[i];
     if (plan_.source[n] != Source::none) return;
-    say(right().position[i]).put("the size of the new axis ").put(word(n)).put(" is not given: give it with _is [pattern-unknown]");
+    say(right().position[i])
+        .put("the size of the new axis ")
+        .put(word(n))
+        .put(" is not given: give it with _is [pattern-unknown]");
   }
 
   PatternOp op_;
@@ -223,8 +235,10 @@ struct NameDim<SolvedPattern<Op, P, D, Bs...>, D, Dims<typename Bs::dim...>, K> 
   template <int At>
   static constexpr auto other() {
     constexpr int n = Solved::plan.pattern.operand[0].name[At];
-    if constexpr (n == K) return Constant<1>{};
-    else return typename Bound::template at<Solved::plan.index[n]>{};
+    if constexpr (n == K)
+      return Constant<1>{};
+    else
+      return typename Bound::template at<Solved::plan.index[n]>{};
   }
 
   static constexpr auto expression() {
@@ -265,17 +279,14 @@ struct PatternResult<SolvedPattern<Op, P, D, Bs...>> {
   template <int G>
   using group = typename Group<G, std::make_integer_sequence<int, pattern.result.count[G]>>::type;
 
-  template <class Indices>
-  struct All;
   template <int... G>
-  struct All<std::integer_sequence<int, G...>> {
-    using groups = Dims<group<G>...>;
-    using names = Dims<name<G>...>;
-  };
+  static Dims<group<G>...> all_groups(std::integer_sequence<int, G...>);
+  template <int... K>
+  static Dims<name<K>...> all_names(std::integer_sequence<int, K...>);
 
   /// The shape that results, and the dim of every name.
-  using shape = typename All<std::make_integer_sequence<int, pattern.result.groups>>::groups;
-  using names = typename All<std::make_integer_sequence<int, pattern.names>>::names;
+  using shape = decltype(all_groups(std::make_integer_sequence<int, pattern.result.groups>{}));
+  using names = decltype(all_names(std::make_integer_sequence<int, pattern.names>{}));
 };
 
 }  // namespace detail

@@ -30,7 +30,8 @@ struct BindNumbered {
 
 }  // namespace detail
 
-/// Sequential<Linear<D, M>, Gelu, Linear<M, D>>: each module takes what the one before it gave. Keys are path.0, path.1,
+/// Sequential<Linear<D, M>, Gelu, Linear<M, D>>: each module takes what the one before it gave. Keys are path.0,
+/// path.1,
 /// ..., where modules without parameters count as well.
 /// PyTorch equivalent: torch.nn.Sequential.
 template <class... Ms>

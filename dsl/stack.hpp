@@ -49,7 +49,8 @@ struct Stack {
       graph::Builder& builder = recorder();
       if (builder.region != 0) throw std::logic_error(path + " stands within another Stack; stacks do not nest");
       for (const graph::Region& region : builder.graph().regions)
-        if (region.path == path) throw std::logic_error(path + " is applied twice; apply a plain block to share weights");
+        if (region.path == path)
+          throw std::logic_error(path + " is applied twice; apply a plain block to share weights");
       PathScope scope(path);
       const In entering = x;
       builder.begin_region(path, count_of<Count>());

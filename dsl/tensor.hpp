@@ -54,9 +54,12 @@ concept AnyTensor = std::same_as<X, Poison> || requires {
 /// Whether an error was already reported for X: then nothing more is to be said about it.
 template <class X>
 constexpr bool is_poisoned() {
-  if constexpr (std::same_as<X, Poison>) return true;
-  else if constexpr (AnyTensor<X>) return X::dims::poisoned;
-  else return false;
+  if constexpr (std::same_as<X, Poison>)
+    return true;
+  else if constexpr (AnyTensor<X>)
+    return X::dims::poisoned;
+  else
+    return false;
 }
 template <class... X>
 inline constexpr bool poisoned = (is_poisoned<X>() || ...);
@@ -80,7 +83,8 @@ using TensorOf = typename detail::MakeTensor<D>::type;
 template <AnyTensor X>
 graph::NodeId node_of(const X& x) {
   if (x.id == graph::none)
-    throw std::logic_error("a tensor is used that has no value: a parameter missing from TESSERA_MEMBERS, or a default Tensor");
+    throw std::logic_error(
+        "a tensor is used that has no value: a parameter missing from TESSERA_MEMBERS, or a default Tensor");
   return x.id;
 }
 

@@ -34,17 +34,18 @@ inline void demand_that_everything_is_used(const graph::Graph& g) {
 
 }  // namespace detail
 
-/// Runs Model's forward once and returns what it recorded: inputs "images" (the shape forward declares) and "labels" ([B],
-/// integers, B being the images' first axis), every parameter under its checkpoint key, outputs "outputs" and "loss" (the
-/// recipe's), and the recipe itself.
+/// Runs Model's forward once and returns what it recorded: inputs "images" (the shape forward declares) and "labels"
+/// ([B], integers, B being the images' first axis), every parameter under its checkpoint key, outputs "outputs" and
+/// "loss" (the recipe's), and the recipe itself.
 ///
-/// Model has one non-template forward of one tensor, and a static constexpr Recipe named recipe. Throws std::logic_error for
-/// what only tracing can see: parameters that no output depends on, members missing from TESSERA_MEMBERS, a Stack applied
-/// twice.
+/// Model has one non-template forward of one tensor, and a static constexpr Recipe named recipe. Throws
+/// std::logic_error for what only tracing can see: parameters that no output depends on, members missing from
+/// TESSERA_MEMBERS, a Stack applied twice.
 template <class Model>
 graph::Graph trace(std::string name) {
   using Signature = detail::Signature<decltype(&Model::forward)>;
-  static_assert(std::tuple_size_v<typename Signature::arguments> == 1, "a model's forward takes one tensor, the images");
+  static_assert(std::tuple_size_v<typename Signature::arguments> == 1,
+                "a model's forward takes one tensor, the images");
   using Images = std::tuple_element_t<0, typename Signature::arguments>;
 
   graph::Graph g;

@@ -94,9 +94,8 @@ auto arithmetic(const A& a, const B& b) {
 
 }  // namespace detail
 
-/// a + b, elementwise. Shapes are equal, or one is the end of the other: [B, N, D] + [N, D] repeats the second for every B.
-/// Nothing else is stretched. Sentence: [elementwise-shape].
-/// PyTorch equivalent: a + b.
+/// a + b, elementwise. Shapes are equal, or one is the end of the other: [B, N, D] + [N, D] repeats the second for
+/// every B. Nothing else is stretched. Sentence: [elementwise-shape]. PyTorch equivalent: a + b.
 template <AnyTensor A, AnyTensor B>
 auto operator+(const A& a, const B& b) {
   return detail::arithmetic<detail::Add>(a, b);

@@ -56,9 +56,8 @@ struct SumOf<A, B, Es...> {
 
 }  // namespace detail
 
-/// Joins tensors along an axis, whose extents add up: concat<1>(token, tokens) of [B, 1, D] and [B, N, D] is [B, N+1, D].
-/// All other axes agree. Sentences: [concat-shape], [axis-index].
-/// PyTorch equivalent: torch.cat((a, b), dim=axis).
+/// Joins tensors along an axis, whose extents add up: concat<1>(token, tokens) of [B, 1, D] and [B, N, D] is [B, N+1,
+/// D]. All other axes agree. Sentences: [concat-shape], [axis-index]. PyTorch equivalent: torch.cat((a, b), dim=axis).
 template <int axis, AnyTensor X, AnyTensor... Xs>
 auto concat(const X& x, const Xs&... more) {
   if constexpr (poisoned<X, Xs...>) {
@@ -72,7 +71,8 @@ auto concat(const X& x, const Xs&... more) {
     if constexpr (!fits<decltype(problem)>) {
       return refuse<decltype(problem)>();
     } else {
-      using Total = typename detail::SumOf<typename X::dims::template at<at>, typename Xs::dims::template at<at>...>::type;
+      using Total =
+          typename detail::SumOf<typename X::dims::template at<at>, typename Xs::dims::template at<at>...>::type;
       return TensorOf<replace_axis<typename X::dims, at, Total>>(
           recorder().concat({node_of(x), node_of(more)...}, at, Total::value));
     }
@@ -91,7 +91,8 @@ auto concat(const std::array<X, n>& x, Parts) {
     constexpr auto problem = [] {
       Text t;
       explain_axis(t, "concat", axis, X::shape);
-      if (t.size || Parts::value == Dim::constant(n) || (Parts::value.known() && Parts::value.value() == std::int64_t{n}))
+      if (t.size || Parts::value == Dim::constant(n) ||
+          (Parts::value.known() && Parts::value.value() == std::int64_t{n}))
         return t;
       t.put("concat of ");
       Parts::value.print(t);

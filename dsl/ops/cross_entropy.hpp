@@ -5,9 +5,9 @@
 
 namespace tessera {
 
-/// The mean over B of logsumexp(row) - row[label], for logits [B, J] and integer labels [B]. Probabilities may be given as
-/// logits; they are then normalised a second time. Sentence: [cross-entropy-shape].
-/// PyTorch equivalent: torch.nn.functional.cross_entropy(logits, labels).
+/// The mean over B of logsumexp(row) - row[label], for logits [B, J] and integer labels [B]. Probabilities may be given
+/// as logits; they are then normalised a second time. Sentence: [cross-entropy-shape]. PyTorch equivalent:
+/// torch.nn.functional.cross_entropy(logits, labels).
 template <AnyTensor Logits, AnyTensor Labels>
 auto cross_entropy(const Logits& logits, const Labels& labels) {
   if constexpr (poisoned<Logits, Labels>) {
@@ -28,8 +28,10 @@ auto cross_entropy(const Logits& logits, const Labels& labels) {
       t.put("] [cross-entropy-shape]");
       return t;
     };
-    if constexpr (!fits<decltype(problem)>) return refuse<decltype(problem)>();
-    else return Tensor<>(recorder().cross_entropy(node_of(logits), node_of(labels)));
+    if constexpr (!fits<decltype(problem)>)
+      return refuse<decltype(problem)>();
+    else
+      return Tensor<>(recorder().cross_entropy(node_of(logits), node_of(labels)));
   }
 }
 

@@ -48,7 +48,11 @@ constexpr EinsumPlan solve_einsum(std::string_view text, const Shape* x, int ope
     }
     if (o < operands && side.groups != x[o].rank) {
       put_pattern(t, "einsum", text, 0);
-      t.put("operand ").put(std::int64_t{o}).put(" has ").put(std::int64_t{side.groups}).put(" letters, and the tensor is ");
+      t.put("operand ")
+          .put(std::int64_t{o})
+          .put(" has ")
+          .put(std::int64_t{side.groups})
+          .put(" letters, and the tensor is ");
       x[o].print(t);
       t.put(" [pattern-rank]");
       return plan;
@@ -83,7 +87,7 @@ constexpr EinsumPlan solve_einsum(std::string_view text, const Shape* x, int ope
       int elsewhere = 0;
       while (elsewhere < x[o].rank && !(x[o][elsewhere] == first)) ++elsewhere;
       if (elsewhere < x[o].rank) {
-        t.put(" (which the other has as its axis ").put(std::int64_t{elsewhere}).put(")");
+        t.put(" (did you mean its axis ").put(std::int64_t{elsewhere}).put("?)");
       } else {
         suggest(t, second, first, i);
       }
@@ -130,10 +134,12 @@ auto einsum(const Xs&... x) {
     if constexpr (!fits<Solved>) {
       return refuse<Solved>();
     } else {
-      using Result = detail::EinsumResult<Solved, std::make_integer_sequence<int, Solved::plan.pattern.result.groups>, Xs...>;
+      using Result =
+          detail::EinsumResult<Solved, std::make_integer_sequence<int, Solved::plan.pattern.result.groups>, Xs...>;
       const Pattern& p = Solved::plan.pattern;
       std::vector<std::vector<int>> letters;
-      for (int o = 0; o < p.operands; ++o) letters.emplace_back(p.operand[o].name, p.operand[o].name + p.operand[o].names);
+      for (int o = 0; o < p.operands; ++o)
+        letters.emplace_back(p.operand[o].name, p.operand[o].name + p.operand[o].names);
       letters.emplace_back(p.result.name, p.result.name + p.result.names);
       return TensorOf<typename Result::shape>(recorder().einsum({node_of(x)...}, std::move(letters)));
     }

@@ -9,8 +9,10 @@ namespace tessera {
 /// PyTorch equivalent: torch.nn.functional.gelu(x).
 template <AnyTensor X>
 auto gelu(const X& x) {
-  if constexpr (poisoned<X>) return Poison{};
-  else return TensorOf<typename X::dims>(recorder().unary(graph::Op::gelu, node_of(x)));
+  if constexpr (poisoned<X>)
+    return Poison{};
+  else
+    return TensorOf<typename X::dims>(recorder().unary(graph::Op::gelu, node_of(x)));
 }
 
 /// gelu as a module, for Sequential. PyTorch equivalent: torch.nn.GELU().

@@ -37,9 +37,9 @@ constexpr Text layer_norm_problem(const Shape& x, const Shape& over) {
 
 }  // namespace detail
 
-/// (x - mean) / sqrt(variance + epsilon) * weight + bias over the last axes, which have to be Ds; the variance is the biased
-/// one (Ba, Kiros, Hinton 2016). Keys: weight [Ds...], bias [Ds...], which start at one and zero. Sentence: [layer-norm-axis].
-/// PyTorch equivalent: torch.nn.LayerNorm((Ds...), eps=epsilon).
+/// (x - mean) / sqrt(variance + epsilon) * weight + bias over the last axes, which have to be Ds; the variance is the
+/// biased one (Ba, Kiros, Hinton 2016). Keys: weight [Ds...], bias [Ds...], which start at one and zero. Sentence:
+/// [layer-norm-axis]. PyTorch equivalent: torch.nn.LayerNorm((Ds...), eps=epsilon).
 template <DimExpression auto... Ds>
 struct LayerNorm : Module {
   static_assert(sizeof...(Ds) > 0, "LayerNorm needs the axes it normalises over");
@@ -63,7 +63,8 @@ struct LayerNorm : Module {
       } else {
         std::vector<int> axes;
         for (int i = X::shape.rank - Over::rank; i < X::shape.rank; ++i) axes.push_back(i);
-        return TensorOf<typename X::dims>(recorder().layer_norm(node_of(x), node_of(weight), node_of(bias), axes, epsilon));
+        return TensorOf<typename X::dims>(
+            recorder().layer_norm(node_of(x), node_of(weight), node_of(bias), axes, epsilon));
       }
     }
   }

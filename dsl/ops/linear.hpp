@@ -83,7 +83,8 @@ struct Linear : Module {
   template <AnyTensor X>
   auto forward(const X& x) const {
     constexpr auto problem = [] {
-      return InDim::poisoned || OutDim::poisoned ? Text{} : detail::linear_problem(X::shape, InDim::value, OutDim::value);
+      return InDim::poisoned || OutDim::poisoned ? Text{}
+                                                 : detail::linear_problem(X::shape, InDim::value, OutDim::value);
     };
     if constexpr (InDim::poisoned || OutDim::poisoned) {
       return Poison{};

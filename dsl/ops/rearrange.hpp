@@ -42,7 +42,8 @@ auto rearrange(const X& x, Bs...) {
       r.atoms = Result::names::shape.dims();
       r.from = detail::groups_of(Result::pattern.operand[0]);
       r.to = detail::groups_of(Result::pattern.result);
-      return TensorOf<typename Result::shape>(recorder().rearrange(node_of(x), std::move(r), Result::shape::shape.dims()));
+      return TensorOf<typename Result::shape>(
+          recorder().rearrange(node_of(x), std::move(r), Result::shape::shape.dims()));
     }
   }
 }

@@ -9,8 +9,10 @@ namespace tessera {
 /// PyTorch equivalent: torch.relu(x).
 template <AnyTensor X>
 auto relu(const X& x) {
-  if constexpr (poisoned<X>) return Poison{};
-  else return TensorOf<typename X::dims>(recorder().unary(graph::Op::relu, node_of(x)));
+  if constexpr (poisoned<X>)
+    return Poison{};
+  else
+    return TensorOf<typename X::dims>(recorder().unary(graph::Op::relu, node_of(x)));
 }
 
 /// relu as a module, for Sequential. PyTorch equivalent: torch.nn.ReLU().

@@ -5,9 +5,9 @@
 
 namespace tessera {
 
-/// Says that an axis means another one of the same size: rename<1>(x, K). This is the only way from one name to another, and
-/// both sizes have to be known, else [rename-size]. Recorded as a slice of the whole axis.
-/// PyTorch equivalent: none is needed, since its axes have no names.
+/// Says that an axis means another one of the same size: rename<1>(x, K). This is the only way from one name to
+/// another, and both sizes have to be known, else [rename-size]. Recorded as a slice of the whole axis. PyTorch
+/// equivalent: none is needed, since its axes have no names.
 template <int axis, AnyTensor X, DimExpression To>
 auto rename(const X& x, To) {
   if constexpr (poisoned<X> || To::poisoned) {
@@ -24,7 +24,8 @@ auto rename(const X& x, To) {
       X::shape.print(t);
       t.put(" to ");
       To::value.print(t);
-      t.put(known ? ": the sizes differ" : ": the sizes cannot be proved equal, for one is known only when the program runs");
+      t.put(known ? ": the sizes differ"
+                  : ": the sizes cannot be proved equal, for one is known only when the program runs");
       t.put(" [rename-size]");
       return t;
     };

@@ -39,7 +39,8 @@ constexpr bool find_run(const Shape& x, const Shape& to, ReshapeRun& run) {
     for (int left = 1; left < axes && left <= lefts; ++left) {
       run.from_end = run.from + left;
       run.to_end = run.to + axes - left;
-      if (run.to_end <= to.rank && product_of(x, run.from, run.from_end) == product_of(to, run.to, run.to_end)) return true;
+      if (run.to_end <= to.rank && product_of(x, run.from, run.from_end) == product_of(to, run.to, run.to_end))
+        return true;
     }
   return false;
 }
@@ -84,7 +85,8 @@ constexpr Text reshape_problem(const Shape& x, const Shape& to) {
   t.put(" are interleaved into ");
   put_names(t, to, plan.run[mixed].to, plan.run[mixed].to_end);
   t.put("; say where each factor goes");
-  t.put(x.rank == 4 && to.rank == 3 ? ", for patches: rearrange<b c (gh p) (gw q) -> b (gh gw) (c p q)>" : " with rearrange");
+  t.put(x.rank == 4 && to.rank == 3 ? ", for patches: rearrange<b c (gh p) (gw q) -> b (gh gw) (c p q)>"
+                                    : " with rearrange");
   t.put(" [reshape-mixes]");
   return t;
 }
@@ -92,9 +94,9 @@ constexpr Text reshape_problem(const Shape& x, const Shape& to) {
 }  // namespace detail
 
 /// Merges neighbouring axes into one and splits single axes: reshape<B, N * D>(x) of [B, N, D]. Anything that would
-/// interleave several axes is refused, although it holds equally many numbers: that is how an image reshaped straight to
-/// patches mixes the pixels of different patches. Sentences: [reshape-mixes], [reshape-size].
-/// PyTorch equivalent: x.reshape(...), where it merges and splits only.
+/// interleave several axes is refused, although it holds equally many numbers: that is how an image reshaped straight
+/// to patches mixes the pixels of different patches. Sentences: [reshape-mixes], [reshape-size]. PyTorch equivalent:
+/// x.reshape(...), where it merges and splits only.
 template <DimExpression auto... To, AnyTensor X>
 auto reshape(const X& x) {
   using Result = Tensor<To...>;

@@ -38,16 +38,17 @@ constexpr Text slice_problem(const char* op, int axis, const Shape& x, const Dim
 
 }  // namespace detail
 
-/// `length` positions of an axis from `offset` on: slice<1>(x, 1_c, N) of [B, N+1, D] is [B, N, D], without the class token.
-/// Sentences: [slice-range], [axis-index], [dim-unknown].
-/// PyTorch equivalent: x.narrow(axis, offset, length).
+/// `length` positions of an axis from `offset` on: slice<1>(x, 1_c, N) of [B, N+1, D] is [B, N, D], without the class
+/// token. Sentences: [slice-range], [axis-index], [dim-unknown]. PyTorch equivalent: x.narrow(axis, offset, length).
 template <int axis, AnyTensor X, DimExpression Offset, DimExpression Length>
 auto slice(const X& x, Offset, Length) {
   if constexpr (poisoned<X> || Offset::poisoned || Length::poisoned) {
     return Poison{};
   } else {
     constexpr int at = axis_index(axis, X::shape.rank);
-    constexpr auto problem = [] { return detail::slice_problem("slice", axis, X::shape, Offset::value, Length::value); };
+    constexpr auto problem = [] {
+      return detail::slice_problem("slice", axis, X::shape, Offset::value, Length::value);
+    };
     if constexpr (!fits<decltype(problem)>) {
       return refuse<decltype(problem)>();
     } else {

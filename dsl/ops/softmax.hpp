@@ -17,8 +17,10 @@ auto softmax(const X& x) {
       explain_axis(t, "softmax", axis, X::shape);
       return t;
     };
-    if constexpr (!fits<decltype(problem)>) return refuse<decltype(problem)>();
-    else return TensorOf<typename X::dims>(recorder().softmax(node_of(x), axis_index(axis, X::shape.rank)));
+    if constexpr (!fits<decltype(problem)>)
+      return refuse<decltype(problem)>();
+    else
+      return TensorOf<typename X::dims>(recorder().softmax(node_of(x), axis_index(axis, X::shape.rank)));
   }
 }
 

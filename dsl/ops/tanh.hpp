@@ -9,8 +9,10 @@ namespace tessera {
 /// PyTorch equivalent: torch.tanh(x).
 template <AnyTensor X>
 auto tanh(const X& x) {
-  if constexpr (poisoned<X>) return Poison{};
-  else return TensorOf<typename X::dims>(recorder().unary(graph::Op::tanh, node_of(x)));
+  if constexpr (poisoned<X>)
+    return Poison{};
+  else
+    return TensorOf<typename X::dims>(recorder().unary(graph::Op::tanh, node_of(x)));
 }
 
 /// tanh as a module, for Sequential. PyTorch equivalent: torch.nn.Tanh().

@@ -1,0 +1,172 @@
+// trace: inputs, outputs, regions, and what it refuses.
+#include "dsl/trace.hpp"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "dsl/tessera.hpp"
+
+namespace {
+
+using namespace tessera;
+
+constexpr auto B = axis<"B">;
+constexpr auto D = axis<"D", 8>;
+
+struct Block : Module {
+  LayerNorm<D> norm;
+  TESSERA_MEMBERS(Block, norm)
+  Tensor<B, D> forward(Tensor<B, D> x) const { return x + norm(x); }
+};
+
+struct Plain : Module {
+  static constexpr Recipe recipe{.optimizer = {.learning_rate = 0.25, .beta1 = 0.5},
+                                 .batch = 3,
+                                 .epochs = 2,
+                                 .seed = 9,
+                                 .input = {.mean = 0.5, .deviation = 2}};
+  Stack<Block, 3> blocks;
+  Linear<D, 2_c> head;
+  TESSERA_MEMBERS(Plain, blocks, head)
+  Tensor<B, 2_c> forward(Tensor<B, D> x) const { return head(blocks(x)); }
+};
+
+struct DropsAttention : Module {
+  static constexpr Recipe recipe{};
+  Linear<D, D> attention, proj;
+  TESSERA_MEMBERS(DropsAttention, attention, proj)
+  Tensor<B, D> forward(Tensor<B, D> x) const {
+    const auto forgotten = attention(x);
+    static_cast<void>(forgotten);
+    return proj(x);
+  }
+};
+
+struct ForgetsAMember : Module {
+  static constexpr Recipe recipe{};
+  Linear<D, D> listed, forgotten;
+  TESSERA_MEMBERS(ForgetsAMember, listed)
+  Tensor<B, D> forward(Tensor<B, D> x) const { return forgotten(listed(x)); }
+};
+
+struct AppliesAStackTwice : Module {
+  static constexpr Recipe recipe{};
+  Stack<Block, 3> blocks;
+  TESSERA_MEMBERS(AppliesAStackTwice, blocks)
+  Tensor<B, D> forward(Tensor<B, D> x) const { return blocks(blocks(x)); }
+};
+
+struct Nest : Module {
+  Stack<Block, 2> inner;
+  TESSERA_MEMBERS(Nest, inner)
+  Tensor<B, D> forward(Tensor<B, D> x) const { return inner(x); }
+};
+
+struct NestsStacks : Module {
+  static constexpr Recipe recipe{};
+  Stack<Nest, 3> outer;
+  TESSERA_MEMBERS(NestsStacks, outer)
+  Tensor<B, D> forward(Tensor<B, D> x) const { return outer(x); }
+};
+
+template <class Model>
+std::string refusal() {
+  try {
+    trace<Model>("model");
+  } catch (const std::logic_error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Trace, MakesImagesAndLabelsTheInputs) {
+  const graph::Graph g = trace<Plain>("plain");
+  EXPECT_EQ(g.name, "plain");
+  EXPECT_EQ(g[0].name, "images");
+  EXPECT_EQ(g[0].shape, (Tensor<B, D>::shape.dims()));
+  EXPECT_EQ(g[1].name, "labels");
+  EXPECT_EQ(g[1].type, graph::Type::integer);
+  EXPECT_EQ(g[1].shape, (Tensor<B>::shape.dims()));
+}
+
+TEST(Trace, MakesOutputsAndLossTheOutputs) {
+  const graph::Graph g = trace<Plain>("plain");
+  ASSERT_EQ(g.outputs.size(), 2U);
+  EXPECT_EQ(g.outputs[0].name, "outputs");
+  EXPECT_EQ(g.outputs[0].kind, graph::Output::Kind::value);
+  EXPECT_EQ(g.outputs[1].name, "loss");
+  EXPECT_EQ(g.outputs[1].kind, graph::Output::Kind::loss);
+  EXPECT_EQ(g[g.outputs[1].node].op, graph::Op::cross_entropy);
+  EXPECT_EQ(g[g.outputs[1].node].operands, (std::vector<graph::NodeId>{g.outputs[0].node, 1}));
+}
+
+TEST(Trace, FillsTheRecipeIn) {
+  const graph::Recipe r = trace<Plain>("plain").recipe;
+  EXPECT_EQ(r.batch, 3);
+  EXPECT_EQ(r.epochs, 2);
+  EXPECT_EQ(r.seed, 9U);
+  EXPECT_EQ(r.learning_rate, 0.25);
+  EXPECT_EQ(r.beta1, 0.5);
+  EXPECT_EQ(r.beta2, 0.999);
+  EXPECT_EQ(r.epsilon, 1e-8);
+  EXPECT_EQ(r.input_mean, 0.5);
+  EXPECT_EQ(r.input_deviation, 2);
+}
+
+TEST(Trace, RecordsAStackOnceAsARegion) {
+  const graph::Graph g = trace<Plain>("plain");
+  ASSERT_EQ(g.regions.size(), 2U);
+  EXPECT_EQ(g.regions[1].path, "blocks");
+  EXPECT_EQ(g.regions[1].count, 3);
+  ASSERT_EQ(g.regions[1].carries.size(), 1U);
+  const graph::Node& carry = g[g.regions[1].carries[0]];
+  EXPECT_EQ(carry.op, graph::Op::carry);
+  EXPECT_EQ(carry.operands, std::vector<graph::NodeId>{0});
+  const graph::Node& yield = g[g.regions[1].yields[0]];
+  EXPECT_EQ(yield.op, graph::Op::add);
+  EXPECT_EQ(yield.path, "blocks.{}");
+  int layers = 0;
+  for (const graph::Node& node : g.nodes)
+    if (node.op == graph::Op::parameter && node.region == 1) {
+      ++layers;
+      EXPECT_TRUE(node.name.starts_with("blocks.{}.norm.")) << node.name;
+    }
+  EXPECT_EQ(layers, 2);
+}
+
+TEST(Trace, LeavesNoRecorderBehind) {
+  trace<Plain>("plain");
+  EXPECT_THROW(recorder(), std::logic_error);
+}
+
+TEST(Trace, OfTheSameDeclarationIsTheSameGraph) {
+  const graph::Graph a = trace<Plain>("plain"), b = trace<Plain>("plain");
+  ASSERT_EQ(a.nodes.size(), b.nodes.size());
+  for (std::size_t i = 0; i < a.nodes.size(); ++i) {
+    EXPECT_EQ(a.nodes[i].op, b.nodes[i].op);
+    EXPECT_EQ(a.nodes[i].operands, b.nodes[i].operands);
+    EXPECT_EQ(a.nodes[i].name, b.nodes[i].name);
+  }
+}
+
+TEST(Trace, RefusesAResultThatIsLeftOutAndNamesItsParameters) {
+  EXPECT_EQ(
+      refusal<DropsAttention>(),
+      "model computes something and leaves it out, so these would get no gradient: attention.weight, attention.bias");
+}
+
+TEST(Trace, RefusesAParameterThatIsNoMember) {
+  EXPECT_NE(refusal<ForgetsAMember>().find("TESSERA_MEMBERS"), std::string::npos);
+}
+
+TEST(Trace, RefusesAStackThatIsAppliedTwice) {
+  EXPECT_EQ(refusal<AppliesAStackTwice>(), "blocks is applied twice; apply a plain block to share weights");
+}
+
+TEST(Trace, RefusesAStackWithinAStack) {
+  EXPECT_EQ(refusal<NestsStacks>(), "outer.{}.inner stands within another Stack; stacks do not nest");
+}
+
+}  // namespace

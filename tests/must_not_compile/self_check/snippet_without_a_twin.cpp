@@ -1,0 +1,2 @@
+// There is no twin, which the check has to notice.
+// expect: a sentence

@@ -1,0 +1,14 @@
+// One row of logits a label: the class token has to be taken first.
+// expect: cross entropy of [B, N+1=197, D=192] and labels [B]: it needs one row of logits a label, [B, J] and [B]
+// [cross-entropy-shape]
+#include "axes.hpp"
+
+namespace tessera {
+
+#ifdef TWIN
+inline auto f(Tensor<B, N + 1_c, D> logits, Tensor<B> labels) { return cross_entropy(take<1>(logits, 0_c), labels); }
+#else
+inline auto f(Tensor<B, N + 1_c, D> logits, Tensor<B> labels) { return cross_entropy(logits, labels); }
+#endif
+
+}  // namespace tessera

@@ -1,0 +1,21 @@
+// The declared result is a check.
+// expect: [B, D=192] is needed, and this is [B, M=768]: axis 1 is M=768, needs D=192 (D := H*K) [conversion]
+#include "axes.hpp"
+
+namespace tessera {
+
+#ifdef TWIN
+struct Head : Module {
+  Linear<D, M> map;
+  TESSERA_MEMBERS(Head, map)
+  Tensor<B, M> forward(Tensor<B, D> x) const { return map(x); }
+};
+#else
+struct Head : Module {
+  Linear<D, M> map;
+  TESSERA_MEMBERS(Head, map)
+  Tensor<B, D> forward(Tensor<B, D> x) const { return map(x); }
+};
+#endif
+
+}  // namespace tessera

@@ -1,0 +1,13 @@
+// A bracket is closed that was never opened.
+// expect: rearrange<b n h k) -> b h n k> at 8: this bracket was never opened [pattern-syntax]
+#include "axes.hpp"
+
+namespace tessera {
+
+#ifdef TWIN
+inline auto f(Tensor<B, N + 1_c, D> x) { return rearrange<"b n (h k) -> b h n k">(x, "h"_is(H)); }
+#else
+inline auto f(Tensor<B, N + 1_c, D> x) { return rearrange<"b n h k) -> b h n k">(x, "h"_is(H)); }
+#endif
+
+}  // namespace tessera

@@ -1,0 +1,16 @@
+// An axis without a definition has no factors, although 3 divides 192.
+// expect: chunk<1> of [B, WIDTH=192] into H=3 parts: WIDTH=192 / H=3 is exact in numbers only: H is no factor of WIDTH;
+// declare the quotient as an axis of its own and define WIDTH as the product [dim-factor]
+#include "axes.hpp"
+
+namespace tessera {
+
+#ifdef TWIN
+inline constexpr auto WIDTH = axis<"WIDTH", H * K>;
+#else
+inline constexpr auto WIDTH = axis<"WIDTH", 192>;
+#endif
+
+inline auto f(Tensor<B, WIDTH> x) { return chunk<1>(x, H); }
+
+}  // namespace tessera

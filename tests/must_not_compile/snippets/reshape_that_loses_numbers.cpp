@@ -1,0 +1,14 @@
+// The class token is not part of the grid.
+// expect: reshape [B, N+1=197, D=192] -> [B, GH=14, GW=14, D=192]: they do not hold equally many numbers, by their
+// names [reshape-size]
+#include "axes.hpp"
+
+namespace tessera {
+
+#ifdef TWIN
+inline auto f(Tensor<B, N, D> x) { return reshape<B, GH, GW, D>(x); }
+#else
+inline auto f(Tensor<B, N + 1_c, D> x) { return reshape<B, GH, GW, D>(x); }
+#endif
+
+}  // namespace tessera
