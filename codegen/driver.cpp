@@ -11,6 +11,7 @@
 
 #include "codegen/cpu/file.hpp"
 #include "codegen/error.hpp"
+#include "codegen/passes/attention.hpp"
 #include "codegen/passes/canonical_order.hpp"
 #include "codegen/passes/decompose.hpp"
 #include "codegen/passes/differentiate.hpp"
@@ -112,6 +113,13 @@ std::map<std::string, std::string> generate(const graph::Graph& traced, const Ge
   m.plans.push_back(plan_program(inputs, "input_gradient", m.targets, stages));
   m.plans.push_back(
       plan_program(optimizer(declared.recipe, m.arena.reals, declared.name), "update", m.targets, stages));
+
+  m.maps = attention_outputs(declared);
+  if (!m.maps.outputs.empty()) {
+    std::vector<std::string> names;
+    for (const graph::Output& o : m.maps.outputs) names.push_back(o.name);
+    m.plans.push_back(plan_program(subgraph(m.maps, names), "attention_maps", m.targets, stages));
+  }
 
   std::map<std::string, std::string> files;
   files[m.name + ".h"] = emit_header(m);

@@ -29,6 +29,12 @@ std::vector<tree::Parameter> entry_parameters(const std::string& program, const 
             {in, "learning_rate_corrected"},
             {in, "second_correction"}};
   std::vector<tree::Parameter> p{{in, "parameters"}, {in, "images"}};
+  if (program == "attention_maps") {
+    p.push_back({"const std::int64_t", "batch"});
+    p.push_back({out, "maps"});
+    p.push_back({out, "scratch"});
+    return p;
+  }
   if (program != "forward") p.push_back({"const std::int32_t*", "labels"});
   p.push_back({"const std::int64_t", "batch"});
   p.push_back({out, "outputs"});
@@ -283,12 +289,14 @@ class File {
         return name("labels");
       case Storage::loss:
         return name("loss");
-      case Storage::output:
-        return name(t.name);
+      case Storage::output: {
+        if (plan.program.name != "attention_maps") return name(t.name);
+        const Layout& layout = plan.layouts[static_cast<std::size_t>(a.tensor)];
+        const Expr map = name("maps") + integer(layout.offset);
+        return t.slots > 1 ? map + name("layer") * layout.slot : map;
+      }
       case Storage::table:
         return name(table(plan, a.tensor));
-      case Storage::state:
-        throw Error("a kernel reads state that no entry point passes");
       case Storage::parameter:
       case Storage::gradient: {
         if (p.graph[t.parameter].op == graph::Op::input) return name("image_gradients");

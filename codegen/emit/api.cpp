@@ -31,10 +31,6 @@ std::string literal(const std::string& text) {
 }
 
 std::string parameter_tables(const ModelFiles& m) {
-  struct Row {
-    std::int64_t offset;
-    std::string table, start;
-  };
   // In declared order, layer by layer: the order in which people list a checkpoint.
   std::string table, start;
   std::map<int, std::vector<const ArenaEntry*>> by_region;
@@ -129,7 +125,7 @@ int choose_isa() {{
 }
 
 /// switch (choose_isa()) over the kernels of one program.
-std::string dispatch(const ModelFiles& m, const std::string& program, const std::string& arguments) {
+std::string dispatch(const ModelFiles& m, const std::string& program, const std::vector<std::string>& arguments) {
   std::string cases;
   bool wide = false;
   for (std::size_t i = 0; i < m.targets.size(); ++i) {
@@ -137,19 +133,105 @@ std::string dispatch(const ModelFiles& m, const std::string& program, const std:
       cases += "#if defined(__x86_64__)\n";
       wide = true;
     }
-    cases += fmt::format("    case {}:\n      {}_{}_{}({});\n      return {}_OK;\n", i, m.name, program,
-                         m.targets[i].name, arguments, m.upper());
+    std::vector<tree::Expr> passed;
+    for (const std::string& a : arguments) passed.push_back(tree::name(a));
+    const tree::Block call{
+        tree::evaluate(tree::call(fmt::format("{}_{}_{}", m.name, program, m.targets[i].name), passed))};
+    cases += fmt::format("    case {}:\n{}      return {}_OK;\n", i, tree::print(call, 3), m.upper());
   }
   if (wide) cases += "#endif\n";
   return fmt::format("  switch (choose_isa()) {{\n{}    default:\n      return {}_ERROR_ISA;\n  }}\n", cases,
                      m.upper());
 }
 
+/// The body of an entry point that runs one program: checks, then kernels, then `after`.
+std::string run_program(const ModelFiles& m, const tree::Function& f, const std::string& program) {
+  const std::string u = m.upper();
+  std::string nulls, checks;
+  std::vector<std::string> arguments;
+  for (const tree::Parameter& p : f.parameters) {
+    if (p.type.ends_with("*")) nulls += (nulls.empty() ? "!" : " || !") + p.name;
+    arguments.push_back(p.name == "scratch" ? fmt::format("static_cast<{}*>(scratch)", m.real) : p.name);
+    if (p.name == "batch") checks += fmt::format("  if (batch < 1) return {}_ERROR_BATCH;\n", u);
+    if (p.name == "gradients") checks += "  zero_gaps(gradients);\n";
+  }
+  for (const tree::Parameter& p : f.parameters)
+    if (p.name == "labels") checks += fmt::format("  if (!labels_fit(labels, batch)) return {}_ERROR_LABEL;\n", u);
+  return fmt::format("  if ({}) return {}_ERROR_NULL;\n", nulls, u) + checks + dispatch(m, program, arguments);
+}
+
+std::string body_of(const ModelFiles& m, const tree::Function& f) {
+  const std::string n = m.name, u = m.upper(), r = m.real, what = f.name.substr(n.size() + 1);
+  const graph::Recipe& recipe = m.forward.recipe;
+  if (what == "error")
+    return fmt::format(R"cpp(  switch (code) {{
+    case {0}_OK:
+      return "no error";
+    case {0}_ERROR_NULL:
+      return "a pointer is null";
+    case {0}_ERROR_BATCH:
+      return "the batch must hold at least one image";
+    case {0}_ERROR_LABEL:
+      return "a label is not in [0, {1})";
+    case {0}_ERROR_ISA:
+      return "TESSERA_ISA names kernels that do not exist or that this processor cannot run";
+    case {0}_ERROR_STEP:
+      return "steps are counted from 1";
+    default:
+      return "unknown error code";
+  }}
+)cpp",
+                       u, m.classes());
+  if (what == "isa") return "  const int isa = choose_isa();\n  return isa < 0 ? \"\" : isa_names[isa];\n";
+  if (what == "summary") return "  return" + literal(summary(m)) + ";\n";
+  if (what == "pack") return fmt::format("  return parameters && packed ? {0}_OK : {0}_ERROR_NULL;\n", u);
+  if (what == "init")
+    return fmt::format(R"cpp(  if (!parameters) return {1}_ERROR_NULL;
+  zero_gaps(parameters);
+  for (std::uint64_t p = 0; p < {1}_PARAMETERS; ++p) {{
+    const Start& start = starts[p];
+    {2}* const to = parameters + {0}_parameters[p].offset;
+    for (std::int64_t i = 0; i < start.count; ++i) {{
+      const Words random = philox(static_cast<std::uint64_t>(i), p, seed);
+      const double u = (random.word[0] >> 8) * 0x1p-24, v = ((random.word[1] >> 8) + 1) * 0x1p-24;
+      if (start.kind == Start::constant) to[i] = static_cast<{2}>(start.a);
+      if (start.kind == Start::uniform) to[i] = static_cast<{2}>(start.a + (start.b - start.a) * u);
+      // Box and Muller 1958
+      if (start.kind == Start::normal)
+        to[i] = static_cast<{2}>(start.a + start.b * std::sqrt(-2 * std::log(v)) * std::cos(6.283185307179586 * u));
+    }}
+  }}
+  return {1}_OK;
+)cpp",
+                       n, u, r);
+  if (what == "update")
+    return fmt::format(
+        R"cpp(  if (!parameters || !gradients || !optimizer) return {0}_ERROR_NULL;
+  if (step < 1) return {0}_ERROR_STEP;
+  // Adam's bias corrections (Kingma and Ba 2015, algorithm 1), folded into two numbers.
+  const double t = static_cast<double>(step), first = 1 - std::pow({2}, t), second = 1 - std::pow({3}, t);
+  const {1} learning_rate_corrected = static_cast<{1}>(static_cast<double>(learning_rate) / first);
+  const {1} second_correction = static_cast<{1}>(1 / std::sqrt(second));
+  {1}* const moment1 = optimizer;
+  {1}* const moment2 = optimizer + {0}_PARAMETER_FLOATS;
+{4})cpp",
+        u, r, recipe.beta1, recipe.beta2,
+        dispatch(m, "update",
+                 {"parameters", "gradients", "moment1", "moment2", "&learning_rate_corrected", "&second_correction"}));
+  if (what == "train_step")
+    return fmt::format(R"cpp(  if (!optimizer) return {1}_ERROR_NULL;
+  if (step < 1) return {1}_ERROR_STEP;
+  const int code = {0}_loss_and_gradients(parameters, images, labels, batch, outputs, loss, gradients, scratch);
+  return code ? code : {0}_update(parameters, gradients, optimizer, step, learning_rate);
+)cpp",
+                       n, u);
+  return run_program(m, f, what);
+}
+
 }  // namespace
 
 std::string emit_api(const ModelFiles& m) {
-  const std::string n = m.name, u = m.upper(), r = m.real;
-  const graph::Recipe& recipe = m.forward.recipe;
+  const std::string n = m.name, u = m.upper();
   std::string out = fmt::format(R"cpp(// Generated by Tessera from the declaration of {0}. The C API of {0}.h.
 #include "{0}.h"
 
@@ -163,7 +245,8 @@ std::string emit_api(const ModelFiles& m) {
                                 n);
   out += parameter_tables(m);
   out += R"cpp(
-// Philox4x32-10: four random words for a counter and a key (Salmon et al. 2011, Parallel random numbers: as easy as 1, 2, 3).
+// Philox4x32-10: four random words for a counter and a key (Salmon et al. 2011, Parallel random numbers: as easy as
+// 1, 2, 3).
 struct Words {
   std::uint32_t word[4];
 };
@@ -183,8 +266,7 @@ Words philox(std::uint64_t counter, std::uint64_t stream, std::uint64_t key) {
 }
 )cpp";
   out += isa_choice(m);
-  out += fmt::format(
-      R"cpp(
+  out += fmt::format(R"cpp(
 // Whether every label names a class.
 bool labels_fit(const std::int32_t* labels, std::int64_t batch) {{
   for (std::int64_t i = 0; i < batch; ++i)
@@ -192,128 +274,19 @@ bool labels_fit(const std::int32_t* labels, std::int64_t batch) {{
   return true;
 }}
 
+// Each parameter begins on a multiple of 16 floats; what lies between them is zero.
+void zero_gaps({2}* arena) {{
+  for (int p = 0; p < {1}_PARAMETERS; ++p)
+    for (std::int64_t i = starts[p].count; i % 16; ++i) arena[{0}_parameters[p].offset + i] = 0;
+}}
+
 }}  // namespace
 
 extern "C" {{
-
-const char* {0}_error(int code) {{
-  switch (code) {{
-    case {1}_OK:
-      return "no error";
-    case {1}_ERROR_NULL:
-      return "a pointer is null";
-    case {1}_ERROR_BATCH:
-      return "the batch must hold at least one image";
-    case {1}_ERROR_LABEL:
-      return "a label is not in [0, {3})";
-    case {1}_ERROR_ISA:
-      return "TESSERA_ISA names kernels that do not exist or that this processor cannot run";
-    case {1}_ERROR_STEP:
-      return "steps are counted from 1";
-    default:
-      return "unknown error code";
-  }}
-}}
-
-const char* {0}_isa(void) {{
-  const int isa = choose_isa();
-  return isa < 0 ? "" : isa_names[isa];
-}}
-
-const char* {0}_summary(void) {{
-  return{4};
-}}
-
-int {0}_init({2}* parameters, uint64_t seed) {{
-  if (!parameters) return {1}_ERROR_NULL;
-  std::memset(parameters, 0, {1}_PARAMETER_FLOATS * sizeof({2}));
-  for (std::uint64_t p = 0; p < {1}_PARAMETERS; ++p) {{
-    const Start& start = starts[p];
-    {2}* const to = parameters + {0}_parameters[p].offset;
-    for (std::int64_t i = 0; i < start.count; ++i) {{
-      const Words random = philox(static_cast<std::uint64_t>(i), p, seed);
-      const double u = (random.word[0] >> 8) * 0x1p-24, v = ((random.word[1] >> 8) + 1) * 0x1p-24;
-      if (start.kind == Start::constant) to[i] = static_cast<{2}>(start.a);
-      if (start.kind == Start::uniform) to[i] = static_cast<{2}>(start.a + (start.b - start.a) * u);
-      // Box and Muller 1958
-      if (start.kind == Start::normal)
-        to[i] = static_cast<{2}>(start.a + start.b * std::sqrt(-2 * std::log(v)) * std::cos(6.283185307179586 * u));
-    }}
-  }}
-  return {1}_OK;
-}}
-
-int {0}_pack(const {2}* parameters, {2}*) {{ return parameters ? {1}_OK : {1}_ERROR_NULL; }}
-
-int {0}_forward(const {2}* parameters, const {2}* images, int64_t batch, {2}* outputs, void* scratch) {{
-  if (!parameters || !images || !outputs || !scratch) return {1}_ERROR_NULL;
-  if (batch < 1) return {1}_ERROR_BATCH;
-{5}}}
-
-int {0}_evaluate(const {2}* parameters, const {2}* images, const int32_t* labels, int64_t batch, {2}* outputs, {2}* loss,
-{6}void* scratch) {{
-  if (!parameters || !images || !labels || !outputs || !loss || !scratch) return {1}_ERROR_NULL;
-  if (batch < 1) return {1}_ERROR_BATCH;
-  if (!labels_fit(labels, batch)) return {1}_ERROR_LABEL;
-{7}}}
-
-int {0}_loss_and_gradients(const {2}* parameters, const {2}* images, const int32_t* labels, int64_t batch,
-{8}{2}* outputs, {2}* loss, {2}* gradients, void* scratch) {{
-  if (!parameters || !images || !labels || !outputs || !loss || !gradients || !scratch) return {1}_ERROR_NULL;
-  if (batch < 1) return {1}_ERROR_BATCH;
-  if (!labels_fit(labels, batch)) return {1}_ERROR_LABEL;
-{9}}}
 )cpp",
-      n, u, r, m.classes(), literal(summary(m)),
-      dispatch(m, "forward", fmt::format("parameters, images, batch, outputs, static_cast<{}*>(scratch)", r)),
-      std::string(n.size() + 14, ' '),
-      dispatch(m, "evaluate",
-               fmt::format("parameters, images, labels, batch, outputs, loss, static_cast<{}*>(scratch)", r)),
-      std::string(n.size() + 24, ' '),
-      dispatch(m, "loss_and_gradients",
-               fmt::format("parameters, images, labels, batch, outputs, loss, gradients,\n{}static_cast<{}*>(scratch)",
-                           std::string(n.size() + 35, ' '), r)));
-  out += fmt::format(
-      R"cpp(
-int {0}_input_gradient(const {2}* parameters, const {2}* images, const int32_t* labels, int64_t batch, {2}* outputs,
-{3}{2}* loss, {2}* image_gradients, void* scratch) {{
-  if (!parameters || !images || !labels || !outputs || !loss || !image_gradients || !scratch) return {1}_ERROR_NULL;
-  if (batch < 1) return {1}_ERROR_BATCH;
-  if (!labels_fit(labels, batch)) return {1}_ERROR_LABEL;
-{4}}}
-)cpp",
-      n, u, r, std::string(n.size() + 20, ' '),
-      dispatch(
-          m, "input_gradient",
-          fmt::format("parameters, images, labels, batch, outputs, loss, image_gradients,\n{}static_cast<{}*>(scratch)",
-                      std::string(n.size() + 31, ' '), r)));
-  out += fmt::format(R"cpp(
-int {0}_update({2}* parameters, const {2}* gradients, {2}* optimizer, int64_t step, float learning_rate) {{
-  if (!parameters || !gradients || !optimizer) return {1}_ERROR_NULL;
-  if (step < 1) return {1}_ERROR_STEP;
-  // Adam's bias corrections (Kingma and Ba 2015, algorithm 1), folded into two numbers.
-  const double first = 1 - std::pow({3}, static_cast<double>(step)), second = 1 - std::pow({4}, static_cast<double>(step));
-  const {2} learning_rate_corrected = static_cast<{2}>(static_cast<double>(learning_rate) / first);
-  const {2} second_correction = static_cast<{2}>(1 / std::sqrt(second));
-{5}}}
-
-int {0}_train_step({2}* parameters, {2}* gradients, {2}* optimizer, const {2}* images, const int32_t* labels,
-{6}int64_t batch, int64_t step, float learning_rate, {2}* outputs, {2}* loss, void* scratch) {{
-  if (!optimizer) return {1}_ERROR_NULL;
-  if (step < 1) return {1}_ERROR_STEP;
-  const int code = {0}_loss_and_gradients(parameters, images, labels, batch, outputs, loss, gradients, scratch);
-  return code ? code : {0}_update(parameters, gradients, optimizer, step, learning_rate);
-}}
-
-}}  // extern "C"
-)cpp",
-                     n, u, r, recipe.beta1, recipe.beta2,
-                     dispatch(m, "update",
-                              fmt::format("parameters, gradients, optimizer, optimizer + "
-                                          "{}_PARAMETER_FLOATS,\n{}&learning_rate_corrected, &second_correction",
-                                          u, std::string(n.size() + 21, ' '))),
-                     std::string(n.size() + 16, ' '));
-  return out;
+                     n, u, m.real);
+  for (const tree::Function& f : api_functions(m)) out += "\n" + tree::print_head(f) + body_of(m, f) + "}\n";
+  return out + "\n}  // extern \"C\"\n";
 }
 
 }  // namespace tessera::codegen

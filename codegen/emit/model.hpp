@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/emit/tree.hpp"
 #include "codegen/plan/arena.hpp"
 
 namespace tessera::codegen {
@@ -16,7 +17,8 @@ struct ModelFiles {
   std::string real = "float";
   std::uint64_t hash = 0;   ///< of the declaration
   graph::Graph forward;     ///< as declared, before any pass
-  std::vector<Plan> plans;  ///< forward, evaluate, loss_and_gradients, input_gradient, update
+  graph::Graph maps;        ///< the attention maps as outputs; none where the model has none
+  std::vector<Plan> plans;  ///< forward, evaluate, loss_and_gradients, input_gradient, update, attention_maps
   Arena arena;
   std::vector<Target> targets;
 
@@ -25,6 +27,16 @@ struct ModelFiles {
   std::int64_t classes() const;
   std::string upper() const;  ///< "VIT_MNIST"
 };
+
+/// Where the maps of attention_maps lie: [batch, layers, heads, rows, columns]. No layers: the model has none.
+struct AttentionMaps {
+  std::int64_t layers = 0, heads = 0, rows = 0, columns = 0;
+  std::int64_t of_image() const { return layers * heads * rows * columns; }
+};
+AttentionMaps attention_maps(const ModelFiles& model);
+
+/// The functions of the C API, without bodies; their comments are C comments' lines.
+std::vector<tree::Function> api_functions(const ModelFiles& model);
 
 /// FNV-1a, 64 bits: http://www.isthe.com/chongo/tech/comp/fnv/
 std::uint64_t hash_text(const std::string& text);

@@ -41,6 +41,20 @@ std::string ModelFiles::upper() const {
   return text;
 }
 
+AttentionMaps attention_maps(const ModelFiles& m) {
+  AttentionMaps a;
+  if (m.maps.outputs.empty()) return a;
+  for (const graph::Output& o : m.maps.outputs) {
+    const graph::Node& n = m.maps[o.node];
+    const std::vector<Dim>& shape = n.shape;
+    a.layers = m.maps.regions[static_cast<std::size_t>(n.region)].count;
+    a.heads += shape.size() == 4 ? shape[1].value() : 1;
+    a.rows = shape[shape.size() - 2].value();
+    a.columns = shape.back().value();
+  }
+  return a;
+}
+
 std::uint64_t hash_text(const std::string& text) {
   std::uint64_t hash = 14695981039346656037u;
   for (unsigned char c : text) hash = (hash ^ c) * 1099511628211u;

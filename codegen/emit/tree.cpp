@@ -311,7 +311,7 @@ class Printer {
 
 std::vector<std::string> parameter_texts(const Function& f) {
   std::vector<std::string> items;
-  for (const Parameter& p : f.parameters) items.push_back(p.type + " " + p.name);
+  for (const Parameter& p : f.parameters) items.push_back(p.name.empty() ? p.type : p.type + " " + p.name);
   return items;
 }
 
@@ -331,6 +331,19 @@ std::string print(const Function& f) {
   p.block(f.body);
   p.depth = 0;
   p.line("}");
+  return std::move(p.out);
+}
+
+std::string print(const Block& block, std::size_t depth) {
+  Printer p;
+  p.depth = depth;
+  p.block(block);
+  return std::move(p.out);
+}
+
+std::string print_head(const Function& f) {
+  Printer p;
+  p.list(head(f), parameter_texts(f), ") {");
   return std::move(p.out);
 }
 

@@ -88,6 +88,9 @@ struct Function {
 /// constants of the file).
 void check(const Function& function, const std::set<std::string>& known);
 std::string print(const Function& function);
+std::string print(const Block& block, std::size_t depth);
+/// The first lines of a definition, up to its opening brace.
+std::string print_head(const Function& function);
 /// The declaration alone, ending in a semicolon.
 std::string print_declaration(const Function& function);
 

@@ -101,7 +101,7 @@ enum class Tasks : std::uint8_t {
 Tasks tasks_of(const Kernel& kernel);
 
 /// Where a tensor lives.
-enum class Storage : std::uint8_t { input, labels, parameter, gradient, output, loss, table, scratch, state };
+enum class Storage : std::uint8_t { input, labels, parameter, gradient, output, loss, table, scratch };
 
 /// A value that is stored: by the caller, or in scratch memory that the plan lays out.
 struct Tensor {

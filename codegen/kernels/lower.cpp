@@ -99,7 +99,7 @@ class Lowering {
                   : o.kind == Output::Kind::value ? Storage::output
                                                   : Storage::gradient;
       t.parameter = o.parameter;
-      if (o.kind == Output::Kind::gradient) t.slots = graph_.regions[static_cast<std::size_t>(n.region)].count;
+      if (o.kind != Output::Kind::loss) t.slots = graph_.regions[static_cast<std::size_t>(n.region)].count;
     } else if (n.op == Op::carry) {
       t.carry = true;
       t.slots = analysis_.kept[static_cast<std::size_t>(id)]

@@ -201,6 +201,24 @@ void place_buffers(Plan& plan) {
     if (b.per_image) b.offset += plan.scratch.fixed;
 }
 
+void place_attention_maps(Plan& plan) {
+  std::vector<std::size_t> layered;
+  std::int64_t layer = 0;
+  for (const graph::Output& o : plan.program.graph.outputs)
+    for (std::size_t t = 0; t < plan.program.tensors.size(); ++t) {
+      if (plan.program.tensors[t].node != o.node) continue;
+      plan.layouts[t].offset = layer;
+      layer += plan.layouts[t].size.per_batch;
+      layered.push_back(t);
+    }
+  for (std::size_t t : layered) {
+    const Tensor& tensor = plan.program.tensors[t];
+    plan.layouts[t].slot = layer;
+    for (std::size_t d = 0; d < tensor.shape.size(); ++d)
+      if (!tensor.shape[d].known()) plan.layouts[t].stride[d] = layer * tensor.slots;
+  }
+}
+
 namespace {
 
 /// Replays the program over a shadow of the scratch memory: of what does not grow with the batch, and of one image's

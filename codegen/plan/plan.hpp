@@ -21,8 +21,9 @@ inline const std::vector<Target> cpu_targets{{"scalar", 1, 8}, {"avx2", 8, 12}, 
 /// How a tensor lies in memory: dims from the outermost to the innermost, dense; the batch is always outermost.
 struct Layout {
   std::vector<int> order;
-  std::vector<std::int64_t> stride;  ///< in reals, by dim; of the batch, in scratch: an image's arena
-  Extent size;                       ///< of one slot, in reals
+  std::vector<std::int64_t> stride;   ///< in reals, by dim; of the batch, in scratch: an image's arena
+  Extent size;                        ///< of one slot, in reals
+  std::int64_t offset = 0, slot = 0;  ///< of an output that shares the caller's array with others
 };
 
 /// A range of scratch memory, in reals. Scratch holds what does not grow with the batch, then one arena for each image:
@@ -82,6 +83,8 @@ Schedule choose_schedule(const KernelProgram& program, const std::vector<Layout>
 double estimate(const KernelProgram& program, const std::vector<Layout>& layouts, const Kernel& kernel, int axis,
                 const Target& target);
 void place_buffers(Plan& plan);
+/// The outputs of attention_maps lie together in one array: [batch, layers, outputs, ...].
+void place_attention_maps(Plan& plan);
 
 /// How far apart in memory two neighbours along a kernel's axis are, for one access.
 std::int64_t step_along(const Access& access, const Layout& layout, int axis);
