@@ -248,7 +248,7 @@ void Session::write_report(const Evaluation& test) const {
            "\nTest loss     ", fixed(test.loss, 4), "\nTest accuracy ", percent(test.accuracy()), " (", test.correct,
            " of ", test_.size(), ")\nKernels       ", model_.isa(), "\nSpeed         ",
            grouped(static_cast<std::int64_t>(progress_->rate())), " images/s, ", fixed(progress_->seconds(), 1),
-           " s of training in this session\nPeak memory   ", bytes(std::int64_t{usage.ru_maxrss} * 1024), "\n\n",
+           " s of training in this run\nPeak memory   ", bytes(std::int64_t{usage.ru_maxrss} * 1024), "\n\n",
            model_.summary);
   if (report.back() != '\n') report += '\n';
   write_file(out_ / "report.txt", report);

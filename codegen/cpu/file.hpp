@@ -9,9 +9,6 @@
 
 namespace tessera::codegen::cpu {
 
-/// What an entry point takes; the same for every instruction set.
-std::vector<tree::Parameter> entry_parameters(const std::string& program, const std::string& real);
-
 /// NAME_<isa>.cpp. `real` is "float", or "double" for the scalar target.
 std::string emit_file(const std::string& model, const std::vector<Plan>& plans, const Arena& arena,
                       const Target& target, const std::string& real);

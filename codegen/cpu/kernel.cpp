@@ -6,9 +6,8 @@
 #include <map>
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/contains.hpp>
-#include <range/v3/algorithm/find_if.hpp>
 
-#include "codegen/error.hpp"
+#include "codegen/cpu/values.hpp"
 
 namespace tessera::codegen::cpu {
 
@@ -21,34 +20,15 @@ using tree::name;
 
 namespace {
 
-/// Where the emitted code stands along each axis: a loop variable (or none) and a constant.
-struct Place {
-  Expr variable;  ///< null: none
-  std::int64_t offset = 0;
-};
-
 /// A run of points along one axis that one piece of code handles: how many, and how many lanes the last vector has.
 struct Piece {
   std::int64_t points = 0;  ///< tile points (vectors along the vector axis)
   int tail = 0;             ///< lanes of the last vector; 0: all
 };
 
-class Emitter {
+class Emitter : Values {
  public:
-  Emitter(const Plan& plan, int kernel, const Target& target)
-      : plan_(plan),
-        kernel_(plan.program.kernels[static_cast<std::size_t>(kernel)]),
-        target_(target),
-        schedule_(plan.schedules.at(target.name)[static_cast<std::size_t>(kernel)]),
-        vector_(schedule_.vector) {
-    axes_ = kernel_.axes.size();
-    place_.resize(axes_);
-    for (std::size_t a = 0; a < axes_; ++a)
-      if (kernel_.axes[a].dim.known())
-        extent_.push_back(kernel_.axes[a].dim.value());
-      else
-        extent_.push_back(-1);
-  }
+  using Values::Values;
 
   std::vector<Emitted> run() {
     std::vector<Emitted> result;
@@ -64,10 +44,6 @@ class Emitter {
 
  private:
   const Step& step(std::size_t i) const { return kernel_.steps[i]; }
-  const Expression& expression(int i) const { return kernel_.expressions[static_cast<std::size_t>(i)]; }
-  const std::string& axis_name(int a) const { return kernel_.axes[static_cast<std::size_t>(a)].name; }
-  bool inner(int a) const { return kernel_.axes[static_cast<std::size_t>(a)].inner; }
-
   // ---- functions -----------------------------------------------------------------------------------------------
 
   Emitted whole() {
@@ -183,7 +159,7 @@ class Emitter {
 
   std::vector<std::string> describe() const {
     std::string axes;
-    for (std::size_t a = 0; a < axes_; ++a)
+    for (std::size_t a = 0; a < kernel_.axes.size(); ++a)
       axes += fmt::format("{}{} < {}{}", a ? ", " : "", kernel_.axes[a].name, to_string(kernel_.axes[a].dim),
                           kernel_.axes[a].inner ? (kernel_.anchor == Anchor::row ? " (row)" : " (summed)") : "");
     std::string lanes =
@@ -196,18 +172,7 @@ class Emitter {
                        [](const Expression& e) { return e.kind == Expression::Kind::extent && !e.dim.known(); });
   }
 
-  std::vector<int> outer_axes() const {
-    std::vector<int> outer;
-    for (std::size_t a = 0; a < axes_; ++a)
-      if (!kernel_.axes[a].inner) outer.push_back(static_cast<int>(a));
-    return outer;
-  }
-
   // ---- places, loops -------------------------------------------------------------------------------------------
-
-  void set(int axis, Expr variable, std::int64_t offset = 0) {
-    place_[static_cast<std::size_t>(axis)] = {std::move(variable), offset};
-  }
 
   /// Nested loops over whole axes; the vector axis in steps of the lanes with its tail.
   template <class Leaf>
@@ -306,14 +271,14 @@ class Emitter {
     std::string sum = fmt::format("{}{}", st.reduction == Reduction::sum ? "sum" : "most", s);
     if (st.reduces) b.push_back(tree::declare("vec", sum, identity(st)));
     auto leaf = [&](Block& body) {
-      auto saved = values_;
+      reset();
       if (st.reduces) {
         Expr value = masked(st, evaluate(body, st.value), across);
         body.push_back(tree::assign(sum, accumulate(st, name(sum), value)));
       } else {
         for (const Step::Store& store : st.stores) put(body, store);
       }
-      values_ = std::move(saved);
+      reset();
     };
     Block body = nest(loops, leaf);
     b.insert(b.end(), body.begin(), body.end());
@@ -479,34 +444,6 @@ class Emitter {
         std::count_if(kernel_.steps.begin(), kernel_.steps.end(), [](const Step& s) { return s.reduces; });
     return std::move(chunk) * (stride * reductions) + at + integer(stride * reduction);
   }
-  Expr along(int axis, std::int64_t stride) {
-    const Place& p = place_[static_cast<std::size_t>(axis)];
-    return (p.variable ? p.variable * stride : integer(0)) + integer(p.offset * stride);
-  }
-  Expr dense_load(Expr at) {
-    if (vector_ < 0) return call("v_load_n", {std::move(at), integer(1)});
-    return tail_ ? call("v_load_n", {std::move(at), tail_}) : call("v_load", {std::move(at)});
-  }
-  void dense_store(Block& b, Expr at, Expr value, bool uniform) {
-    if (uniform || vector_ < 0)
-      b.push_back(tree::evaluate(call("v_store_n", {std::move(at), std::move(value), integer(1)})));
-    else if (tail_)
-      b.push_back(tree::evaluate(call("v_store_n", {std::move(at), std::move(value), tail_})));
-    else
-      b.push_back(tree::evaluate(call("v_store", {std::move(at), std::move(value)})));
-  }
-
-  // ---- values --------------------------------------------------------------------------------------------------
-
-  void reset() { values_.clear(); }
-
-  std::vector<std::int64_t> offsets_of_outer() const {
-    std::vector<std::int64_t> offsets;
-    for (std::size_t a = 0; a < axes_; ++a)
-      if (!kernel_.axes[a].inner) offsets.push_back(place_[a].offset);
-    return offsets;
-  }
-
   static Expr identity(const Step& s) {
     return s.reduction == Reduction::sum ? call("v_zero", {}) : call("v_set", {tree::real(-INFINITY)});
   }
@@ -531,186 +468,8 @@ class Emitter {
     return call("v_keep_n", {std::move(value), tail_, tree::real(s.reduction == Reduction::sum ? 0 : -INFINITY)});
   }
 
-  /// Axes that an expression depends on.
-  const std::set<int>& axes_of(int e) {
-    auto [at, fresh] = axes_of_.try_emplace(e);
-    if (!fresh) return at->second;
-    std::set<int> axes;
-    const Expression& x = expression(e);
-    auto merge = [&](int o) {
-      if (o < 0) return;
-      const std::set<int>& more = axes_of(o);
-      axes.insert(more.begin(), more.end());
-    };
-    if (x.kind == Expression::Kind::load)
-      for (const Affine& i : x.access.index)
-        for (const Affine::Part& p : i.parts) axes.insert(p.axis);
-    if (x.kind == Expression::Kind::local)
-      for (int a : outer_axes()) axes.insert(a);
-    if (x.kind == Expression::Kind::index_equals) axes.insert(x.axis);
-    if (x.kind == Expression::Kind::op) {
-      merge(x.a);
-      merge(x.b);
-    } else if (x.kind == Expression::Kind::index_equals) {
-      merge(x.a);
-    }
-    return axes_of_[e] = std::move(axes);
-  }
-
-  /// The value of an expression at the present place, as a name or a call; shared by all points with equal offsets.
-  Expr evaluate(Block& b, int e) {
-    std::vector<std::int64_t> key{e};
-    for (int a : axes_of(e)) key.push_back(place_[static_cast<std::size_t>(a)].offset);
-    if (auto at = values_.find(key); at != values_.end()) return at->second;
-    Expr value = make(b, e);
-    if (value->kind == tree::Node::Kind::call) {
-      std::string v = fresh_name(e);
-      b.push_back(tree::declare("const vec", v, value));
-      value = name(v);
-    }
-    values_[key] = value;
-    return value;
-  }
-
-  std::string fresh_name(int e) {
-    const Expression& x = expression(e);
-    std::string base = x.kind == Expression::Kind::load ? "x" : "t";
-    return fmt::format("{}{}", base, counter_++);
-  }
-
-  Expr make(Block& b, int e) {
-    const Expression& x = expression(e);
-    switch (x.kind) {
-      case Expression::Kind::constant:
-        return call("v_set", {tree::real(x.value)});
-      case Expression::Kind::extent: {
-        Extent size = extent(x.dim);
-        if (size.known()) return call("v_set", {tree::real(static_cast<double>(size.fixed))});
-        return call("v_set", {call("static_cast<real>", {name("batch") * size.per_batch + integer(size.fixed)})});
-      }
-      case Expression::Kind::local:
-        return locals_.at({x.a, offsets_of_outer()});
-      case Expression::Kind::load:
-        return load(x.access);
-      case Expression::Kind::index_equals: {
-        const Access& labels = expression(x.a).access;
-        Expr label =
-            call("v_set", {call("static_cast<real>", {tree::index(name(argument(labels, false)), offset_of(labels))})});
-        Expr at = along(x.axis, 1);
-        Expr here = at->kind == tree::Node::Kind::integer ? tree::real(static_cast<double>(at->integer))
-                                                          : call("static_cast<real>", {at});
-        here = call("v_set", {here});
-        if (x.axis == vector_) here = call("v_add", {here, call("v_iota", {})});
-        return call("v_equal", {here, label});
-      }
-      case Expression::Kind::op:
-        break;
-    }
-    Expr a = evaluate(b, x.a);
-    if (x.b >= 0) {
-      Expr c = evaluate(b, x.b);
-      static const std::map<Op, std::string> two{{Op::add, "v_add"},      {Op::subtract, "v_sub"},
-                                                 {Op::multiply, "v_mul"}, {Op::divide, "v_div"},
-                                                 {Op::maximum, "v_max"},  {Op::equal, "v_equal"}};
-      auto at = two.find(x.op);
-      if (at == two.end()) throw Error("no instruction for an operation of two operands");
-      return call(at->second, {a, c});
-    }
-    static const std::map<Op, std::string> one{
-        {Op::negate, "v_neg"}, {Op::exp, "v_exp"},     {Op::log, "v_log"},
-        {Op::sqrt, "v_sqrt"},  {Op::rsqrt, "v_rsqrt"}, {Op::tanh, "v_tanh"},
-        {Op::erf, "v_erf"},    {Op::gelu, "v_gelu"},   {Op::gelu_gradient, "v_gelu_gradient"},
-        {Op::step, "v_step"}};
-    if (x.op == Op::relu) return call("v_max", {a, call("v_zero", {})});
-    auto at = one.find(x.op);
-    if (at == one.end()) throw Error("no instruction for an operation of one operand");
-    return call(at->second, {a});
-  }
-
-  // ---- memory --------------------------------------------------------------------------------------------------
-
-  /// The parameter through which a tensor is reached.
-  std::string argument(const Access& access, bool written) {
-    auto at = ranges::find_if(arguments_,
-                              [&](const Argument& a) { return a.tensor == access.tensor && a.shift == access.shift; });
-    if (at != arguments_.end()) {
-      at->written |= written;
-      return at->name;
-    }
-    const Tensor& t = plan_.program.tensors[static_cast<std::size_t>(access.tensor)];
-    std::string n;
-    for (char c : t.name) n += (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ? c : '_';
-    if (t.storage == Storage::gradient) n = "gradient_" + n;
-    while (n.find("__") != std::string::npos) n.erase(n.find("__"), 1);
-    if (n.find("_") == 0) n.erase(0, 1);
-    if (access.shift && t.carry) n += "_next";
-    std::string unique = n;
-    for (int i = 2;
-         ranges::find_if(arguments_, [&](const Argument& a) { return a.name == unique; }) != arguments_.end(); ++i)
-      unique = fmt::format("{}_{}", n, i);
-    arguments_.push_back({access.tensor, access.shift, written, unique});
-    return unique;
-  }
-
-  Expr offset_of(const Access& access) {
-    const Layout& layout = plan_.layouts[static_cast<std::size_t>(access.tensor)];
-    std::map<int, std::int64_t> stride;
-    std::int64_t constant = 0;
-    for (std::size_t d = 0; d < access.index.size(); ++d) {
-      constant += access.index[d].offset * layout.stride[d];
-      for (const Affine::Part& p : access.index[d].parts) stride[p.axis] += p.coefficient * layout.stride[d];
-    }
-    Expr at = integer(0);
-    for (auto [axis, s] : stride) {
-      const Place& p = place_[static_cast<std::size_t>(axis)];
-      constant += p.offset * s;
-      if (p.variable && s) at = at + p.variable * s;
-    }
-    return at + integer(constant);
-  }
-
-  std::int64_t lane_step(const Access& access) const {
-    return vector_ < 0 ? 0 : step_along(access, plan_.layouts[static_cast<std::size_t>(access.tensor)], vector_);
-  }
-
-  Expr load(const Access& access) {
-    std::string base = argument(access, false);
-    Expr at = offset_of(access);
-    std::int64_t s = lane_step(access);
-    if (s == 0) return call("v_set", {tree::index(name(base), at)});
-    Expr p = name(base) + at;
-    if (s == 1) return tail_ ? call("v_load_n", {p, tail_}) : call("v_load", {p});
-    return call("v_load_strided", {p, integer(s), tail_ ? tail_ : name("lanes")});
-  }
-
-  void put(Block& b, const Step::Store& store) {
-    Expr value = evaluate(b, store.value);
-    Expr p = name(argument(store.to, true)) + offset_of(store.to);
-    std::int64_t s = lane_step(store.to);
-    if (s == 0)
-      b.push_back(tree::evaluate(call("v_store_n", {p, value, integer(1)})));
-    else if (s == 1)
-      dense_store(b, p, value, false);
-    else
-      b.push_back(tree::evaluate(call("v_store_strided", {p, integer(s), value, tail_ ? tail_ : name("lanes")})));
-  }
-
-  const Plan& plan_;
-  const Kernel& kernel_;
-  const Target& target_;
-  const Schedule& schedule_;
-  int vector_;
-  std::size_t axes_ = 0;
-  std::vector<std::int64_t> extent_;  ///< -1: the batch
-  std::vector<Place> place_;
   Expr begin_, end_;  ///< of an axis whose extent is known only when the program runs
-  Expr tail_;         ///< lanes in use; null: all
   bool to_partials_ = false;
-  std::vector<Argument> arguments_;
-  std::map<std::vector<std::int64_t>, Expr> values_;
-  std::map<std::pair<int, std::vector<std::int64_t>>, Expr> locals_;
-  std::map<int, std::set<int>> axes_of_;
-  int counter_ = 0;
 };
 
 }  // namespace

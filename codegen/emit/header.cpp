@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "codegen/cpu/file.hpp"
+#include "codegen/emit/entry.hpp"
 #include "codegen/emit/model.hpp"
 
 namespace tessera::codegen {
@@ -175,7 +175,7 @@ std::string emit_kernels_header(const ModelFiles& m) {
       tree::Function f;
       f.linkage = "";
       f.name = fmt::format("{}_{}_{}", m.name, p.program.name, t.name);
-      f.parameters = cpu::entry_parameters(p.program.name, m.real);
+      f.parameters = entry_parameters(p.program.name, m.real);
       out += tree::print_declaration(f);
     }
     out += "\n";

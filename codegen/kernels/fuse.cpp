@@ -80,24 +80,37 @@ class Fuser {
   /// Puts a node into a group together with the floating nodes that it reads at the same index.
   void take(int g, NodeId id, const std::vector<Affine>& index) {
     join(g, id, index);
-    for (NodeId o : graph_[id].operands) pull(g, id, o, index);
+    Wanted wanted;
+    for (NodeId o : graph_[id].operands) want(wanted, o, graph_[id], true);
+    pull(g, std::move(wanted), index);
   }
-  void pull(int g, NodeId id, NodeId o, const std::vector<Affine>& index) {
-    if (graph_[o].region != group(g).region) return;
-    bool same = graph_[o].shape.size() == index.size();
-    if (role(o) == Role::inlined && is_elementwise(graph_[o].op) && same) {
-      for (NodeId p : graph_[o].operands) pull(g, o, p, index);
-      return;
-    }
+  /// Floating nodes that a group reads, the latest first, and whether each is read at the group's index alone.
+  using Wanted = std::map<NodeId, bool, std::greater<>>;
+  void want(Wanted& wanted, NodeId o, const Node& reader, bool in_place) const {
+    const Node& n = graph_[o];
+    if (n.region != reader.region) return;
+    in_place = in_place && n.shape == reader.shape;
     if (floating_.contains(o)) {
-      if (same && graph_[o].shape == graph_[id].shape && !depends_on_group(o, g)) {
-        floating_.erase(o);
-        take(g, o, index);
-      } else {
-        settle(o);
-      }
+      auto [at, fresh] = wanted.try_emplace(o, in_place);
+      at->second = at->second && in_place;
     } else if (role(o) == Role::inlined || role(o) == Role::storage) {
-      settle_operands(o);
+      for (NodeId p : n.operands) want(wanted, p, reader, in_place && role(o) == Role::inlined && is_elementwise(n.op));
+    }
+  }
+  /// Takes the wanted nodes in, with those that they read; settles those that cannot be taken. The latest come first, so
+  /// that everything which may need a node has its place when the node's turn comes.
+  void pull(int g, Wanted wanted, const std::vector<Affine>& index) {
+    while (!wanted.empty()) {
+      const auto [o, in_place] = *wanted.begin();
+      wanted.erase(wanted.begin());
+      if (!floating_.contains(o)) continue;
+      if (!in_place || depends_on_group(o, g) || group_depends_on(g, o)) {
+        settle(o);
+        continue;
+      }
+      floating_.erase(o);
+      join(g, o, index);
+      for (NodeId p : graph_[o].operands) want(wanted, p, graph_[o], true);
     }
   }
 
@@ -223,7 +236,7 @@ class Fuser {
           to.anchor = Anchor::row;
           const std::vector<Affine> full = to.full;
           join(g, id, without(full, n.axes));
-          pull(g, x, x, full);
+          pull_row(g, x, full);
           return;
         }
     if (batch) settle_operands(id);
@@ -232,7 +245,13 @@ class Fuser {
     group(g).across_batch = batch;
     const std::vector<Affine> full = group(g).full;
     join(g, id, without(full, n.axes));
-    if (!batch) pull(g, x, x, full);
+    if (!batch) pull_row(g, x, full);
+  }
+  /// Takes in what a reduction over a row reads, where it floats.
+  void pull_row(int g, NodeId x, const std::vector<Affine>& full) {
+    Wanted wanted;
+    want(wanted, x, graph_[x], true);
+    pull(g, std::move(wanted), full);
   }
 
   /// Whether a reduction over a row can be one more sweep of group g.
@@ -333,36 +352,43 @@ class Fuser {
 
   /// Whether node `id` reads, through anything outside group g, what group g computes: then it cannot join.
   bool depends_on_group(NodeId id, int g) const {
+    std::vector<NodeId> read;
+    reads(id, g, graph::none, read);
+    return reaches(std::move(read), graph_[id].region, [&](NodeId n) { return group_of(n) == g; });
+  }
+  /// Whether something that group g reads needs node `o` itself: then g cannot compute it.
+  bool group_depends_on(int g, NodeId o) const {
+    std::vector<NodeId> read;
+    for (NodeId member : out_.groups[static_cast<std::size_t>(g)].nodes) reads(member, g, o, read);
+    return reaches(std::move(read), graph_[o].region, [&](NodeId n) { return n == o; });
+  }
+  /// What node `id` reads outside group g, but for node `o`; what is inlined is read where it is used.
+  void reads(NodeId id, int g, NodeId o, std::vector<NodeId>& read) const {
+    for (NodeId p : graph_[id].operands) {
+      if (p == o || group_of(p) == g) continue;
+      if (role(p) == Role::inlined) reads(p, g, o, read);
+      else read.push_back(p);
+    }
+  }
+  /// Whether `todo`, or anything that must be computed before it, is found. A kernel is computed as a whole, and so is a
+  /// repeated block other than `region`.
+  template <class F>
+  bool reaches(std::vector<NodeId> todo, int region, F found) const {
     std::set<NodeId> seen;
-    std::vector<NodeId> todo;
-    auto visit_operands = [&](NodeId n) {
-      for (NodeId o : graph_[n].operands) todo.push_back(o);
-      if (graph_[n].op == Op::carry_out) {
-        const graph::Region& region = graph_.regions[static_cast<std::size_t>(graph_[graph_[n].operands[0]].region)];
-        for (NodeId y : region.yields) todo.push_back(y);
-      }
-    };
-    // What the node reads directly in the group is fine; so is what it reads there through inlined nodes.
-    auto visit_reads = [&](auto&& self, NodeId n) -> void {
-      for (NodeId o : graph_[n].operands) {
-        if (group_of(o) == g) continue;
-        if (role(o) == Role::inlined)
-          self(self, o);
-        else
-          todo.push_back(o);
-      }
-    };
-    visit_reads(visit_reads, id);
+    std::set<int> blocks;
+    auto visit_operands = [&](NodeId n) { todo.insert(todo.end(), graph_[n].operands.begin(), graph_[n].operands.end()); };
     while (!todo.empty()) {
-      NodeId n = todo.back();
+      const NodeId n = todo.back();
       todo.pop_back();
       if (!seen.insert(n).second) continue;
-      int other = group_of(n);
-      if (other == g) return true;
-      if (other >= 0)
-        for (NodeId member : out_.groups[static_cast<std::size_t>(other)].nodes) visit_operands(member);
+      if (found(n)) return true;
+      const int block = graph_[n].region;
+      if (block != 0 && block != region && blocks.insert(block).second)
+        for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
+          if (graph_.nodes[i].region == block) todo.push_back(static_cast<NodeId>(i));
+      if (group_of(n) < 0) visit_operands(n);
       else
-        visit_operands(n);
+        for (NodeId member : out_.groups[static_cast<std::size_t>(group_of(n))].nodes) visit_operands(member);
     }
     return false;
   }

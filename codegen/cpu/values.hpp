@@ -1,0 +1,77 @@
+// Expression trees as statements: what a kernel computes at the place where its loops stand.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "codegen/cpu/kernel.hpp"
+#include "codegen/emit/tree.hpp"
+#include "codegen/plan/plan.hpp"
+
+namespace tessera::codegen::cpu {
+
+/// Where the emitted code stands along each axis: a loop variable (or none) and a constant.
+struct Place {
+  tree::Expr variable;  ///< null: none
+  std::int64_t offset = 0;
+};
+
+/// Turns expressions into declarations of vectors, each once for each place, and collects the tensors that they touch.
+/// The loops (kernel.cpp) move the place and say how many lanes are in use.
+class Values {
+ public:
+  Values(const Plan& plan, int kernel, const Target& target);
+
+ protected:
+  const Expression& expression(int i) const { return kernel_.expressions[static_cast<std::size_t>(i)]; }
+  const std::string& axis_name(int a) const { return kernel_.axes[static_cast<std::size_t>(a)].name; }
+  bool inner(int a) const { return kernel_.axes[static_cast<std::size_t>(a)].inner; }
+  std::vector<int> outer_axes() const;
+
+  void set(int axis, tree::Expr variable, std::int64_t offset = 0) {
+    place_[static_cast<std::size_t>(axis)] = {std::move(variable), offset};
+  }
+  /// stride * the index along an axis.
+  tree::Expr along(int axis, std::int64_t stride) const;
+  /// The constants of the place along the outer axes: which point of a tile it is.
+  std::vector<std::int64_t> offsets_of_outer() const;
+
+  /// The value of an expression at the present place, as a name; shared by all points with equal offsets.
+  tree::Expr evaluate(tree::Block& b, int e);
+  /// Forgets the names given so far: a scope ends.
+  void reset() { values_.clear(); }
+
+  /// A vector at consecutive addresses, of as many lanes as are in use.
+  tree::Expr dense_load(tree::Expr at) const;
+  /// `uniform`: all lanes hold the one number that is stored.
+  void dense_store(tree::Block& b, tree::Expr at, tree::Expr value, bool uniform) const;
+  void put(tree::Block& b, const Step::Store& store);
+
+  const Plan& plan_;
+  const Kernel& kernel_;
+  const Target& target_;
+  const Schedule& schedule_;
+  int vector_;                        ///< axis across lanes; -1: none
+  std::vector<std::int64_t> extent_;  ///< by axis; -1: the batch
+  std::vector<Place> place_;
+  tree::Expr tail_;  ///< lanes in use; null: all
+  std::vector<Argument> arguments_;
+  std::map<std::pair<int, std::vector<std::int64_t>>, tree::Expr> locals_;  ///< reduced values, by step and tile point
+
+ private:
+  const std::set<int>& axes_of(int e);
+  tree::Expr make(tree::Block& b, int e);
+  tree::Expr load(const Access& access);
+  std::string argument(const Access& access, bool written);
+  tree::Expr offset_of(const Access& access) const;
+  std::int64_t lane_step(const Access& access) const;
+
+  std::map<std::vector<std::int64_t>, tree::Expr> values_;
+  std::map<int, std::set<int>> axes_of_;
+  int counter_ = 0;
+};
+
+}  // namespace tessera::codegen::cpu
