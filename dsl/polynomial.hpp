@@ -151,21 +151,27 @@ struct Polynomial {
     std::int64_t sum = 0;
     for (int i = 0; i < terms; ++i) {
       std::int64_t product = term[i].coefficient;
-      for (int k = 0; k < term[i].factors; ++k) product *= term[i].factor[k].extent ? term[i].factor[k].extent : unsized;
+      for (int k = 0; k < term[i].factors; ++k)
+        product *= term[i].factor[k].extent ? term[i].factor[k].extent : unsized;
       sum += product;
     }
     return sum;
   }
 
   constexpr void print(Text& out) const {
-    if (overflow) out.put("too-long-dim");
-    else if (terms == 0) out.put("0");
+    if (overflow)
+      out.put("too-long-dim");
+    else if (terms == 0)
+      out.put("0");
     for (int i = 0; i < terms; ++i) {
       std::int64_t c = term[i].coefficient;
       if (i && c > 0) out.put("+");
-      if (term[i].factors == 0) out.put(c);
-      else if (c == -1) out.put("-");
-      else if (c != 1) out.put(c).put("*");
+      if (term[i].factors == 0)
+        out.put(c);
+      else if (c == -1)
+        out.put("-");
+      else if (c != 1)
+        out.put(c).put("*");
       for (int k = 0; k < term[i].factors; ++k) out.put(k ? "*" : "").put(term[i].factor[k].name);
     }
   }

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <map>
+#include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/find_if.hpp>
 #include <set>
 
@@ -33,6 +34,18 @@ std::string identifier(const std::string& text) {
       n += '_';
   }
   return n;
+}
+
+bool uses(const Expr& e, const std::string& variable) {
+  if (!e) return false;
+  if (e->kind == tree::Node::Kind::name && e->text == variable) return true;
+  return ranges::any_of(e->operands, [&](const Expr& o) { return uses(o, variable); });
+}
+/// Whether a statement of the block reads the variable.
+bool uses(const Block& block, const std::string& variable) {
+  return ranges::any_of(block, [&](const tree::Statement& s) {
+    return uses(s.value, variable) || uses(s.limit, variable) || uses(s.body, variable);
+  });
 }
 
 class File {
@@ -165,11 +178,12 @@ class File {
       if (stage.items.front().region >= 0) {
         const int inside = stage.items.front().region;
         const graph::Region& inner = plan.program.graph.regions[static_cast<std::size_t>(inside)];
-        Block body;
-        if (inner.reversed)
+        Block body, kernels;
+        region(plan, inside, kernels);
+        if (inner.reversed && uses(kernels, "layer"))
           body.push_back(
               tree::declare("const std::int64_t", "layer", tree::binary("-", integer(inner.count - 1), name("pass"))));
-        region(plan, inside, body);
+        body.insert(body.end(), kernels.begin(), kernels.end());
         b.push_back(tree::comment(
             fmt::format("{}: {} layers{}", inner.path, inner.count, inner.reversed ? ", the last one first" : "")));
         const std::string variable = inner.reversed ? "pass" : "layer";

@@ -275,9 +275,8 @@ class Emitter : Values {
       if (st.reduces) {
         Expr value = masked(st, evaluate(body, st.value), across);
         body.push_back(tree::assign(sum, accumulate(st, name(sum), value)));
-      } else {
-        for (const Step::Store& store : st.stores) put(body, store);
       }
+      for (const Step::Store& store : st.stores) put(body, store);
       reset();
     };
     Block body = nest(loops, leaf);

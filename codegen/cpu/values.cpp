@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/find_if.hpp>
 
 #include "codegen/error.hpp"
@@ -128,6 +129,12 @@ Expr Values::make(Block& b, int e) {
   Expr a = evaluate(b, x.a);
   if (x.b >= 0) {
     Expr c = evaluate(b, x.b);
+    if (x.op == Op::divide && sweeps(x.a) && !sweeps(x.b)) {
+      // One division a row, which compilers lift out of the loop, and a product for each element.
+      const std::string v = fmt::format("t{}", counter_++);
+      b.push_back(tree::declare("const vec", v, call("v_div", {call("v_set", {tree::real(1)}), c})));
+      return call("v_mul", {a, name(v)});
+    }
     static const std::map<Op, std::string> two{{Op::add, "v_add"},    {Op::subtract, "v_sub"}, {Op::multiply, "v_mul"},
                                                {Op::divide, "v_div"}, {Op::maximum, "v_max"},  {Op::equal, "v_equal"}};
     auto at = two.find(x.op);
@@ -143,6 +150,11 @@ Expr Values::make(Block& b, int e) {
   auto at = one.find(x.op);
   if (at == one.end()) throw Error("no instruction for an operation of one operand");
   return call(at->second, {a});
+}
+
+/// Whether an expression changes along the axes that a row kernel sweeps over.
+bool Values::sweeps(int e) {
+  return kernel_.anchor == Anchor::row && ranges::any_of(axes_of(e), [&](int a) { return inner(a); });
 }
 
 /// The parameter through which a tensor is reached.

@@ -63,6 +63,7 @@ class Values {
 
  private:
   const std::set<int>& axes_of(int e);
+  bool sweeps(int e);
   tree::Expr make(tree::Block& b, int e);
   tree::Expr load(const Access& access);
   std::string argument(const Access& access, bool written);

@@ -97,8 +97,8 @@ class Fuser {
       for (NodeId p : n.operands) want(wanted, p, reader, in_place && role(o) == Role::inlined && is_elementwise(n.op));
     }
   }
-  /// Takes the wanted nodes in, with those that they read; settles those that cannot be taken. The latest come first, so
-  /// that everything which may need a node has its place when the node's turn comes.
+  /// Takes the wanted nodes in, with those that they read; settles those that cannot be taken. The latest come first,
+  /// so that everything which may need a node has its place when the node's turn comes.
   void pull(int g, Wanted wanted, const std::vector<Affine>& index) {
     while (!wanted.empty()) {
       const auto [o, in_place] = *wanted.begin();
@@ -366,17 +366,21 @@ class Fuser {
   void reads(NodeId id, int g, NodeId o, std::vector<NodeId>& read) const {
     for (NodeId p : graph_[id].operands) {
       if (p == o || group_of(p) == g) continue;
-      if (role(p) == Role::inlined) reads(p, g, o, read);
-      else read.push_back(p);
+      if (role(p) == Role::inlined)
+        reads(p, g, o, read);
+      else
+        read.push_back(p);
     }
   }
-  /// Whether `todo`, or anything that must be computed before it, is found. A kernel is computed as a whole, and so is a
-  /// repeated block other than `region`.
+  /// Whether `todo`, or anything that must be computed before it, is found. A kernel is computed as a whole, and so is
+  /// a repeated block other than `region`.
   template <class F>
   bool reaches(std::vector<NodeId> todo, int region, F found) const {
     std::set<NodeId> seen;
     std::set<int> blocks;
-    auto visit_operands = [&](NodeId n) { todo.insert(todo.end(), graph_[n].operands.begin(), graph_[n].operands.end()); };
+    auto visit_operands = [&](NodeId n) {
+      todo.insert(todo.end(), graph_[n].operands.begin(), graph_[n].operands.end());
+    };
     while (!todo.empty()) {
       const NodeId n = todo.back();
       todo.pop_back();
@@ -386,7 +390,8 @@ class Fuser {
       if (block != 0 && block != region && blocks.insert(block).second)
         for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
           if (graph_.nodes[i].region == block) todo.push_back(static_cast<NodeId>(i));
-      if (group_of(n) < 0) visit_operands(n);
+      if (group_of(n) < 0)
+        visit_operands(n);
       else
         for (NodeId member : out_.groups[static_cast<std::size_t>(group_of(n))].nodes) visit_operands(member);
     }

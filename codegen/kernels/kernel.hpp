@@ -64,7 +64,7 @@ struct Step {
   Reduction reduction = Reduction::sum;
   std::vector<int> over;      ///< inner axes
   int value = -1;             ///< of a reduction
-  std::vector<Store> stores;  ///< of a store step
+  std::vector<Store> stores;  ///< of a store step; of a reduction: what it keeps of the values that it reduces
 };
 
 /// What a back end should see in a kernel.

@@ -280,7 +280,37 @@ class Lowering {
       }
       if (!step.stores.empty()) c.kernel.steps.push_back(std::move(step));
     }
+    if (group.anchor == Anchor::row) keep_summed_exponentials(c);
     return std::move(c.kernel);
+  }
+
+  /// A softmax sums exponentials and then divides each by the sum: the sweep that sums them stores them, and the last
+  /// sweep scales what is stored, so that each is computed once.
+  void keep_summed_exponentials(Context& c) {
+    Kernel& k = c.kernel;
+    for (Step& sum : k.steps) {
+      if (!sum.reduces || k.expressions[static_cast<std::size_t>(sum.value)].op != Op::exp) continue;
+      if (k.expressions[static_cast<std::size_t>(sum.value)].kind != Expression::Kind::op) continue;
+      for (Step::Store& store : k.steps.back().stores) {
+        if (k.steps.back().over != sum.over || store.value == sum.value || !needs(k, store.value, sum.value)) continue;
+        sum.stores.push_back({store.to, sum.value});
+        store.value = replaced(c, store.value, sum.value, push(c, load(store.to)));
+        break;
+      }
+    }
+  }
+  static bool needs(const Kernel& k, int e, int part) {
+    const Expression& x = k.expressions[static_cast<std::size_t>(e)];
+    return e == part || (x.kind == Expression::Kind::op && (needs(k, x.a, part) || (x.b >= 0 && needs(k, x.b, part))));
+  }
+  /// Expression e with `by` in the place of `part`.
+  int replaced(Context& c, int e, int part, int by) {
+    if (e == part) return by;
+    if (!needs(c.kernel, e, part)) return e;
+    Expression x = c.kernel.expressions[static_cast<std::size_t>(e)];
+    x.a = replaced(c, x.a, part, by);
+    if (x.b >= 0) x.b = replaced(c, x.b, part, by);
+    return push(c, std::move(x));
   }
 
   static bool spans(const std::vector<Affine>& index, const std::vector<int>& inner) {

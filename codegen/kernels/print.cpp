@@ -79,7 +79,6 @@ void print_kernel(std::string& out, const KernelProgram& p, const Kernel& k, con
     if (step.reduces) {
       out += fmt::format("{}  r{} = {} {}\n", indent, s, step.reduction == Reduction::sum ? "sum" : "max",
                          print_expression(p, k, step.value));
-      continue;
     }
     for (const Step::Store& store : step.stores)
       out += fmt::format("{}  {} = {}\n", indent, print_access(p, k, store.to), print_expression(p, k, store.value));

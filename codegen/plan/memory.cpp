@@ -264,7 +264,12 @@ class Replay {
 
   void kernel(const Kernel& k, int r, int iteration, int layer) {
     std::vector<Range> reads;
+    std::set<std::pair<int, int>> own;  // what the kernel itself writes, it may read again
     for_each_access(k, [&](const Access& a, bool writes) {
+      if (writes) own.insert({a.tensor, a.shift});
+    });
+    for_each_access(k, [&](const Access& a, bool writes) {
+      if (!writes && own.contains({a.tensor, a.shift})) return;
       if (p_.tensors[static_cast<std::size_t>(a.tensor)].storage != Storage::scratch || writes) return;
       int s = slot(a, r, iteration, layer);
       if (!valid_.contains({a.tensor, s}))

@@ -134,9 +134,7 @@ class Builder {
     n.value = epsilon;
     return append(std::move(n));
   }
-  NodeId cross_entropy(NodeId logits, NodeId labels) {
-    return append(node(Op::cross_entropy, {logits, labels}, {}));
-  }
+  NodeId cross_entropy(NodeId logits, NodeId labels) { return append(node(Op::cross_entropy, {logits, labels}, {})); }
 
   // Regions: begin, carry each value in, record the body, end with what each carry becomes
   int begin_region(std::string region_path, int count, bool reversed = false, int mirror = none) {

@@ -1,7 +1,7 @@
 // The graph: what a declaration becomes when it is traced. Tensor operations in SSA order, as a plain value.
 //
-// The generator reads this and nothing else of dsl/. Nodes are appended in topological order; a region (a block repeated
-// `count` times) is a contiguous run of nodes that stands once and runs `count` times.
+// The generator reads this and nothing else of dsl/. Nodes are appended in topological order; a region (a block
+// repeated `count` times) is a contiguous run of nodes that stands once and runs `count` times.
 #pragma once
 
 #include <cstdint>
@@ -41,9 +41,9 @@ enum class Op : std::uint8_t {
   gelu,           ///< x * Phi(x), exact (erf)
   gelu_gradient,  ///< d gelu(x) / dx
   relu,
-  step,  ///< 1 where x > 0, else 0
-  equal,          ///< 1 where the operands agree, else 0 (for max gradients)
-  copy,           ///< the operand's value in memory of its own; made by the generator where a value must stand twice
+  step,   ///< 1 where x > 0, else 0
+  equal,  ///< 1 where the operands agree, else 0 (for max gradients)
+  copy,   ///< the operand's value in memory of its own; made by the generator where a value must stand twice
   // structure
   broadcast,  ///< axes[i] is the result's dim that operand dim i becomes; the other result dims are new
   one_hot,    ///< operand: integers [d...]; result [d..., J]: 1 where the last index equals the integer
@@ -83,7 +83,8 @@ struct Node {
   int region = 0;  ///< 0: the model's top level
   std::vector<NodeId> operands;
   std::vector<Dim> shape;
-  std::string path;  ///< the module that recorded it, in checkpoint spelling: "blocks.{}.mlp.0"; empty: the model itself
+  std::string
+      path;  ///< the module that recorded it, in checkpoint spelling: "blocks.{}.mlp.0"; empty: the model itself
   std::string name;  ///< of an input, parameter or table
   std::vector<int> axes;
   std::int64_t offset = 0;
@@ -98,10 +99,10 @@ struct Node {
 
 /// A block repeated `count` times. Region 0 is the whole model and runs once.
 struct Region {
-  std::string path;    ///< "blocks"
-  int parent = 0;      ///< always 0 so far: regions do not nest
-  int count = 1;       ///< layers
-  int mirror = none;   ///< of a backward region: the forward region whose values, of the same layer, it may read
+  std::string path;       ///< "blocks"
+  int parent = 0;         ///< always 0 so far: regions do not nest
+  int count = 1;          ///< layers
+  int mirror = none;      ///< of a backward region: the forward region whose values, of the same layer, it may read
   bool reversed = false;  ///< layers run from the last to the first
   std::vector<NodeId> carries;  ///< carry nodes, inside the region
   std::vector<NodeId> yields;   ///< same length: what each layer hands to the next, inside the region
@@ -110,9 +111,9 @@ struct Region {
 /// What leaves the graph.
 struct Output {
   enum class Kind : std::uint8_t { value, loss, gradient } kind = Kind::value;
-  std::string name;            ///< "outputs"; "loss"; for gradients the parameter's (or input's) name
+  std::string name;  ///< "outputs"; "loss"; for gradients the parameter's (or input's) name
   NodeId node = none;
-  NodeId parameter = none;     ///< of a gradient: whose
+  NodeId parameter = none;  ///< of a gradient: whose
 };
 
 /// How a model is trained, as declared.

@@ -1124,8 +1124,8 @@ static void blocks_mhsa_forward_4(const real* blocks_mhsa_q_mappings_1_add, cons
 }
 
 // b < B, n < N+1=50, n2 < N+1=50 (row); lanes along n
-static void blocks_mhsa_forward_2(const real* blocks_mhsa_einsum, const real* blocks_mhsa_einsum_2,
-                                  real* blocks_mhsa_divide, real* blocks_mhsa_divide_2) {
+static void blocks_mhsa_forward_2(const real* blocks_mhsa_einsum, real* blocks_mhsa_divide,
+                                  const real* blocks_mhsa_einsum_2, real* blocks_mhsa_divide_2) {
   for (std::int64_t n = 0; n < 48; n += 8) {
     vec most0 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
@@ -1142,6 +1142,7 @@ static void blocks_mhsa_forward_2(const real* blocks_mhsa_einsum, const real* bl
       const vec t6 = v_sub(t5, most0);
       const vec t7 = v_exp(t6);
       sum1 = v_add(sum1, t7);
+      v_store(blocks_mhsa_divide + (n + n2 * 50), t7);
     }
     vec most2 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
@@ -1158,70 +1159,63 @@ static void blocks_mhsa_forward_2(const real* blocks_mhsa_einsum, const real* bl
       const vec t14 = v_sub(t13, most2);
       const vec t15 = v_exp(t14);
       sum3 = v_add(sum3, t15);
+      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t15);
     }
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x16 = v_load(blocks_mhsa_einsum + (n + n2 * 50));
-      const vec t17 = v_set(real(0.5));
+      const vec x16 = v_load(blocks_mhsa_divide + (n + n2 * 50));
+      const vec t17 = v_div(v_set(real(1.0)), sum1);
       const vec t18 = v_mul(x16, t17);
-      const vec t19 = v_sub(t18, most0);
-      const vec t20 = v_exp(t19);
-      const vec t21 = v_div(t20, sum1);
-      v_store(blocks_mhsa_divide + (n + n2 * 50), t21);
-      const vec x22 = v_load(blocks_mhsa_einsum_2 + (n + n2 * 50));
-      const vec t23 = v_mul(x22, t17);
-      const vec t24 = v_sub(t23, most2);
-      const vec t25 = v_exp(t24);
-      const vec t26 = v_div(t25, sum3);
-      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t26);
+      v_store(blocks_mhsa_divide + (n + n2 * 50), t18);
+      const vec x19 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50));
+      const vec t20 = v_div(v_set(real(1.0)), sum3);
+      const vec t21 = v_mul(x19, t20);
+      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t21);
     }
   }
   {
     vec most0 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x27 = v_load_n(blocks_mhsa_einsum + (n2 * 50 + 48), 2);
-      const vec t28 = v_set(real(0.5));
-      const vec t29 = v_mul(x27, t28);
-      most0 = v_max(most0, t29);
+      const vec x22 = v_load_n(blocks_mhsa_einsum + (n2 * 50 + 48), 2);
+      const vec t23 = v_set(real(0.5));
+      const vec t24 = v_mul(x22, t23);
+      most0 = v_max(most0, t24);
     }
     vec sum1 = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x30 = v_load_n(blocks_mhsa_einsum + (n2 * 50 + 48), 2);
-      const vec t31 = v_set(real(0.5));
-      const vec t32 = v_mul(x30, t31);
-      const vec t33 = v_sub(t32, most0);
-      const vec t34 = v_exp(t33);
-      sum1 = v_add(sum1, t34);
+      const vec x25 = v_load_n(blocks_mhsa_einsum + (n2 * 50 + 48), 2);
+      const vec t26 = v_set(real(0.5));
+      const vec t27 = v_mul(x25, t26);
+      const vec t28 = v_sub(t27, most0);
+      const vec t29 = v_exp(t28);
+      sum1 = v_add(sum1, t29);
+      v_store_n(blocks_mhsa_divide + (n2 * 50 + 48), t29, 2);
     }
     vec most2 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x35 = v_load_n(blocks_mhsa_einsum_2 + (n2 * 50 + 48), 2);
-      const vec t36 = v_set(real(0.5));
-      const vec t37 = v_mul(x35, t36);
-      most2 = v_max(most2, t37);
+      const vec x30 = v_load_n(blocks_mhsa_einsum_2 + (n2 * 50 + 48), 2);
+      const vec t31 = v_set(real(0.5));
+      const vec t32 = v_mul(x30, t31);
+      most2 = v_max(most2, t32);
     }
     vec sum3 = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x38 = v_load_n(blocks_mhsa_einsum_2 + (n2 * 50 + 48), 2);
-      const vec t39 = v_set(real(0.5));
-      const vec t40 = v_mul(x38, t39);
-      const vec t41 = v_sub(t40, most2);
-      const vec t42 = v_exp(t41);
-      sum3 = v_add(sum3, t42);
+      const vec x33 = v_load_n(blocks_mhsa_einsum_2 + (n2 * 50 + 48), 2);
+      const vec t34 = v_set(real(0.5));
+      const vec t35 = v_mul(x33, t34);
+      const vec t36 = v_sub(t35, most2);
+      const vec t37 = v_exp(t36);
+      sum3 = v_add(sum3, t37);
+      v_store_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), t37, 2);
     }
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x43 = v_load_n(blocks_mhsa_einsum + (n2 * 50 + 48), 2);
-      const vec t44 = v_set(real(0.5));
-      const vec t45 = v_mul(x43, t44);
-      const vec t46 = v_sub(t45, most0);
-      const vec t47 = v_exp(t46);
-      const vec t48 = v_div(t47, sum1);
-      v_store_n(blocks_mhsa_divide + (n2 * 50 + 48), t48, 2);
-      const vec x49 = v_load_n(blocks_mhsa_einsum_2 + (n2 * 50 + 48), 2);
-      const vec t50 = v_mul(x49, t44);
-      const vec t51 = v_sub(t50, most2);
-      const vec t52 = v_exp(t51);
-      const vec t53 = v_div(t52, sum3);
-      v_store_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), t53, 2);
+      const vec x38 = v_load_n(blocks_mhsa_divide + (n2 * 50 + 48), 2);
+      const vec t39 = v_div(v_set(real(1.0)), sum1);
+      const vec t40 = v_mul(x38, t39);
+      v_store_n(blocks_mhsa_divide + (n2 * 50 + 48), t40, 2);
+      const vec x41 = v_load_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), 2);
+      const vec t42 = v_div(v_set(real(1.0)), sum3);
+      const vec t43 = v_mul(x41, t42);
+      v_store_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), t43, 2);
     }
   }
 }
@@ -1888,6 +1882,7 @@ static void mlp_0_forward_2(const real* mlp_0_einsum, const real* mlp_0_bias, re
     const vec t9 = v_sub(t8, row0);
     const vec t10 = v_exp(t9);
     sum1 = v_add(sum1, t10);
+    v_store(outputs, t10);
   }
   {
     const vec x11 = v_load_n(mlp_0_einsum + 8, 2);
@@ -1896,25 +1891,20 @@ static void mlp_0_forward_2(const real* mlp_0_einsum, const real* mlp_0_bias, re
     const vec t14 = v_sub(t13, row0);
     const vec t15 = v_exp(t14);
     sum1 = v_add(sum1, v_keep_n(t15, 2, real(0.0)));
+    v_store_n(outputs + 8, t15, 2);
   }
   const vec row1 = v_set(v_sum(sum1));
   {
-    const vec x16 = v_load(mlp_0_einsum);
-    const vec x17 = v_load(mlp_0_bias);
-    const vec t18 = v_add(x16, x17);
-    const vec t19 = v_sub(t18, row0);
-    const vec t20 = v_exp(t19);
-    const vec t21 = v_div(t20, row1);
-    v_store(outputs, t21);
+    const vec x16 = v_load(outputs);
+    const vec t17 = v_div(v_set(real(1.0)), row1);
+    const vec t18 = v_mul(x16, t17);
+    v_store(outputs, t18);
   }
   {
-    const vec x22 = v_load_n(mlp_0_einsum + 8, 2);
-    const vec x23 = v_load_n(mlp_0_bias + 8, 2);
-    const vec t24 = v_add(x22, x23);
-    const vec t25 = v_sub(t24, row0);
-    const vec t26 = v_exp(t25);
-    const vec t27 = v_div(t26, row1);
-    v_store_n(outputs + 8, t27, 2);
+    const vec x19 = v_load_n(outputs + 8, 2);
+    const vec t20 = v_div(v_set(real(1.0)), row1);
+    const vec t21 = v_mul(x19, t20);
+    v_store_n(outputs + 8, t21, 2);
   }
 }
 
@@ -1937,8 +1927,8 @@ static void copy_forward_evaluate(const real* add_2, real* blocks_carry) {
 }
 
 // b < B, classes < CLASSES=10 (row); lanes along classes
-static void mlp_0_forward_2_evaluate(const real* mlp_0_einsum, const real* mlp_0_bias, const std::int32_t* labels,
-                                     real* add, real* reduce_sum, real* outputs) {
+static void mlp_0_forward_2_evaluate(const real* mlp_0_einsum, const real* mlp_0_bias, real* outputs,
+                                     const std::int32_t* labels, real* add, real* reduce_sum) {
   vec most0 = v_set(-INFINITY);
   {
     const vec x0 = v_load(mlp_0_einsum);
@@ -1961,6 +1951,7 @@ static void mlp_0_forward_2_evaluate(const real* mlp_0_einsum, const real* mlp_0
     const vec t9 = v_sub(t8, row0);
     const vec t10 = v_exp(t9);
     sum1 = v_add(sum1, t10);
+    v_store(outputs, t10);
   }
   {
     const vec x11 = v_load_n(mlp_0_einsum + 8, 2);
@@ -1969,6 +1960,7 @@ static void mlp_0_forward_2_evaluate(const real* mlp_0_einsum, const real* mlp_0
     const vec t14 = v_sub(t13, row0);
     const vec t15 = v_exp(t14);
     sum1 = v_add(sum1, v_keep_n(t15, 2, real(0.0)));
+    v_store_n(outputs + 8, t15, 2);
   }
   const vec row1 = v_set(v_sum(sum1));
   vec most2 = v_set(-INFINITY);
@@ -1978,87 +1970,87 @@ static void mlp_0_forward_2_evaluate(const real* mlp_0_einsum, const real* mlp_0
     const vec t18 = v_add(x16, x17);
     const vec t19 = v_sub(t18, row0);
     const vec t20 = v_exp(t19);
-    const vec t21 = v_div(t20, row1);
-    most2 = v_max(most2, t21);
+    const vec t21 = v_div(v_set(real(1.0)), row1);
+    const vec t22 = v_mul(t20, t21);
+    most2 = v_max(most2, t22);
   }
   {
-    const vec x22 = v_load_n(mlp_0_einsum + 8, 2);
-    const vec x23 = v_load_n(mlp_0_bias + 8, 2);
-    const vec t24 = v_add(x22, x23);
-    const vec t25 = v_sub(t24, row0);
-    const vec t26 = v_exp(t25);
-    const vec t27 = v_div(t26, row1);
-    most2 = v_max(most2, v_keep_n(t27, 2, -INFINITY));
+    const vec x23 = v_load_n(mlp_0_einsum + 8, 2);
+    const vec x24 = v_load_n(mlp_0_bias + 8, 2);
+    const vec t25 = v_add(x23, x24);
+    const vec t26 = v_sub(t25, row0);
+    const vec t27 = v_exp(t26);
+    const vec t28 = v_div(v_set(real(1.0)), row1);
+    const vec t29 = v_mul(t27, t28);
+    most2 = v_max(most2, v_keep_n(t29, 2, -INFINITY));
   }
   const vec row2 = v_set(v_max_lane(most2));
   vec sum3 = v_zero();
   {
-    const vec x28 = v_load(mlp_0_einsum);
-    const vec x29 = v_load(mlp_0_bias);
-    const vec t30 = v_add(x28, x29);
-    const vec t31 = v_sub(t30, row0);
-    const vec t32 = v_exp(t31);
-    const vec t33 = v_div(t32, row1);
-    const vec t34 = v_sub(t33, row2);
-    const vec t35 = v_exp(t34);
-    sum3 = v_add(sum3, t35);
+    const vec x30 = v_load(mlp_0_einsum);
+    const vec x31 = v_load(mlp_0_bias);
+    const vec t32 = v_add(x30, x31);
+    const vec t33 = v_sub(t32, row0);
+    const vec t34 = v_exp(t33);
+    const vec t35 = v_div(v_set(real(1.0)), row1);
+    const vec t36 = v_mul(t34, t35);
+    const vec t37 = v_sub(t36, row2);
+    const vec t38 = v_exp(t37);
+    sum3 = v_add(sum3, t38);
   }
   {
-    const vec x36 = v_load_n(mlp_0_einsum + 8, 2);
-    const vec x37 = v_load_n(mlp_0_bias + 8, 2);
-    const vec t38 = v_add(x36, x37);
-    const vec t39 = v_sub(t38, row0);
-    const vec t40 = v_exp(t39);
-    const vec t41 = v_div(t40, row1);
-    const vec t42 = v_sub(t41, row2);
+    const vec x39 = v_load_n(mlp_0_einsum + 8, 2);
+    const vec x40 = v_load_n(mlp_0_bias + 8, 2);
+    const vec t41 = v_add(x39, x40);
+    const vec t42 = v_sub(t41, row0);
     const vec t43 = v_exp(t42);
-    sum3 = v_add(sum3, v_keep_n(t43, 2, real(0.0)));
+    const vec t44 = v_div(v_set(real(1.0)), row1);
+    const vec t45 = v_mul(t43, t44);
+    const vec t46 = v_sub(t45, row2);
+    const vec t47 = v_exp(t46);
+    sum3 = v_add(sum3, v_keep_n(t47, 2, real(0.0)));
   }
   const vec row3 = v_set(v_sum(sum3));
   vec sum4 = v_zero();
   {
-    const vec t44 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec x45 = v_load(mlp_0_einsum);
-    const vec x46 = v_load(mlp_0_bias);
-    const vec t47 = v_add(x45, x46);
-    const vec t48 = v_sub(t47, row0);
-    const vec t49 = v_exp(t48);
-    const vec t50 = v_div(t49, row1);
-    const vec t51 = v_mul(t44, t50);
-    sum4 = v_add(sum4, t51);
+    const vec t48 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec x49 = v_load(mlp_0_einsum);
+    const vec x50 = v_load(mlp_0_bias);
+    const vec t51 = v_add(x49, x50);
+    const vec t52 = v_sub(t51, row0);
+    const vec t53 = v_exp(t52);
+    const vec t54 = v_div(v_set(real(1.0)), row1);
+    const vec t55 = v_mul(t53, t54);
+    const vec t56 = v_mul(t48, t55);
+    sum4 = v_add(sum4, t56);
   }
   {
-    const vec t52 = v_equal(v_add(v_set(real(8.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec x53 = v_load_n(mlp_0_einsum + 8, 2);
-    const vec x54 = v_load_n(mlp_0_bias + 8, 2);
-    const vec t55 = v_add(x53, x54);
-    const vec t56 = v_sub(t55, row0);
-    const vec t57 = v_exp(t56);
-    const vec t58 = v_div(t57, row1);
-    const vec t59 = v_mul(t52, t58);
-    sum4 = v_add(sum4, v_keep_n(t59, 2, real(0.0)));
+    const vec t57 = v_equal(v_add(v_set(real(8.0)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec x58 = v_load_n(mlp_0_einsum + 8, 2);
+    const vec x59 = v_load_n(mlp_0_bias + 8, 2);
+    const vec t60 = v_add(x58, x59);
+    const vec t61 = v_sub(t60, row0);
+    const vec t62 = v_exp(t61);
+    const vec t63 = v_div(v_set(real(1.0)), row1);
+    const vec t64 = v_mul(t62, t63);
+    const vec t65 = v_mul(t57, t64);
+    sum4 = v_add(sum4, v_keep_n(t65, 2, real(0.0)));
   }
   const vec row4 = v_set(v_sum(sum4));
-  const vec t60 = v_log(row3);
-  const vec t61 = v_add(t60, row2);
-  v_store_n(add, t61, 1);
+  const vec t66 = v_log(row3);
+  const vec t67 = v_add(t66, row2);
+  v_store_n(add, t67, 1);
   v_store_n(reduce_sum, row4, 1);
   {
-    const vec x62 = v_load(mlp_0_einsum);
-    const vec x63 = v_load(mlp_0_bias);
-    const vec t64 = v_add(x62, x63);
-    const vec t65 = v_sub(t64, row0);
-    const vec t66 = v_exp(t65);
-    const vec t67 = v_div(t66, row1);
-    v_store(outputs, t67);
+    const vec x68 = v_load(outputs);
+    const vec t69 = v_div(v_set(real(1.0)), row1);
+    const vec t70 = v_mul(x68, t69);
+    v_store(outputs, t70);
   }
   {
-    const vec x68 = v_load_n(mlp_0_einsum + 8, 2);
-    const vec x69 = v_load_n(mlp_0_bias + 8, 2);
-    const vec t70 = v_add(x68, x69);
-    const vec t71 = v_sub(t70, row0);
-    const vec t72 = v_exp(t71);
-    const vec t73 = v_div(t72, row1);
+    const vec x71 = v_load_n(outputs + 8, 2);
+    const vec t72 = v_div(v_set(real(1.0)), row1);
+    const vec t73 = v_mul(x71, t72);
     v_store_n(outputs + 8, t73, 2);
   }
 }
@@ -2399,9 +2391,8 @@ static void blocks_mlp_0_forward_train(const real* blocks_norm2_add, const real*
 }
 
 // b < B, classes < CLASSES=10 (row); lanes along classes
-static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, const real* mlp_0_bias,
-                           const std::int32_t* labels, real* add, real* reduce_sum, real* outputs,
-                           real* d_mlp_1_multiply) {
+static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, const real* mlp_0_bias, real* outputs,
+                           real* d_mlp_1_multiply, const std::int32_t* labels, real* add, real* reduce_sum) {
   vec most0 = v_set(-INFINITY);
   {
     const vec x0 = v_load(mlp_0_einsum);
@@ -2424,6 +2415,7 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
     const vec t9 = v_sub(t8, row0);
     const vec t10 = v_exp(t9);
     sum1 = v_add(sum1, t10);
+    v_store(outputs, t10);
   }
   {
     const vec x11 = v_load_n(mlp_0_einsum + 8, 2);
@@ -2432,6 +2424,7 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
     const vec t14 = v_sub(t13, row0);
     const vec t15 = v_exp(t14);
     sum1 = v_add(sum1, v_keep_n(t15, 2, real(0.0)));
+    v_store_n(outputs + 8, t15, 2);
   }
   const vec row1 = v_set(v_sum(sum1));
   vec most2 = v_set(-INFINITY);
@@ -2441,152 +2434,172 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
     const vec t18 = v_add(x16, x17);
     const vec t19 = v_sub(t18, row0);
     const vec t20 = v_exp(t19);
-    const vec t21 = v_div(t20, row1);
-    most2 = v_max(most2, t21);
+    const vec t21 = v_div(v_set(real(1.0)), row1);
+    const vec t22 = v_mul(t20, t21);
+    most2 = v_max(most2, t22);
   }
   {
-    const vec x22 = v_load_n(mlp_0_einsum + 8, 2);
-    const vec x23 = v_load_n(mlp_0_bias + 8, 2);
-    const vec t24 = v_add(x22, x23);
-    const vec t25 = v_sub(t24, row0);
-    const vec t26 = v_exp(t25);
-    const vec t27 = v_div(t26, row1);
-    most2 = v_max(most2, v_keep_n(t27, 2, -INFINITY));
+    const vec x23 = v_load_n(mlp_0_einsum + 8, 2);
+    const vec x24 = v_load_n(mlp_0_bias + 8, 2);
+    const vec t25 = v_add(x23, x24);
+    const vec t26 = v_sub(t25, row0);
+    const vec t27 = v_exp(t26);
+    const vec t28 = v_div(v_set(real(1.0)), row1);
+    const vec t29 = v_mul(t27, t28);
+    most2 = v_max(most2, v_keep_n(t29, 2, -INFINITY));
   }
   const vec row2 = v_set(v_max_lane(most2));
   vec sum3 = v_zero();
   {
-    const vec x28 = v_load(mlp_0_einsum);
-    const vec x29 = v_load(mlp_0_bias);
-    const vec t30 = v_add(x28, x29);
-    const vec t31 = v_sub(t30, row0);
-    const vec t32 = v_exp(t31);
-    const vec t33 = v_div(t32, row1);
-    const vec t34 = v_sub(t33, row2);
-    const vec t35 = v_exp(t34);
-    sum3 = v_add(sum3, t35);
+    const vec x30 = v_load(mlp_0_einsum);
+    const vec x31 = v_load(mlp_0_bias);
+    const vec t32 = v_add(x30, x31);
+    const vec t33 = v_sub(t32, row0);
+    const vec t34 = v_exp(t33);
+    const vec t35 = v_div(v_set(real(1.0)), row1);
+    const vec t36 = v_mul(t34, t35);
+    const vec t37 = v_sub(t36, row2);
+    const vec t38 = v_exp(t37);
+    sum3 = v_add(sum3, t38);
+    v_store(d_mlp_1_multiply, t38);
   }
   {
-    const vec x36 = v_load_n(mlp_0_einsum + 8, 2);
-    const vec x37 = v_load_n(mlp_0_bias + 8, 2);
-    const vec t38 = v_add(x36, x37);
-    const vec t39 = v_sub(t38, row0);
-    const vec t40 = v_exp(t39);
-    const vec t41 = v_div(t40, row1);
-    const vec t42 = v_sub(t41, row2);
+    const vec x39 = v_load_n(mlp_0_einsum + 8, 2);
+    const vec x40 = v_load_n(mlp_0_bias + 8, 2);
+    const vec t41 = v_add(x39, x40);
+    const vec t42 = v_sub(t41, row0);
     const vec t43 = v_exp(t42);
-    sum3 = v_add(sum3, v_keep_n(t43, 2, real(0.0)));
+    const vec t44 = v_div(v_set(real(1.0)), row1);
+    const vec t45 = v_mul(t43, t44);
+    const vec t46 = v_sub(t45, row2);
+    const vec t47 = v_exp(t46);
+    sum3 = v_add(sum3, v_keep_n(t47, 2, real(0.0)));
+    v_store_n(d_mlp_1_multiply + 8, t47, 2);
   }
   const vec row3 = v_set(v_sum(sum3));
   vec sum4 = v_zero();
   {
-    const vec t44 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec x45 = v_load(mlp_0_einsum);
-    const vec x46 = v_load(mlp_0_bias);
-    const vec t47 = v_add(x45, x46);
-    const vec t48 = v_sub(t47, row0);
-    const vec t49 = v_exp(t48);
-    const vec t50 = v_div(t49, row1);
-    const vec t51 = v_mul(t44, t50);
-    sum4 = v_add(sum4, t51);
+    const vec t48 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec x49 = v_load(mlp_0_einsum);
+    const vec x50 = v_load(mlp_0_bias);
+    const vec t51 = v_add(x49, x50);
+    const vec t52 = v_sub(t51, row0);
+    const vec t53 = v_exp(t52);
+    const vec t54 = v_div(v_set(real(1.0)), row1);
+    const vec t55 = v_mul(t53, t54);
+    const vec t56 = v_mul(t48, t55);
+    sum4 = v_add(sum4, t56);
   }
   {
-    const vec t52 = v_equal(v_add(v_set(real(8.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec x53 = v_load_n(mlp_0_einsum + 8, 2);
-    const vec x54 = v_load_n(mlp_0_bias + 8, 2);
-    const vec t55 = v_add(x53, x54);
-    const vec t56 = v_sub(t55, row0);
-    const vec t57 = v_exp(t56);
-    const vec t58 = v_div(t57, row1);
-    const vec t59 = v_mul(t52, t58);
-    sum4 = v_add(sum4, v_keep_n(t59, 2, real(0.0)));
+    const vec t57 = v_equal(v_add(v_set(real(8.0)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec x58 = v_load_n(mlp_0_einsum + 8, 2);
+    const vec x59 = v_load_n(mlp_0_bias + 8, 2);
+    const vec t60 = v_add(x58, x59);
+    const vec t61 = v_sub(t60, row0);
+    const vec t62 = v_exp(t61);
+    const vec t63 = v_div(v_set(real(1.0)), row1);
+    const vec t64 = v_mul(t62, t63);
+    const vec t65 = v_mul(t57, t64);
+    sum4 = v_add(sum4, v_keep_n(t65, 2, real(0.0)));
   }
   const vec row4 = v_set(v_sum(sum4));
   vec sum5 = v_zero();
   {
-    const vec x60 = v_load(mlp_0_einsum);
-    const vec x61 = v_load(mlp_0_bias);
-    const vec t62 = v_add(x60, x61);
-    const vec t63 = v_sub(t62, row0);
-    const vec t64 = v_exp(t63);
-    const vec t65 = v_div(t64, row1);
-    const vec t66 = v_sub(t65, row2);
-    const vec t67 = v_exp(t66);
-    const vec t68 = v_div(t67, row3);
-    const vec t69 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t70 = v_sub(t68, t69);
-    const vec t71 = v_set(real(1.0));
-    const vec t72 = v_set(static_cast<real>(batch));
-    const vec t73 = v_div(t71, t72);
-    const vec t74 = v_mul(t70, t73);
-    const vec t75 = v_mul(t74, t65);
-    sum5 = v_add(sum5, t75);
+    const vec x66 = v_load(mlp_0_einsum);
+    const vec x67 = v_load(mlp_0_bias);
+    const vec t68 = v_add(x66, x67);
+    const vec t69 = v_sub(t68, row0);
+    const vec t70 = v_exp(t69);
+    const vec t71 = v_div(v_set(real(1.0)), row1);
+    const vec t72 = v_mul(t70, t71);
+    const vec t73 = v_sub(t72, row2);
+    const vec t74 = v_exp(t73);
+    const vec t75 = v_div(v_set(real(1.0)), row3);
+    const vec t76 = v_mul(t74, t75);
+    const vec t77 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t78 = v_sub(t76, t77);
+    const vec t79 = v_set(real(1.0));
+    const vec t80 = v_set(static_cast<real>(batch));
+    const vec t81 = v_div(t79, t80);
+    const vec t82 = v_mul(t78, t81);
+    const vec t83 = v_mul(t82, t72);
+    sum5 = v_add(sum5, t83);
   }
   {
-    const vec x76 = v_load_n(mlp_0_einsum + 8, 2);
-    const vec x77 = v_load_n(mlp_0_bias + 8, 2);
-    const vec t78 = v_add(x76, x77);
-    const vec t79 = v_sub(t78, row0);
-    const vec t80 = v_exp(t79);
-    const vec t81 = v_div(t80, row1);
-    const vec t82 = v_sub(t81, row2);
-    const vec t83 = v_exp(t82);
-    const vec t84 = v_div(t83, row3);
-    const vec t85 = v_equal(v_add(v_set(real(8.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t86 = v_sub(t84, t85);
-    const vec t87 = v_set(real(1.0));
-    const vec t88 = v_set(static_cast<real>(batch));
-    const vec t89 = v_div(t87, t88);
-    const vec t90 = v_mul(t86, t89);
-    const vec t91 = v_mul(t90, t81);
-    sum5 = v_add(sum5, v_keep_n(t91, 2, real(0.0)));
+    const vec x84 = v_load_n(mlp_0_einsum + 8, 2);
+    const vec x85 = v_load_n(mlp_0_bias + 8, 2);
+    const vec t86 = v_add(x84, x85);
+    const vec t87 = v_sub(t86, row0);
+    const vec t88 = v_exp(t87);
+    const vec t89 = v_div(v_set(real(1.0)), row1);
+    const vec t90 = v_mul(t88, t89);
+    const vec t91 = v_sub(t90, row2);
+    const vec t92 = v_exp(t91);
+    const vec t93 = v_div(v_set(real(1.0)), row3);
+    const vec t94 = v_mul(t92, t93);
+    const vec t95 = v_equal(v_add(v_set(real(8.0)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t96 = v_sub(t94, t95);
+    const vec t97 = v_set(real(1.0));
+    const vec t98 = v_set(static_cast<real>(batch));
+    const vec t99 = v_div(t97, t98);
+    const vec t100 = v_mul(t96, t99);
+    const vec t101 = v_mul(t100, t90);
+    sum5 = v_add(sum5, v_keep_n(t101, 2, real(0.0)));
   }
   const vec row5 = v_set(v_sum(sum5));
-  const vec t92 = v_log(row3);
-  const vec t93 = v_add(t92, row2);
-  v_store_n(add, t93, 1);
+  const vec t102 = v_log(row3);
+  const vec t103 = v_add(t102, row2);
+  v_store_n(add, t103, 1);
   v_store_n(reduce_sum, row4, 1);
   {
-    const vec x94 = v_load(mlp_0_einsum);
-    const vec x95 = v_load(mlp_0_bias);
-    const vec t96 = v_add(x94, x95);
-    const vec t97 = v_sub(t96, row0);
-    const vec t98 = v_exp(t97);
-    const vec t99 = v_div(t98, row1);
-    v_store(outputs, t99);
-    const vec t100 = v_sub(t99, row2);
-    const vec t101 = v_exp(t100);
-    const vec t102 = v_div(t101, row3);
-    const vec t103 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t104 = v_sub(t102, t103);
-    const vec t105 = v_set(real(1.0));
-    const vec t106 = v_set(static_cast<real>(batch));
-    const vec t107 = v_div(t105, t106);
-    const vec t108 = v_mul(t104, t107);
-    const vec t109 = v_sub(t108, row5);
-    const vec t110 = v_mul(t99, t109);
-    v_store(d_mlp_1_multiply, t110);
+    const vec x104 = v_load(outputs);
+    const vec t105 = v_div(v_set(real(1.0)), row1);
+    const vec t106 = v_mul(x104, t105);
+    v_store(outputs, t106);
+    const vec x107 = v_load(mlp_0_einsum);
+    const vec x108 = v_load(mlp_0_bias);
+    const vec t109 = v_add(x107, x108);
+    const vec t110 = v_sub(t109, row0);
+    const vec t111 = v_exp(t110);
+    const vec t112 = v_div(v_set(real(1.0)), row1);
+    const vec t113 = v_mul(t111, t112);
+    const vec x114 = v_load(d_mlp_1_multiply);
+    const vec t115 = v_div(v_set(real(1.0)), row3);
+    const vec t116 = v_mul(x114, t115);
+    const vec t117 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t118 = v_sub(t116, t117);
+    const vec t119 = v_set(real(1.0));
+    const vec t120 = v_set(static_cast<real>(batch));
+    const vec t121 = v_div(t119, t120);
+    const vec t122 = v_mul(t118, t121);
+    const vec t123 = v_sub(t122, row5);
+    const vec t124 = v_mul(t113, t123);
+    v_store(d_mlp_1_multiply, t124);
   }
   {
-    const vec x111 = v_load_n(mlp_0_einsum + 8, 2);
-    const vec x112 = v_load_n(mlp_0_bias + 8, 2);
-    const vec t113 = v_add(x111, x112);
-    const vec t114 = v_sub(t113, row0);
-    const vec t115 = v_exp(t114);
-    const vec t116 = v_div(t115, row1);
-    v_store_n(outputs + 8, t116, 2);
-    const vec t117 = v_sub(t116, row2);
-    const vec t118 = v_exp(t117);
-    const vec t119 = v_div(t118, row3);
-    const vec t120 = v_equal(v_add(v_set(real(8.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t121 = v_sub(t119, t120);
-    const vec t122 = v_set(real(1.0));
-    const vec t123 = v_set(static_cast<real>(batch));
-    const vec t124 = v_div(t122, t123);
-    const vec t125 = v_mul(t121, t124);
-    const vec t126 = v_sub(t125, row5);
-    const vec t127 = v_mul(t116, t126);
-    v_store_n(d_mlp_1_multiply + 8, t127, 2);
+    const vec x125 = v_load_n(outputs + 8, 2);
+    const vec t126 = v_div(v_set(real(1.0)), row1);
+    const vec t127 = v_mul(x125, t126);
+    v_store_n(outputs + 8, t127, 2);
+    const vec x128 = v_load_n(mlp_0_einsum + 8, 2);
+    const vec x129 = v_load_n(mlp_0_bias + 8, 2);
+    const vec t130 = v_add(x128, x129);
+    const vec t131 = v_sub(t130, row0);
+    const vec t132 = v_exp(t131);
+    const vec t133 = v_div(v_set(real(1.0)), row1);
+    const vec t134 = v_mul(t132, t133);
+    const vec x135 = v_load_n(d_mlp_1_multiply + 8, 2);
+    const vec t136 = v_div(v_set(real(1.0)), row3);
+    const vec t137 = v_mul(x135, t136);
+    const vec t138 = v_equal(v_add(v_set(real(8.0)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t139 = v_sub(t137, t138);
+    const vec t140 = v_set(real(1.0));
+    const vec t141 = v_set(static_cast<real>(batch));
+    const vec t142 = v_div(t140, t141);
+    const vec t143 = v_mul(t139, t142);
+    const vec t144 = v_sub(t143, row5);
+    const vec t145 = v_mul(t134, t144);
+    v_store_n(d_mlp_1_multiply + 8, t145, 2);
   }
 }
 
@@ -7418,8 +7431,8 @@ static void blocks_mhsa_forward_4_attention_maps(const real* blocks_mhsa_q_mappi
 }
 
 // b < B, n < N+1=50, n2 < N+1=50 (row); lanes along n2
-static void blocks_mhsa_forward_2_attention_maps(const real* blocks_mhsa_einsum, const real* blocks_mhsa_einsum_2,
-                                                 real* attention_0, real* attention_1) {
+static void blocks_mhsa_forward_2_attention_maps(const real* blocks_mhsa_einsum, real* attention_0,
+                                                 const real* blocks_mhsa_einsum_2, real* attention_1) {
   for (std::int64_t n = 0; n < 50; ++n) {
     vec most0 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 48; n2 += 8) {
@@ -7443,6 +7456,7 @@ static void blocks_mhsa_forward_2_attention_maps(const real* blocks_mhsa_einsum,
       const vec t9 = v_sub(t8, row0);
       const vec t10 = v_exp(t9);
       sum1 = v_add(sum1, t10);
+      v_store(attention_0 + (n * 50 + n2), t10);
     }
     {
       const vec x11 = v_load_n(blocks_mhsa_einsum + (n * 50 + 48), 2);
@@ -7451,6 +7465,7 @@ static void blocks_mhsa_forward_2_attention_maps(const real* blocks_mhsa_einsum,
       const vec t14 = v_sub(t13, row0);
       const vec t15 = v_exp(t14);
       sum1 = v_add(sum1, v_keep_n(t15, 2, real(0.0)));
+      v_store_n(attention_0 + (n * 50 + 48), t15, 2);
     }
     const vec row1 = v_set(v_sum(sum1));
     vec most2 = v_set(-INFINITY);
@@ -7475,6 +7490,7 @@ static void blocks_mhsa_forward_2_attention_maps(const real* blocks_mhsa_einsum,
       const vec t25 = v_sub(t24, row2);
       const vec t26 = v_exp(t25);
       sum3 = v_add(sum3, t26);
+      v_store(attention_1 + (n * 50 + n2), t26);
     }
     {
       const vec x27 = v_load_n(blocks_mhsa_einsum_2 + (n * 50 + 48), 2);
@@ -7483,37 +7499,28 @@ static void blocks_mhsa_forward_2_attention_maps(const real* blocks_mhsa_einsum,
       const vec t30 = v_sub(t29, row2);
       const vec t31 = v_exp(t30);
       sum3 = v_add(sum3, v_keep_n(t31, 2, real(0.0)));
+      v_store_n(attention_1 + (n * 50 + 48), t31, 2);
     }
     const vec row3 = v_set(v_sum(sum3));
     for (std::int64_t n2 = 0; n2 < 48; n2 += 8) {
-      const vec x32 = v_load(blocks_mhsa_einsum + (n * 50 + n2));
-      const vec t33 = v_set(real(0.5));
+      const vec x32 = v_load(attention_0 + (n * 50 + n2));
+      const vec t33 = v_div(v_set(real(1.0)), row1);
       const vec t34 = v_mul(x32, t33);
-      const vec t35 = v_sub(t34, row0);
-      const vec t36 = v_exp(t35);
-      const vec t37 = v_div(t36, row1);
-      v_store(attention_0 + (n * 50 + n2), t37);
-      const vec x38 = v_load(blocks_mhsa_einsum_2 + (n * 50 + n2));
-      const vec t39 = v_mul(x38, t33);
-      const vec t40 = v_sub(t39, row2);
-      const vec t41 = v_exp(t40);
-      const vec t42 = v_div(t41, row3);
-      v_store(attention_1 + (n * 50 + n2), t42);
+      v_store(attention_0 + (n * 50 + n2), t34);
+      const vec x35 = v_load(attention_1 + (n * 50 + n2));
+      const vec t36 = v_div(v_set(real(1.0)), row3);
+      const vec t37 = v_mul(x35, t36);
+      v_store(attention_1 + (n * 50 + n2), t37);
     }
     {
-      const vec x43 = v_load_n(blocks_mhsa_einsum + (n * 50 + 48), 2);
-      const vec t44 = v_set(real(0.5));
-      const vec t45 = v_mul(x43, t44);
-      const vec t46 = v_sub(t45, row0);
-      const vec t47 = v_exp(t46);
-      const vec t48 = v_div(t47, row1);
-      v_store_n(attention_0 + (n * 50 + 48), t48, 2);
-      const vec x49 = v_load_n(blocks_mhsa_einsum_2 + (n * 50 + 48), 2);
-      const vec t50 = v_mul(x49, t44);
-      const vec t51 = v_sub(t50, row2);
-      const vec t52 = v_exp(t51);
-      const vec t53 = v_div(t52, row3);
-      v_store_n(attention_1 + (n * 50 + 48), t53, 2);
+      const vec x38 = v_load_n(attention_0 + (n * 50 + 48), 2);
+      const vec t39 = v_div(v_set(real(1.0)), row1);
+      const vec t40 = v_mul(x38, t39);
+      v_store_n(attention_0 + (n * 50 + 48), t40, 2);
+      const vec x41 = v_load_n(attention_1 + (n * 50 + 48), 2);
+      const vec t42 = v_div(v_set(real(1.0)), row3);
+      const vec t43 = v_mul(x41, t42);
+      v_store_n(attention_1 + (n * 50 + 48), t43, 2);
     }
   }
 }
@@ -7954,8 +7961,8 @@ void vit_mnist_forward_avx2(const float* parameters, const float* images, const 
                                        parameters + 1440 - layer * 816, blocks_mhsa_k_mappings_1_add + image * 11456);
       blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + image * 11456, blocks_mhsa_k_mappings_1_add + image * 11456,
                             blocks_mhsa_einsum_2 + image * 11456);
-      blocks_mhsa_forward_2(blocks_mhsa_einsum + image * 11456, blocks_mhsa_einsum_2 + image * 11456,
-                            blocks_mhsa_divide + image * 11456, blocks_mhsa_divide_2 + image * 11456);
+      blocks_mhsa_forward_2(blocks_mhsa_einsum + image * 11456, blocks_mhsa_divide + image * 11456,
+                            blocks_mhsa_einsum_2 + image * 11456, blocks_mhsa_divide_2 + image * 11456);
       blocks_mhsa_forward_3(blocks_mhsa_divide + image * 11456, blocks_mhsa_v_mappings_0_add + image * 11456,
                             blocks_carry + layer % 2 * 400 + image * 11456, blocks_concat + image * 11456);
       blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + image * 11456, parameters + 1424 - layer * 816,
@@ -8048,8 +8055,8 @@ void vit_mnist_evaluate_avx2(const float* parameters, const float* images, const
                                        parameters + 1440 - layer * 816, blocks_mhsa_k_mappings_1_add + image * 11456);
       blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + image * 11456, blocks_mhsa_k_mappings_1_add + image * 11456,
                             blocks_mhsa_einsum_2 + image * 11456);
-      blocks_mhsa_forward_2(blocks_mhsa_einsum + image * 11456, blocks_mhsa_einsum_2 + image * 11456,
-                            blocks_mhsa_divide + image * 11456, blocks_mhsa_divide_2 + image * 11456);
+      blocks_mhsa_forward_2(blocks_mhsa_einsum + image * 11456, blocks_mhsa_divide + image * 11456,
+                            blocks_mhsa_einsum_2 + image * 11456, blocks_mhsa_divide_2 + image * 11456);
       blocks_mhsa_forward_3(blocks_mhsa_divide + image * 11456, blocks_mhsa_v_mappings_0_add + image * 11456,
                             blocks_carry + layer % 2 * 400 + image * 11456, blocks_concat + image * 11456);
       blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + image * 11456, parameters + 1424 - layer * 816,
@@ -8068,8 +8075,8 @@ void vit_mnist_evaluate_avx2(const float* parameters, const float* images, const
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
     mlp_0_forward(blocks_carry + image * 11456, parameters + 1648, mlp_0_einsum + image * 11456);
-    mlp_0_forward_2_evaluate(mlp_0_einsum + image * 11456, parameters + 1632, labels + image, add + image * 11456,
-                             reduce_sum + image * 11456, outputs + image * 10);
+    mlp_0_forward_2_evaluate(mlp_0_einsum + image * 11456, parameters + 1632, outputs + image * 10, labels + image,
+                             add + image * 11456, reduce_sum + image * 11456);
   }
   divide_forward(batch, add, reduce_sum, loss);
 }
@@ -8122,11 +8129,11 @@ void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* ima
   // [B, CLASSES=10], every 37696 reals, live from kernel 20 to 21
   float* const mlp_0_einsum = scratch + 27712;
   // [B], every 37696 reals, live from kernel 21 to 63
-  float* const add = scratch + 48912;
+  float* const add = scratch + 48928;
   // [B], every 37696 reals, live from kernel 21 to 63
-  float* const reduce_sum = scratch + 48928;
+  float* const reduce_sum = scratch + 48944;
   // [B, CLASSES=10], every 37696 reals, live from kernel 21 to 65
-  float* const d_mlp_1_multiply = scratch + 48944;
+  float* const d_mlp_1_multiply = scratch + 48912;
   // [B, D=8], every 37696 reals, live from kernel 22 to 23
   float* const d_mlp_0_einsum = scratch + 27712;
   // [B, D=8, N+1=50] x 2 slots, every 37696 reals, live from kernel 4 to 68
@@ -8207,9 +8214,8 @@ void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* ima
       blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + layer * 208 + image * 37696,
                             blocks_mhsa_k_mappings_1_add + layer * 208 + image * 37696,
                             blocks_mhsa_einsum_2 + image * 37696);
-      blocks_mhsa_forward_2(blocks_mhsa_einsum + image * 37696, blocks_mhsa_einsum_2 + image * 37696,
-                            blocks_mhsa_divide + layer * 2512 + image * 37696,
-                            blocks_mhsa_divide_2 + layer * 2512 + image * 37696);
+      blocks_mhsa_forward_2(blocks_mhsa_einsum + image * 37696, blocks_mhsa_divide + layer * 2512 + image * 37696,
+                            blocks_mhsa_einsum_2 + image * 37696, blocks_mhsa_divide_2 + layer * 2512 + image * 37696);
       blocks_mhsa_forward_3(blocks_mhsa_divide + layer * 2512 + image * 37696,
                             blocks_mhsa_v_mappings_0_add + layer * 208 + image * 37696,
                             blocks_carry + layer % 2 * 400 + image * 37696, blocks_concat + image * 37696);
@@ -8233,8 +8239,8 @@ void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* ima
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
     mlp_0_forward(blocks_carry + image * 37696, parameters + 1648, mlp_0_einsum + image * 37696);
-    mlp_0_backward(batch, mlp_0_einsum + image * 37696, parameters + 1632, labels + image, add + image * 37696,
-                   reduce_sum + image * 37696, outputs + image * 10, d_mlp_1_multiply + image * 37696);
+    mlp_0_backward(batch, mlp_0_einsum + image * 37696, parameters + 1632, outputs + image * 10,
+                   d_mlp_1_multiply + image * 37696, labels + image, add + image * 37696, reduce_sum + image * 37696);
     mlp_0_backward_2(d_mlp_1_multiply + image * 37696, parameters + 1648, d_mlp_0_einsum + image * 37696);
     copy_backward(d_mlp_0_einsum + image * 37696, d_blocks_carry + image * 37696);
   }
@@ -8498,9 +8504,8 @@ void vit_mnist_input_gradient_avx2(const float* parameters, const float* images,
       blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + layer * 208 + image * 29088,
                             blocks_mhsa_k_mappings_1_add + layer * 208 + image * 29088,
                             blocks_mhsa_einsum_2 + image * 29088);
-      blocks_mhsa_forward_2(blocks_mhsa_einsum + image * 29088, blocks_mhsa_einsum_2 + image * 29088,
-                            blocks_mhsa_divide + layer * 2512 + image * 29088,
-                            blocks_mhsa_divide_2 + layer * 2512 + image * 29088);
+      blocks_mhsa_forward_2(blocks_mhsa_einsum + image * 29088, blocks_mhsa_divide + layer * 2512 + image * 29088,
+                            blocks_mhsa_einsum_2 + image * 29088, blocks_mhsa_divide_2 + layer * 2512 + image * 29088);
       blocks_mhsa_forward_3(blocks_mhsa_divide + layer * 2512 + image * 29088,
                             blocks_mhsa_v_mappings_0_add + layer * 208 + image * 29088,
                             blocks_carry + layer % 2 * 400 + image * 29088, blocks_concat + image * 29088);
@@ -8524,8 +8529,8 @@ void vit_mnist_input_gradient_avx2(const float* parameters, const float* images,
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
     mlp_0_forward(blocks_carry + image * 29088, parameters + 1648, mlp_0_einsum + image * 29088);
-    mlp_0_backward(batch, mlp_0_einsum + image * 29088, parameters + 1632, labels + image, add + image * 29088,
-                   reduce_sum + image * 29088, outputs + image * 10, d_mlp_1_multiply + image * 29088);
+    mlp_0_backward(batch, mlp_0_einsum + image * 29088, parameters + 1632, outputs + image * 10,
+                   d_mlp_1_multiply + image * 29088, labels + image, add + image * 29088, reduce_sum + image * 29088);
     mlp_0_backward_2(d_mlp_1_multiply + image * 29088, parameters + 1648, d_mlp_0_einsum + image * 29088);
     copy_backward(d_mlp_0_einsum + image * 29088, d_blocks_carry + image * 29088);
   }
@@ -8671,8 +8676,8 @@ void vit_mnist_attention_maps_avx2(const float* parameters, const float* images,
       blocks_mhsa_forward_4_attention_maps(blocks_mhsa_q_mappings_1_add + image * 6848,
                                            blocks_mhsa_k_mappings_1_add + image * 6848,
                                            blocks_mhsa_einsum_2 + image * 6848);
-      blocks_mhsa_forward_2_attention_maps(blocks_mhsa_einsum + image * 6848, blocks_mhsa_einsum_2 + image * 6848,
-                                           maps + layer * 5000 + image * 10000,
+      blocks_mhsa_forward_2_attention_maps(blocks_mhsa_einsum + image * 6848, maps + layer * 5000 + image * 10000,
+                                           blocks_mhsa_einsum_2 + image * 6848,
                                            maps + 2500 + layer * 5000 + image * 10000);
       blocks_mhsa_forward_3_attention_maps(maps + layer * 5000 + image * 10000,
                                            blocks_mhsa_v_mappings_0_add + image * 6848,

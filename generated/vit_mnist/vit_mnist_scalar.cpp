@@ -800,8 +800,8 @@ static void blocks_mhsa_forward_4(const real* blocks_mhsa_q_mappings_1_add, cons
 }
 
 // b < B, n < N+1=50, n2 < N+1=50 (row)
-static void blocks_mhsa_forward_2(const real* blocks_mhsa_einsum, const real* blocks_mhsa_einsum_2,
-                                  real* blocks_mhsa_divide, real* blocks_mhsa_divide_2) {
+static void blocks_mhsa_forward_2(const real* blocks_mhsa_einsum, real* blocks_mhsa_divide,
+                                  const real* blocks_mhsa_einsum_2, real* blocks_mhsa_divide_2) {
   for (std::int64_t n = 0; n < 50; ++n) {
     vec most0 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
@@ -818,6 +818,7 @@ static void blocks_mhsa_forward_2(const real* blocks_mhsa_einsum, const real* bl
       const vec t6 = v_sub(t5, most0);
       const vec t7 = v_exp(t6);
       sum1 = v_add(sum1, t7);
+      v_store(blocks_mhsa_divide + (n + n2 * 50), t7);
     }
     vec most2 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
@@ -834,21 +835,17 @@ static void blocks_mhsa_forward_2(const real* blocks_mhsa_einsum, const real* bl
       const vec t14 = v_sub(t13, most2);
       const vec t15 = v_exp(t14);
       sum3 = v_add(sum3, t15);
+      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t15);
     }
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x16 = v_load(blocks_mhsa_einsum + (n + n2 * 50));
-      const vec t17 = v_set(real(0.5));
+      const vec x16 = v_load(blocks_mhsa_divide + (n + n2 * 50));
+      const vec t17 = v_div(v_set(real(1.0)), sum1);
       const vec t18 = v_mul(x16, t17);
-      const vec t19 = v_sub(t18, most0);
-      const vec t20 = v_exp(t19);
-      const vec t21 = v_div(t20, sum1);
-      v_store(blocks_mhsa_divide + (n + n2 * 50), t21);
-      const vec x22 = v_load(blocks_mhsa_einsum_2 + (n + n2 * 50));
-      const vec t23 = v_mul(x22, t17);
-      const vec t24 = v_sub(t23, most2);
-      const vec t25 = v_exp(t24);
-      const vec t26 = v_div(t25, sum3);
-      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t26);
+      v_store(blocks_mhsa_divide + (n + n2 * 50), t18);
+      const vec x19 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50));
+      const vec t20 = v_div(v_set(real(1.0)), sum3);
+      const vec t21 = v_mul(x19, t20);
+      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t21);
     }
   }
 }
@@ -1229,16 +1226,14 @@ static void mlp_0_forward_2(const real* mlp_0_einsum, const real* mlp_0_bias, re
     const vec t6 = v_sub(t5, row0);
     const vec t7 = v_exp(t6);
     sum1 = v_add(sum1, t7);
+    v_store(outputs + classes, t7);
   }
   const vec row1 = v_set(v_sum(sum1));
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec x8 = v_load(mlp_0_einsum + classes);
-    const vec x9 = v_load(mlp_0_bias + classes);
-    const vec t10 = v_add(x8, x9);
-    const vec t11 = v_sub(t10, row0);
-    const vec t12 = v_exp(t11);
-    const vec t13 = v_div(t12, row1);
-    v_store(outputs + classes, t13);
+    const vec x8 = v_load(outputs + classes);
+    const vec t9 = v_div(v_set(real(1.0)), row1);
+    const vec t10 = v_mul(x8, t9);
+    v_store(outputs + classes, t10);
   }
 }
 
@@ -1261,8 +1256,8 @@ static void copy_forward_evaluate(const real* add_2, real* blocks_carry) {
 }
 
 // b < B, classes < CLASSES=10 (row)
-static void mlp_0_forward_2_evaluate(const real* mlp_0_einsum, const real* mlp_0_bias, const std::int32_t* labels,
-                                     real* add, real* reduce_sum, real* outputs) {
+static void mlp_0_forward_2_evaluate(const real* mlp_0_einsum, const real* mlp_0_bias, real* outputs,
+                                     const std::int32_t* labels, real* add, real* reduce_sum) {
   vec most0 = v_set(-INFINITY);
   for (std::int64_t classes = 0; classes < 10; ++classes) {
     const vec x0 = v_load(mlp_0_einsum + classes);
@@ -1279,6 +1274,7 @@ static void mlp_0_forward_2_evaluate(const real* mlp_0_einsum, const real* mlp_0
     const vec t6 = v_sub(t5, row0);
     const vec t7 = v_exp(t6);
     sum1 = v_add(sum1, t7);
+    v_store(outputs + classes, t7);
   }
   const vec row1 = v_set(v_sum(sum1));
   vec most2 = v_set(-INFINITY);
@@ -1288,47 +1284,47 @@ static void mlp_0_forward_2_evaluate(const real* mlp_0_einsum, const real* mlp_0
     const vec t10 = v_add(x8, x9);
     const vec t11 = v_sub(t10, row0);
     const vec t12 = v_exp(t11);
-    const vec t13 = v_div(t12, row1);
-    most2 = v_max(most2, t13);
+    const vec t13 = v_div(v_set(real(1.0)), row1);
+    const vec t14 = v_mul(t12, t13);
+    most2 = v_max(most2, t14);
   }
   const vec row2 = v_set(v_max_lane(most2));
   vec sum3 = v_zero();
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec x14 = v_load(mlp_0_einsum + classes);
-    const vec x15 = v_load(mlp_0_bias + classes);
-    const vec t16 = v_add(x14, x15);
-    const vec t17 = v_sub(t16, row0);
-    const vec t18 = v_exp(t17);
-    const vec t19 = v_div(t18, row1);
-    const vec t20 = v_sub(t19, row2);
-    const vec t21 = v_exp(t20);
-    sum3 = v_add(sum3, t21);
+    const vec x15 = v_load(mlp_0_einsum + classes);
+    const vec x16 = v_load(mlp_0_bias + classes);
+    const vec t17 = v_add(x15, x16);
+    const vec t18 = v_sub(t17, row0);
+    const vec t19 = v_exp(t18);
+    const vec t20 = v_div(v_set(real(1.0)), row1);
+    const vec t21 = v_mul(t19, t20);
+    const vec t22 = v_sub(t21, row2);
+    const vec t23 = v_exp(t22);
+    sum3 = v_add(sum3, t23);
   }
   const vec row3 = v_set(v_sum(sum3));
   vec sum4 = v_zero();
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec t22 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec x23 = v_load(mlp_0_einsum + classes);
-    const vec x24 = v_load(mlp_0_bias + classes);
-    const vec t25 = v_add(x23, x24);
-    const vec t26 = v_sub(t25, row0);
-    const vec t27 = v_exp(t26);
-    const vec t28 = v_div(t27, row1);
-    const vec t29 = v_mul(t22, t28);
-    sum4 = v_add(sum4, t29);
+    const vec t24 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec x25 = v_load(mlp_0_einsum + classes);
+    const vec x26 = v_load(mlp_0_bias + classes);
+    const vec t27 = v_add(x25, x26);
+    const vec t28 = v_sub(t27, row0);
+    const vec t29 = v_exp(t28);
+    const vec t30 = v_div(v_set(real(1.0)), row1);
+    const vec t31 = v_mul(t29, t30);
+    const vec t32 = v_mul(t24, t31);
+    sum4 = v_add(sum4, t32);
   }
   const vec row4 = v_set(v_sum(sum4));
-  const vec t30 = v_log(row3);
-  const vec t31 = v_add(t30, row2);
-  v_store_n(add, t31, 1);
+  const vec t33 = v_log(row3);
+  const vec t34 = v_add(t33, row2);
+  v_store_n(add, t34, 1);
   v_store_n(reduce_sum, row4, 1);
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec x32 = v_load(mlp_0_einsum + classes);
-    const vec x33 = v_load(mlp_0_bias + classes);
-    const vec t34 = v_add(x32, x33);
-    const vec t35 = v_sub(t34, row0);
-    const vec t36 = v_exp(t35);
-    const vec t37 = v_div(t36, row1);
+    const vec x35 = v_load(outputs + classes);
+    const vec t36 = v_div(v_set(real(1.0)), row1);
+    const vec t37 = v_mul(x35, t36);
     v_store(outputs + classes, t37);
   }
 }
@@ -1518,9 +1514,8 @@ static void blocks_mlp_0_forward_train(const real* blocks_norm2_add, const real*
 }
 
 // b < B, classes < CLASSES=10 (row)
-static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, const real* mlp_0_bias,
-                           const std::int32_t* labels, real* add, real* reduce_sum, real* outputs,
-                           real* d_mlp_1_multiply) {
+static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, const real* mlp_0_bias, real* outputs,
+                           real* d_mlp_1_multiply, const std::int32_t* labels, real* add, real* reduce_sum) {
   vec most0 = v_set(-INFINITY);
   for (std::int64_t classes = 0; classes < 10; ++classes) {
     const vec x0 = v_load(mlp_0_einsum + classes);
@@ -1537,6 +1532,7 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
     const vec t6 = v_sub(t5, row0);
     const vec t7 = v_exp(t6);
     sum1 = v_add(sum1, t7);
+    v_store(outputs + classes, t7);
   }
   const vec row1 = v_set(v_sum(sum1));
   vec most2 = v_set(-INFINITY);
@@ -1546,81 +1542,91 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
     const vec t10 = v_add(x8, x9);
     const vec t11 = v_sub(t10, row0);
     const vec t12 = v_exp(t11);
-    const vec t13 = v_div(t12, row1);
-    most2 = v_max(most2, t13);
+    const vec t13 = v_div(v_set(real(1.0)), row1);
+    const vec t14 = v_mul(t12, t13);
+    most2 = v_max(most2, t14);
   }
   const vec row2 = v_set(v_max_lane(most2));
   vec sum3 = v_zero();
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec x14 = v_load(mlp_0_einsum + classes);
-    const vec x15 = v_load(mlp_0_bias + classes);
-    const vec t16 = v_add(x14, x15);
-    const vec t17 = v_sub(t16, row0);
-    const vec t18 = v_exp(t17);
-    const vec t19 = v_div(t18, row1);
-    const vec t20 = v_sub(t19, row2);
-    const vec t21 = v_exp(t20);
-    sum3 = v_add(sum3, t21);
+    const vec x15 = v_load(mlp_0_einsum + classes);
+    const vec x16 = v_load(mlp_0_bias + classes);
+    const vec t17 = v_add(x15, x16);
+    const vec t18 = v_sub(t17, row0);
+    const vec t19 = v_exp(t18);
+    const vec t20 = v_div(v_set(real(1.0)), row1);
+    const vec t21 = v_mul(t19, t20);
+    const vec t22 = v_sub(t21, row2);
+    const vec t23 = v_exp(t22);
+    sum3 = v_add(sum3, t23);
+    v_store(d_mlp_1_multiply + classes, t23);
   }
   const vec row3 = v_set(v_sum(sum3));
   vec sum4 = v_zero();
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec t22 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec x23 = v_load(mlp_0_einsum + classes);
-    const vec x24 = v_load(mlp_0_bias + classes);
-    const vec t25 = v_add(x23, x24);
-    const vec t26 = v_sub(t25, row0);
-    const vec t27 = v_exp(t26);
-    const vec t28 = v_div(t27, row1);
-    const vec t29 = v_mul(t22, t28);
-    sum4 = v_add(sum4, t29);
+    const vec t24 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec x25 = v_load(mlp_0_einsum + classes);
+    const vec x26 = v_load(mlp_0_bias + classes);
+    const vec t27 = v_add(x25, x26);
+    const vec t28 = v_sub(t27, row0);
+    const vec t29 = v_exp(t28);
+    const vec t30 = v_div(v_set(real(1.0)), row1);
+    const vec t31 = v_mul(t29, t30);
+    const vec t32 = v_mul(t24, t31);
+    sum4 = v_add(sum4, t32);
   }
   const vec row4 = v_set(v_sum(sum4));
   vec sum5 = v_zero();
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec x30 = v_load(mlp_0_einsum + classes);
-    const vec x31 = v_load(mlp_0_bias + classes);
-    const vec t32 = v_add(x30, x31);
-    const vec t33 = v_sub(t32, row0);
-    const vec t34 = v_exp(t33);
-    const vec t35 = v_div(t34, row1);
-    const vec t36 = v_sub(t35, row2);
+    const vec x33 = v_load(mlp_0_einsum + classes);
+    const vec x34 = v_load(mlp_0_bias + classes);
+    const vec t35 = v_add(x33, x34);
+    const vec t36 = v_sub(t35, row0);
     const vec t37 = v_exp(t36);
-    const vec t38 = v_div(t37, row3);
-    const vec t39 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t40 = v_sub(t38, t39);
-    const vec t41 = v_set(real(1.0));
-    const vec t42 = v_set(static_cast<real>(batch));
-    const vec t43 = v_div(t41, t42);
-    const vec t44 = v_mul(t40, t43);
-    const vec t45 = v_mul(t44, t35);
-    sum5 = v_add(sum5, t45);
+    const vec t38 = v_div(v_set(real(1.0)), row1);
+    const vec t39 = v_mul(t37, t38);
+    const vec t40 = v_sub(t39, row2);
+    const vec t41 = v_exp(t40);
+    const vec t42 = v_div(v_set(real(1.0)), row3);
+    const vec t43 = v_mul(t41, t42);
+    const vec t44 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t45 = v_sub(t43, t44);
+    const vec t46 = v_set(real(1.0));
+    const vec t47 = v_set(static_cast<real>(batch));
+    const vec t48 = v_div(t46, t47);
+    const vec t49 = v_mul(t45, t48);
+    const vec t50 = v_mul(t49, t39);
+    sum5 = v_add(sum5, t50);
   }
   const vec row5 = v_set(v_sum(sum5));
-  const vec t46 = v_log(row3);
-  const vec t47 = v_add(t46, row2);
-  v_store_n(add, t47, 1);
+  const vec t51 = v_log(row3);
+  const vec t52 = v_add(t51, row2);
+  v_store_n(add, t52, 1);
   v_store_n(reduce_sum, row4, 1);
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec x48 = v_load(mlp_0_einsum + classes);
-    const vec x49 = v_load(mlp_0_bias + classes);
-    const vec t50 = v_add(x48, x49);
-    const vec t51 = v_sub(t50, row0);
-    const vec t52 = v_exp(t51);
-    const vec t53 = v_div(t52, row1);
-    v_store(outputs + classes, t53);
-    const vec t54 = v_sub(t53, row2);
-    const vec t55 = v_exp(t54);
-    const vec t56 = v_div(t55, row3);
-    const vec t57 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t58 = v_sub(t56, t57);
-    const vec t59 = v_set(real(1.0));
-    const vec t60 = v_set(static_cast<real>(batch));
-    const vec t61 = v_div(t59, t60);
-    const vec t62 = v_mul(t58, t61);
-    const vec t63 = v_sub(t62, row5);
-    const vec t64 = v_mul(t53, t63);
-    v_store(d_mlp_1_multiply + classes, t64);
+    const vec x53 = v_load(outputs + classes);
+    const vec t54 = v_div(v_set(real(1.0)), row1);
+    const vec t55 = v_mul(x53, t54);
+    v_store(outputs + classes, t55);
+    const vec x56 = v_load(mlp_0_einsum + classes);
+    const vec x57 = v_load(mlp_0_bias + classes);
+    const vec t58 = v_add(x56, x57);
+    const vec t59 = v_sub(t58, row0);
+    const vec t60 = v_exp(t59);
+    const vec t61 = v_div(v_set(real(1.0)), row1);
+    const vec t62 = v_mul(t60, t61);
+    const vec x63 = v_load(d_mlp_1_multiply + classes);
+    const vec t64 = v_div(v_set(real(1.0)), row3);
+    const vec t65 = v_mul(x63, t64);
+    const vec t66 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t67 = v_sub(t65, t66);
+    const vec t68 = v_set(real(1.0));
+    const vec t69 = v_set(static_cast<real>(batch));
+    const vec t70 = v_div(t68, t69);
+    const vec t71 = v_mul(t67, t70);
+    const vec t72 = v_sub(t71, row5);
+    const vec t73 = v_mul(t62, t72);
+    v_store(d_mlp_1_multiply + classes, t73);
   }
 }
 
@@ -4282,8 +4288,8 @@ static void blocks_mhsa_forward_4_attention_maps(const real* blocks_mhsa_q_mappi
 }
 
 // b < B, n < N+1=50, n2 < N+1=50 (row)
-static void blocks_mhsa_forward_2_attention_maps(const real* blocks_mhsa_einsum, const real* blocks_mhsa_einsum_2,
-                                                 real* attention_0, real* attention_1) {
+static void blocks_mhsa_forward_2_attention_maps(const real* blocks_mhsa_einsum, real* attention_0,
+                                                 const real* blocks_mhsa_einsum_2, real* attention_1) {
   for (std::int64_t n = 0; n < 50; ++n) {
     vec most0 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
@@ -4301,6 +4307,7 @@ static void blocks_mhsa_forward_2_attention_maps(const real* blocks_mhsa_einsum,
       const vec t6 = v_sub(t5, row0);
       const vec t7 = v_exp(t6);
       sum1 = v_add(sum1, t7);
+      v_store(attention_0 + (n * 50 + n2), t7);
     }
     const vec row1 = v_set(v_sum(sum1));
     vec most2 = v_set(-INFINITY);
@@ -4319,22 +4326,18 @@ static void blocks_mhsa_forward_2_attention_maps(const real* blocks_mhsa_einsum,
       const vec t14 = v_sub(t13, row2);
       const vec t15 = v_exp(t14);
       sum3 = v_add(sum3, t15);
+      v_store(attention_1 + (n * 50 + n2), t15);
     }
     const vec row3 = v_set(v_sum(sum3));
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x16 = v_load(blocks_mhsa_einsum + (n * 50 + n2));
-      const vec t17 = v_set(real(0.5));
+      const vec x16 = v_load(attention_0 + (n * 50 + n2));
+      const vec t17 = v_div(v_set(real(1.0)), row1);
       const vec t18 = v_mul(x16, t17);
-      const vec t19 = v_sub(t18, row0);
-      const vec t20 = v_exp(t19);
-      const vec t21 = v_div(t20, row1);
-      v_store(attention_0 + (n * 50 + n2), t21);
-      const vec x22 = v_load(blocks_mhsa_einsum_2 + (n * 50 + n2));
-      const vec t23 = v_mul(x22, t17);
-      const vec t24 = v_sub(t23, row2);
-      const vec t25 = v_exp(t24);
-      const vec t26 = v_div(t25, row3);
-      v_store(attention_1 + (n * 50 + n2), t26);
+      v_store(attention_0 + (n * 50 + n2), t18);
+      const vec x19 = v_load(attention_1 + (n * 50 + n2));
+      const vec t20 = v_div(v_set(real(1.0)), row3);
+      const vec t21 = v_mul(x19, t20);
+      v_store(attention_1 + (n * 50 + n2), t21);
     }
   }
 }
@@ -4519,8 +4522,8 @@ void vit_mnist_forward_scalar(const float* parameters, const float* images, cons
                                        parameters + 1440 - layer * 816, blocks_mhsa_k_mappings_1_add + image * 11456);
       blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + image * 11456, blocks_mhsa_k_mappings_1_add + image * 11456,
                             blocks_mhsa_einsum_2 + image * 11456);
-      blocks_mhsa_forward_2(blocks_mhsa_einsum + image * 11456, blocks_mhsa_einsum_2 + image * 11456,
-                            blocks_mhsa_divide + image * 11456, blocks_mhsa_divide_2 + image * 11456);
+      blocks_mhsa_forward_2(blocks_mhsa_einsum + image * 11456, blocks_mhsa_divide + image * 11456,
+                            blocks_mhsa_einsum_2 + image * 11456, blocks_mhsa_divide_2 + image * 11456);
       blocks_mhsa_forward_3(blocks_mhsa_divide + image * 11456, blocks_mhsa_v_mappings_0_add + image * 11456,
                             blocks_carry + layer % 2 * 400 + image * 11456, blocks_concat + image * 11456);
       blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + image * 11456, parameters + 1424 - layer * 816,
@@ -4613,8 +4616,8 @@ void vit_mnist_evaluate_scalar(const float* parameters, const float* images, con
                                        parameters + 1440 - layer * 816, blocks_mhsa_k_mappings_1_add + image * 11456);
       blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + image * 11456, blocks_mhsa_k_mappings_1_add + image * 11456,
                             blocks_mhsa_einsum_2 + image * 11456);
-      blocks_mhsa_forward_2(blocks_mhsa_einsum + image * 11456, blocks_mhsa_einsum_2 + image * 11456,
-                            blocks_mhsa_divide + image * 11456, blocks_mhsa_divide_2 + image * 11456);
+      blocks_mhsa_forward_2(blocks_mhsa_einsum + image * 11456, blocks_mhsa_divide + image * 11456,
+                            blocks_mhsa_einsum_2 + image * 11456, blocks_mhsa_divide_2 + image * 11456);
       blocks_mhsa_forward_3(blocks_mhsa_divide + image * 11456, blocks_mhsa_v_mappings_0_add + image * 11456,
                             blocks_carry + layer % 2 * 400 + image * 11456, blocks_concat + image * 11456);
       blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + image * 11456, parameters + 1424 - layer * 816,
@@ -4633,8 +4636,8 @@ void vit_mnist_evaluate_scalar(const float* parameters, const float* images, con
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
     mlp_0_forward(blocks_carry + image * 11456, parameters + 1648, mlp_0_einsum + image * 11456);
-    mlp_0_forward_2_evaluate(mlp_0_einsum + image * 11456, parameters + 1632, labels + image, add + image * 11456,
-                             reduce_sum + image * 11456, outputs + image * 10);
+    mlp_0_forward_2_evaluate(mlp_0_einsum + image * 11456, parameters + 1632, outputs + image * 10, labels + image,
+                             add + image * 11456, reduce_sum + image * 11456);
   }
   divide_forward(batch, add, reduce_sum, loss);
 }
@@ -4687,11 +4690,11 @@ void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* i
   // [B, CLASSES=10], every 37696 reals, live from kernel 20 to 21
   float* const mlp_0_einsum = scratch + 27712;
   // [B], every 37696 reals, live from kernel 21 to 63
-  float* const add = scratch + 48912;
+  float* const add = scratch + 48928;
   // [B], every 37696 reals, live from kernel 21 to 63
-  float* const reduce_sum = scratch + 48928;
+  float* const reduce_sum = scratch + 48944;
   // [B, CLASSES=10], every 37696 reals, live from kernel 21 to 65
-  float* const d_mlp_1_multiply = scratch + 48944;
+  float* const d_mlp_1_multiply = scratch + 48912;
   // [B, D=8], every 37696 reals, live from kernel 22 to 23
   float* const d_mlp_0_einsum = scratch + 27712;
   // [B, D=8, N+1=50] x 2 slots, every 37696 reals, live from kernel 4 to 68
@@ -4772,9 +4775,8 @@ void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* i
       blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + layer * 208 + image * 37696,
                             blocks_mhsa_k_mappings_1_add + layer * 208 + image * 37696,
                             blocks_mhsa_einsum_2 + image * 37696);
-      blocks_mhsa_forward_2(blocks_mhsa_einsum + image * 37696, blocks_mhsa_einsum_2 + image * 37696,
-                            blocks_mhsa_divide + layer * 2512 + image * 37696,
-                            blocks_mhsa_divide_2 + layer * 2512 + image * 37696);
+      blocks_mhsa_forward_2(blocks_mhsa_einsum + image * 37696, blocks_mhsa_divide + layer * 2512 + image * 37696,
+                            blocks_mhsa_einsum_2 + image * 37696, blocks_mhsa_divide_2 + layer * 2512 + image * 37696);
       blocks_mhsa_forward_3(blocks_mhsa_divide + layer * 2512 + image * 37696,
                             blocks_mhsa_v_mappings_0_add + layer * 208 + image * 37696,
                             blocks_carry + layer % 2 * 400 + image * 37696, blocks_concat + image * 37696);
@@ -4798,8 +4800,8 @@ void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* i
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
     mlp_0_forward(blocks_carry + image * 37696, parameters + 1648, mlp_0_einsum + image * 37696);
-    mlp_0_backward(batch, mlp_0_einsum + image * 37696, parameters + 1632, labels + image, add + image * 37696,
-                   reduce_sum + image * 37696, outputs + image * 10, d_mlp_1_multiply + image * 37696);
+    mlp_0_backward(batch, mlp_0_einsum + image * 37696, parameters + 1632, outputs + image * 10,
+                   d_mlp_1_multiply + image * 37696, labels + image, add + image * 37696, reduce_sum + image * 37696);
     mlp_0_backward_2(d_mlp_1_multiply + image * 37696, parameters + 1648, d_mlp_0_einsum + image * 37696);
     copy_backward(d_mlp_0_einsum + image * 37696, d_blocks_carry + image * 37696);
   }
@@ -5063,9 +5065,8 @@ void vit_mnist_input_gradient_scalar(const float* parameters, const float* image
       blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + layer * 208 + image * 29088,
                             blocks_mhsa_k_mappings_1_add + layer * 208 + image * 29088,
                             blocks_mhsa_einsum_2 + image * 29088);
-      blocks_mhsa_forward_2(blocks_mhsa_einsum + image * 29088, blocks_mhsa_einsum_2 + image * 29088,
-                            blocks_mhsa_divide + layer * 2512 + image * 29088,
-                            blocks_mhsa_divide_2 + layer * 2512 + image * 29088);
+      blocks_mhsa_forward_2(blocks_mhsa_einsum + image * 29088, blocks_mhsa_divide + layer * 2512 + image * 29088,
+                            blocks_mhsa_einsum_2 + image * 29088, blocks_mhsa_divide_2 + layer * 2512 + image * 29088);
       blocks_mhsa_forward_3(blocks_mhsa_divide + layer * 2512 + image * 29088,
                             blocks_mhsa_v_mappings_0_add + layer * 208 + image * 29088,
                             blocks_carry + layer % 2 * 400 + image * 29088, blocks_concat + image * 29088);
@@ -5089,8 +5090,8 @@ void vit_mnist_input_gradient_scalar(const float* parameters, const float* image
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
     mlp_0_forward(blocks_carry + image * 29088, parameters + 1648, mlp_0_einsum + image * 29088);
-    mlp_0_backward(batch, mlp_0_einsum + image * 29088, parameters + 1632, labels + image, add + image * 29088,
-                   reduce_sum + image * 29088, outputs + image * 10, d_mlp_1_multiply + image * 29088);
+    mlp_0_backward(batch, mlp_0_einsum + image * 29088, parameters + 1632, outputs + image * 10,
+                   d_mlp_1_multiply + image * 29088, labels + image, add + image * 29088, reduce_sum + image * 29088);
     mlp_0_backward_2(d_mlp_1_multiply + image * 29088, parameters + 1648, d_mlp_0_einsum + image * 29088);
     copy_backward(d_mlp_0_einsum + image * 29088, d_blocks_carry + image * 29088);
   }
@@ -5236,8 +5237,8 @@ void vit_mnist_attention_maps_scalar(const float* parameters, const float* image
       blocks_mhsa_forward_4_attention_maps(blocks_mhsa_q_mappings_1_add + image * 6848,
                                            blocks_mhsa_k_mappings_1_add + image * 6848,
                                            blocks_mhsa_einsum_2 + image * 6848);
-      blocks_mhsa_forward_2_attention_maps(blocks_mhsa_einsum + image * 6848, blocks_mhsa_einsum_2 + image * 6848,
-                                           maps + layer * 5000 + image * 10000,
+      blocks_mhsa_forward_2_attention_maps(blocks_mhsa_einsum + image * 6848, maps + layer * 5000 + image * 10000,
+                                           blocks_mhsa_einsum_2 + image * 6848,
                                            maps + 2500 + layer * 5000 + image * 10000);
       blocks_mhsa_forward_3_attention_maps(maps + layer * 5000 + image * 10000,
                                            blocks_mhsa_v_mappings_0_add + image * 6848,

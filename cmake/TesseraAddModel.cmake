@@ -1,0 +1,76 @@
+# tessera_add_model(<name> DECLARATION <header> MODEL <class> [ISA scalar avx2 avx512] [TRAIN])
+#
+# From a declared model to a library. Targets:
+#   <name>_generator  the declaration, compiled (this is where shapes are checked) together with the generator
+#   <name>_model      static library of the emitted C API; include "<name>.h"
+#   <name>            with TRAIN: the emitted program: train, eval, predict, summary
+#
+# DECLARATION is relative to the calling CMakeLists.txt (whose folder is an include folder of the declaration).
+# MODEL is the fully qualified class. ISA are the instruction sets to emit, chosen by CPUID when the program runs; scalar is
+# the portable one that is always needed. The emitted files lie in ${CMAKE_BINARY_DIR}/generated/<name>.
+
+function(tessera_add_model name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TRAIN" "DECLARATION;MODEL" "ISA")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "tessera_add_model(${name}) does not know ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  if(NOT arg_DECLARATION OR NOT arg_MODEL)
+    message(FATAL_ERROR "tessera_add_model(${name}) needs DECLARATION <header> and MODEL <class>")
+  endif()
+  if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${arg_DECLARATION})
+    message(FATAL_ERROR "tessera_add_model(${name}): there is no ${CMAKE_CURRENT_SOURCE_DIR}/${arg_DECLARATION}")
+  endif()
+  if(NOT arg_ISA)
+    set(arg_ISA scalar avx2 avx512)
+  endif()
+  if(NOT "scalar" IN_LIST arg_ISA)
+    message(FATAL_ERROR "tessera_add_model(${name}): ISA must hold scalar, which every machine can run")
+  endif()
+
+  set(main ${CMAKE_CURRENT_BINARY_DIR}/${name}_generator.cpp)
+  file(CONFIGURE OUTPUT ${main} @ONLY CONTENT [[
+#include "@arg_DECLARATION@"
+
+#include "codegen/driver.hpp"
+#include "dsl/trace.hpp"
+
+int main(int argc, char** argv) {
+  return tessera::codegen::generator_main(tessera::trace<@arg_MODEL@>("@name@"), argc, argv);
+}
+]])
+  add_executable(${name}_generator ${main})
+  target_include_directories(${name}_generator PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(${name}_generator PRIVATE Tessera::dsl Tessera::codegen)
+
+  set(folder ${CMAKE_BINARY_DIR}/generated/${name})
+  set(library_files ${folder}/${name}.h ${folder}/${name}_kernels.h ${folder}/${name}.cpp)
+  foreach(isa IN LISTS arg_ISA)
+    list(APPEND library_files ${folder}/${name}_${isa}.cpp)
+  endforeach()
+  set(program_files)
+  if(arg_TRAIN)
+    set(program_files ${folder}/${name}_program.cpp)
+  endif()
+  list(JOIN arg_ISA "," isas)
+  add_custom_command(
+    OUTPUT ${library_files} ${program_files}
+    COMMAND ${name}_generator --out ${folder} --isa ${isas} $<$<BOOL:${arg_TRAIN}>:--train>
+    DEPENDS ${name}_generator
+    COMMENT "Generating ${name}"
+    COMMAND_EXPAND_LISTS VERBATIM)
+
+  # No -m flags: each file carries its own target pragmas, so that one library runs on every machine. Contraction is off
+  # so that the sources alone, not the compiler's choice, decide where a multiply and an add become one operation.
+  add_library(${name}_model STATIC ${library_files})
+  target_include_directories(${name}_model PUBLIC ${folder})
+  target_compile_features(${name}_model PRIVATE cxx_std_20)
+  target_compile_options(${name}_model PRIVATE -O3 -ffp-contract=off)
+  if(TARGET OpenMP::OpenMP_CXX)
+    target_link_libraries(${name}_model PRIVATE OpenMP::OpenMP_CXX)
+  endif()
+
+  if(arg_TRAIN)
+    add_executable(${name} ${program_files})
+    target_link_libraries(${name} PRIVATE ${name}_model Tessera::runtime)
+  endif()
+endfunction()
