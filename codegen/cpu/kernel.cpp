@@ -257,39 +257,66 @@ class Emitter : Values {
     return nest(loops, [&](Block& b) {
       locals_.clear();
       reset();
-      for (std::size_t s = 0; s < kernel_.steps.size(); ++s) sweep(b, s);
+      for (std::size_t first = 0, end = 0; first < kernel_.steps.size(); first = end) {
+        end = first + 1;
+        while (end < kernel_.steps.size() && joins_sweep(first, end)) ++end;
+        sweep(b, first, end);
+      }
     });
   }
 
-  void sweep(Block& b, std::size_t s) {
-    const Step& st = step(s);
-    std::vector<int> loops;
-    for (int a : st.over)
-      if (a != vector_) loops.push_back(a);
-    bool across = vector_ >= 0 && ranges::contains(st.over, vector_);
-    if (across) loops.push_back(vector_);
-    std::string sum = fmt::format("{}{}", st.reduction == Reduction::sum ? "sum" : "most", s);
-    if (st.reduces) b.push_back(tree::declare("vec", sum, identity(st)));
-    auto leaf = [&](Block& body) {
-      reset();
-      if (st.reduces) {
-        Expr value = masked(st, evaluate(body, st.value), across);
-        body.push_back(tree::assign(sum, accumulate(st, name(sum), value)));
-      }
-      for (const Step::Store& store : st.stores) put(body, store);
-      reset();
-    };
-    Block body = nest(loops, leaf);
-    b.insert(b.end(), body.begin(), body.end());
-    if (!st.reduces) return;
-    Expr result = name(sum);
-    if (across) {
-      std::string all = fmt::format("row{}", s);
-      b.push_back(tree::declare(
-          "const vec", all, call("v_set", {call(st.reduction == Reduction::sum ? "v_sum" : "v_max_lane", {result})})));
-      result = name(all);
+  /// Whether step `s` can run in the sweep of the steps from `first` on: over the same axes, and without their results.
+  bool joins_sweep(std::size_t first, std::size_t s) const {
+    if (step(s).over != step(first).over) return false;
+    std::vector<int> todo;
+    if (step(s).reduces) todo.push_back(step(s).value);
+    for (const Step::Store& store : step(s).stores) todo.push_back(store.value);
+    while (!todo.empty()) {
+      const Expression& e = expression(todo.back());
+      todo.pop_back();
+      if (e.kind == Expression::Kind::local && e.a >= static_cast<int>(first)) return false;
+      if (e.kind != Expression::Kind::op) continue;
+      todo.push_back(e.a);
+      if (e.b >= 0) todo.push_back(e.b);
     }
-    locals_[{static_cast<int>(s), offsets_of_outer()}] = result;
+    return true;
+  }
+
+  /// The steps from `first` to before `end`, in one sweep.
+  void sweep(Block& b, std::size_t first, std::size_t end) {
+    std::vector<int> loops;
+    for (int a : step(first).over)
+      if (a != vector_) loops.push_back(a);
+    const bool across = vector_ >= 0 && ranges::contains(step(first).over, vector_);
+    if (across) loops.push_back(vector_);
+    auto sum_of = [&](std::size_t s) {
+      return fmt::format("{}{}", step(s).reduction == Reduction::sum ? "sum" : "most", s);
+    };
+    for (std::size_t s = first; s < end; ++s)
+      if (step(s).reduces) b.push_back(tree::declare("vec", sum_of(s), identity(step(s))));
+    Block body = nest(loops, [&](Block& inside) {
+      reset();
+      for (std::size_t s = first; s < end; ++s) {
+        if (step(s).reduces) {
+          Expr value = masked(step(s), evaluate(inside, step(s).value), across);
+          inside.push_back(tree::assign(sum_of(s), accumulate(step(s), name(sum_of(s)), value)));
+        }
+        for (const Step::Store& store : step(s).stores) put(inside, store);
+      }
+      reset();
+    });
+    b.insert(b.end(), body.begin(), body.end());
+    for (std::size_t s = first; s < end; ++s) {
+      if (!step(s).reduces) continue;
+      Expr result = name(sum_of(s));
+      if (across) {
+        const std::string all = fmt::format("row{}", s);
+        const std::string reduce = step(s).reduction == Reduction::sum ? "v_sum" : "v_max_lane";
+        b.push_back(tree::declare("const vec", all, call("v_set", {call(reduce, {result})})));
+        result = name(all);
+      }
+      locals_[{static_cast<int>(s), offsets_of_outer()}] = result;
+    }
   }
 
   // ---- contractions --------------------------------------------------------------------------------------------

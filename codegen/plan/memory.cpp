@@ -96,12 +96,26 @@ std::int64_t most_live(const std::vector<Buffer>& buffers, const std::vector<int
 }  // namespace
 
 std::vector<std::vector<Stage>> make_stages(const KernelProgram& p) {
+  // All partial sums of a stage come before the first sum that is made of them: no kernel of it may read such a sum.
+  auto reads_from = [&](const Kernel& k, const Stage& stage) {
+    bool found = false;
+    for (const Item& item : stage.items)
+      for_each_access(p.kernels[static_cast<std::size_t>(item.kernel)], [&](const Access& made, bool writes) {
+        if (!writes) return;
+        for_each_access(k, [&](const Access& a, bool also) { found |= !also && a.tensor == made.tensor; });
+      });
+    return found;
+  };
   std::vector<std::vector<Stage>> stages(p.order.size());
   for (std::size_t r = 0; r < p.order.size(); ++r)
     for (const Item& item : p.order[r]) {
-      const Tasks tasks = item.kernel >= 0 ? tasks_of(p.kernels[static_cast<std::size_t>(item.kernel)]) : Tasks::once;
-      const bool shared = item.kernel >= 0 && (tasks == Tasks::images || tasks == Tasks::chunks);
-      if (!shared || stages[r].empty() || stages[r].back().tasks != tasks) stages[r].push_back({tasks, {}});
+      const bool kernel = item.kernel >= 0;
+      const Tasks tasks = kernel ? tasks_of(p.kernels[static_cast<std::size_t>(item.kernel)]) : Tasks::once;
+      bool joins = kernel && (tasks == Tasks::images || tasks == Tasks::chunks) && !stages[r].empty() &&
+                   stages[r].back().tasks == tasks;
+      if (joins && tasks == Tasks::chunks)
+        joins = !reads_from(p.kernels[static_cast<std::size_t>(item.kernel)], stages[r].back());
+      if (!joins) stages[r].push_back({tasks, {}});
       stages[r].back().items.push_back(item);
     }
   return stages;
@@ -227,7 +241,16 @@ class Replay {
  public:
   explicit Replay(const Plan& plan) : plan_(plan), p_(plan.program) {}
 
-  void run() { region(0, 0, 0); }
+  void run() {
+    for (const Buffer& b : plan_.buffers) {
+      const std::int64_t begin = b.per_image ? plan_.scratch.fixed : 0;
+      const std::int64_t end = begin + (b.per_image ? plan_.scratch.per_batch : plan_.scratch.fixed);
+      if (b.offset < begin || b.offset + b.size > end)
+        throw Error(fmt::format("plan of {}: {} lies outside the scratch memory", p_.name,
+                                name(b.tensor < 0 ? partial_of(b.kernel) : b.tensor)));
+    }
+    region(0, 0, 0);
+  }
 
  private:
   struct Range {
@@ -236,13 +259,29 @@ class Replay {
   };
 
   void region(int r, int iteration, int layer) {
-    for (const Item& item : p_.order[static_cast<std::size_t>(r)]) {
-      if (item.kernel >= 0) {
-        kernel(p_.kernels[static_cast<std::size_t>(item.kernel)], r, iteration, layer);
+    for (const Stage& stage : plan_.stages[static_cast<std::size_t>(r)]) {
+      if (stage.items.front().region >= 0) {
+        const int inside = stage.items.front().region;
+        const graph::Region& inner = p_.graph.regions[static_cast<std::size_t>(inside)];
+        for (int i = 0; i < inner.count; ++i) region(inside, i, inner.reversed ? inner.count - 1 - i : i);
         continue;
       }
-      const graph::Region& inner = p_.graph.regions[static_cast<std::size_t>(item.region)];
-      for (int i = 0; i < inner.count; ++i) region(item.region, i, inner.reversed ? inner.count - 1 - i : i);
+      // Sums over the batch: all partial sums of the stage, then what is made of them.
+      if (stage.tasks == Tasks::chunks)
+        for (const Item& item : stage.items) {
+          overwrite(partial(item.kernel), {partial_of(item.kernel), 0}, reads(item.kernel, false, r, iteration, layer));
+          valid_.insert({partial_of(item.kernel), 0});
+        }
+      for (const Item& item : stage.items) {
+        const bool summed = stage.tasks == Tasks::chunks;
+        const std::vector<Range> read = reads(item.kernel, summed, r, iteration, layer);
+        for_each_access(kernel(item.kernel), [&](const Access& a, bool writes) {
+          if (p_.tensors[static_cast<std::size_t>(a.tensor)].storage != Storage::scratch || !writes) return;
+          const int s = slot(a, r, iteration, layer);
+          overwrite(range(a.tensor, s), {a.tensor, s}, read);
+          valid_.insert({a.tensor, s});
+        });
+      }
     }
   }
 
@@ -254,49 +293,55 @@ class Replay {
     return t.carry ? (at + a.shift) % t.slots : at;
   }
 
-  Range range(const Access& a, int slot) const {
-    const Tensor& t = p_.tensors[static_cast<std::size_t>(a.tensor)];
-    const Buffer& b = plan_.buffers[static_cast<std::size_t>(plan_.buffer_of[static_cast<std::size_t>(a.tensor)])];
+  const Kernel& kernel(int k) const { return p_.kernels[static_cast<std::size_t>(k)]; }
+  /// The partial sums of a kernel stand among the tensors as negative ones.
+  static int partial_of(int k) { return -1 - k; }
+  Range partial(int k) const {
+    const Buffer& b = plan_.buffers[static_cast<std::size_t>(plan_.partial_of[static_cast<std::size_t>(k)])];
+    return {b.offset, b.offset + b.size};
+  }
+  Range range(int tensor, int slot) const {
+    if (tensor < 0) return partial(-1 - tensor);
+    const Tensor& t = p_.tensors[static_cast<std::size_t>(tensor)];
+    const Buffer& b = plan_.buffers[static_cast<std::size_t>(plan_.buffer_of[static_cast<std::size_t>(tensor)])];
     if (slot >= t.slots) throw Error(fmt::format("plan of {}: {} has no slot {}", p_.name, t.name, slot));
     const std::int64_t from = b.offset + b.slot * slot;
     return {from, from + b.slot};
   }
 
-  void kernel(const Kernel& k, int r, int iteration, int layer) {
-    std::vector<Range> reads;
+  std::string name(int tensor) const {
+    return tensor < 0 ? "the partial sums of " + kernel(-1 - tensor).name
+                      : p_.tensors[static_cast<std::size_t>(tensor)].name;
+  }
+
+  /// What a kernel reads of the scratch memory: all of it must be there. `summed`: also its partial sums.
+  std::vector<Range> reads(int k, bool summed, int r, int iteration, int layer) const {
+    std::vector<Range> ranges;
+    auto read = [&](int tensor, int slot) {
+      if (!valid_.contains({tensor, slot}))
+        throw Error(fmt::format("plan of {}: kernel {} reads {} (slot {}), which is not there any more or not yet",
+                                p_.name, kernel(k).name, name(tensor), slot));
+      ranges.push_back(range(tensor, slot));
+    };
     std::set<std::pair<int, int>> own;  // what the kernel itself writes, it may read again
-    for_each_access(k, [&](const Access& a, bool writes) {
+    for_each_access(kernel(k), [&](const Access& a, bool writes) {
       if (writes) own.insert({a.tensor, a.shift});
     });
-    for_each_access(k, [&](const Access& a, bool writes) {
-      if (!writes && own.contains({a.tensor, a.shift})) return;
-      if (p_.tensors[static_cast<std::size_t>(a.tensor)].storage != Storage::scratch || writes) return;
-      int s = slot(a, r, iteration, layer);
-      if (!valid_.contains({a.tensor, s}))
-        throw Error(fmt::format("plan of {}: kernel {} reads {} (slot {}), which is not there any more or not yet",
-                                p_.name, k.name, p_.tensors[static_cast<std::size_t>(a.tensor)].name, s));
-      reads.push_back(range(a, s));
+    for_each_access(kernel(k), [&](const Access& a, bool writes) {
+      const Tensor& t = p_.tensors[static_cast<std::size_t>(a.tensor)];
+      if (t.storage != Storage::scratch || writes || own.contains({a.tensor, a.shift})) return;
+      read(a.tensor, slot(a, r, iteration, layer));
     });
-    auto overwrite = [&](const Range& w, std::pair<int, int> self) {
-      for (const Range& read : reads)
-        if (read.meets(w)) throw Error(fmt::format("plan of {}: kernel {} writes over what it reads", p_.name, k.name));
-      std::erase_if(valid_, [&](const std::pair<int, int>& v) {
-        Access other;
-        other.tensor = v.first;
-        return v != self && range(other, v.second).meets(w);
-      });
-    };
-    auto at = static_cast<std::size_t>(&k - p_.kernels.data());
-    if (int partial = plan_.partial_of[at]; partial >= 0) {
-      const Buffer& b = plan_.buffers[static_cast<std::size_t>(partial)];
-      overwrite({b.offset, b.offset + b.size}, {-1, -1});
-    }
-    for_each_access(k, [&](const Access& a, bool writes) {
-      if (p_.tensors[static_cast<std::size_t>(a.tensor)].storage != Storage::scratch || !writes) return;
-      int s = slot(a, r, iteration, layer);
-      overwrite(range(a, s), {a.tensor, s});
-      valid_.insert({a.tensor, s});
-    });
+    if (summed) read(partial_of(k), 0);
+    return ranges;
+  }
+
+  /// A kernel writes `w`, the value of `self`: whatever else lay there is gone.
+  void overwrite(const Range& w, std::pair<int, int> self, const std::vector<Range>& read) {
+    for (const Range& r : read)
+      if (r.meets(w))
+        throw Error(fmt::format("plan of {}: {} is written over what it is made of", p_.name, name(self.first)));
+    std::erase_if(valid_, [&](const std::pair<int, int>& v) { return v != self && range(v.first, v.second).meets(w); });
   }
 
   const Plan& plan_;

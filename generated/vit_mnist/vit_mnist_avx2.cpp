@@ -1135,6 +1135,7 @@ static void blocks_mhsa_forward_2(const real* blocks_mhsa_einsum, real* blocks_m
       most0 = v_max(most0, t2);
     }
     vec sum1 = v_zero();
+    vec most2 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       const vec x3 = v_load(blocks_mhsa_einsum + (n + n2 * 50));
       const vec t4 = v_set(real(0.5));
@@ -1143,79 +1144,72 @@ static void blocks_mhsa_forward_2(const real* blocks_mhsa_einsum, real* blocks_m
       const vec t7 = v_exp(t6);
       sum1 = v_add(sum1, t7);
       v_store(blocks_mhsa_divide + (n + n2 * 50), t7);
-    }
-    vec most2 = v_set(-INFINITY);
-    for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       const vec x8 = v_load(blocks_mhsa_einsum_2 + (n + n2 * 50));
-      const vec t9 = v_set(real(0.5));
-      const vec t10 = v_mul(x8, t9);
-      most2 = v_max(most2, t10);
+      const vec t9 = v_mul(x8, t4);
+      most2 = v_max(most2, t9);
     }
     vec sum3 = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x11 = v_load(blocks_mhsa_einsum_2 + (n + n2 * 50));
-      const vec t12 = v_set(real(0.5));
-      const vec t13 = v_mul(x11, t12);
-      const vec t14 = v_sub(t13, most2);
-      const vec t15 = v_exp(t14);
-      sum3 = v_add(sum3, t15);
-      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t15);
+      const vec x10 = v_load(blocks_mhsa_einsum_2 + (n + n2 * 50));
+      const vec t11 = v_set(real(0.5));
+      const vec t12 = v_mul(x10, t11);
+      const vec t13 = v_sub(t12, most2);
+      const vec t14 = v_exp(t13);
+      sum3 = v_add(sum3, t14);
+      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t14);
     }
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x16 = v_load(blocks_mhsa_divide + (n + n2 * 50));
-      const vec t17 = v_div(v_set(real(1.0)), sum1);
-      const vec t18 = v_mul(x16, t17);
-      v_store(blocks_mhsa_divide + (n + n2 * 50), t18);
-      const vec x19 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50));
-      const vec t20 = v_div(v_set(real(1.0)), sum3);
-      const vec t21 = v_mul(x19, t20);
-      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t21);
+      const vec x15 = v_load(blocks_mhsa_divide + (n + n2 * 50));
+      const vec t16 = v_div(v_set(real(1.0)), sum1);
+      const vec t17 = v_mul(x15, t16);
+      v_store(blocks_mhsa_divide + (n + n2 * 50), t17);
+      const vec x18 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50));
+      const vec t19 = v_div(v_set(real(1.0)), sum3);
+      const vec t20 = v_mul(x18, t19);
+      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t20);
     }
   }
   {
     vec most0 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x22 = v_load_n(blocks_mhsa_einsum + (n2 * 50 + 48), 2);
-      const vec t23 = v_set(real(0.5));
-      const vec t24 = v_mul(x22, t23);
-      most0 = v_max(most0, t24);
+      const vec x21 = v_load_n(blocks_mhsa_einsum + (n2 * 50 + 48), 2);
+      const vec t22 = v_set(real(0.5));
+      const vec t23 = v_mul(x21, t22);
+      most0 = v_max(most0, t23);
     }
     vec sum1 = v_zero();
-    for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x25 = v_load_n(blocks_mhsa_einsum + (n2 * 50 + 48), 2);
-      const vec t26 = v_set(real(0.5));
-      const vec t27 = v_mul(x25, t26);
-      const vec t28 = v_sub(t27, most0);
-      const vec t29 = v_exp(t28);
-      sum1 = v_add(sum1, t29);
-      v_store_n(blocks_mhsa_divide + (n2 * 50 + 48), t29, 2);
-    }
     vec most2 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x30 = v_load_n(blocks_mhsa_einsum_2 + (n2 * 50 + 48), 2);
-      const vec t31 = v_set(real(0.5));
-      const vec t32 = v_mul(x30, t31);
-      most2 = v_max(most2, t32);
+      const vec x24 = v_load_n(blocks_mhsa_einsum + (n2 * 50 + 48), 2);
+      const vec t25 = v_set(real(0.5));
+      const vec t26 = v_mul(x24, t25);
+      const vec t27 = v_sub(t26, most0);
+      const vec t28 = v_exp(t27);
+      sum1 = v_add(sum1, t28);
+      v_store_n(blocks_mhsa_divide + (n2 * 50 + 48), t28, 2);
+      const vec x29 = v_load_n(blocks_mhsa_einsum_2 + (n2 * 50 + 48), 2);
+      const vec t30 = v_mul(x29, t25);
+      most2 = v_max(most2, t30);
     }
     vec sum3 = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x33 = v_load_n(blocks_mhsa_einsum_2 + (n2 * 50 + 48), 2);
-      const vec t34 = v_set(real(0.5));
-      const vec t35 = v_mul(x33, t34);
-      const vec t36 = v_sub(t35, most2);
-      const vec t37 = v_exp(t36);
-      sum3 = v_add(sum3, t37);
-      v_store_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), t37, 2);
+      const vec x31 = v_load_n(blocks_mhsa_einsum_2 + (n2 * 50 + 48), 2);
+      const vec t32 = v_set(real(0.5));
+      const vec t33 = v_mul(x31, t32);
+      const vec t34 = v_sub(t33, most2);
+      const vec t35 = v_exp(t34);
+      sum3 = v_add(sum3, t35);
+      v_store_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), t35, 2);
     }
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x38 = v_load_n(blocks_mhsa_divide + (n2 * 50 + 48), 2);
-      const vec t39 = v_div(v_set(real(1.0)), sum1);
-      const vec t40 = v_mul(x38, t39);
-      v_store_n(blocks_mhsa_divide + (n2 * 50 + 48), t40, 2);
-      const vec x41 = v_load_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), 2);
-      const vec t42 = v_div(v_set(real(1.0)), sum3);
-      const vec t43 = v_mul(x41, t42);
-      v_store_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), t43, 2);
+      const vec x36 = v_load_n(blocks_mhsa_divide + (n2 * 50 + 48), 2);
+      const vec t37 = v_div(v_set(real(1.0)), sum1);
+      const vec t38 = v_mul(x36, t37);
+      v_store_n(blocks_mhsa_divide + (n2 * 50 + 48), t38, 2);
+      const vec x39 = v_load_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), 2);
+      const vec t40 = v_div(v_set(real(1.0)), sum3);
+      const vec t41 = v_mul(x39, t40);
+      v_store_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), t41, 2);
     }
   }
 }
@@ -1986,6 +1980,7 @@ static void mlp_0_forward_2_evaluate(const real* mlp_0_einsum, const real* mlp_0
   }
   const vec row2 = v_set(v_max_lane(most2));
   vec sum3 = v_zero();
+  vec sum4 = v_zero();
   {
     const vec x30 = v_load(mlp_0_einsum);
     const vec x31 = v_load(mlp_0_bias);
@@ -1997,61 +1992,42 @@ static void mlp_0_forward_2_evaluate(const real* mlp_0_einsum, const real* mlp_0
     const vec t37 = v_sub(t36, row2);
     const vec t38 = v_exp(t37);
     sum3 = v_add(sum3, t38);
+    const vec t39 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t40 = v_mul(t39, t36);
+    sum4 = v_add(sum4, t40);
   }
   {
-    const vec x39 = v_load_n(mlp_0_einsum + 8, 2);
-    const vec x40 = v_load_n(mlp_0_bias + 8, 2);
-    const vec t41 = v_add(x39, x40);
-    const vec t42 = v_sub(t41, row0);
-    const vec t43 = v_exp(t42);
-    const vec t44 = v_div(v_set(real(1.0)), row1);
-    const vec t45 = v_mul(t43, t44);
-    const vec t46 = v_sub(t45, row2);
-    const vec t47 = v_exp(t46);
-    sum3 = v_add(sum3, v_keep_n(t47, 2, real(0.0)));
+    const vec x41 = v_load_n(mlp_0_einsum + 8, 2);
+    const vec x42 = v_load_n(mlp_0_bias + 8, 2);
+    const vec t43 = v_add(x41, x42);
+    const vec t44 = v_sub(t43, row0);
+    const vec t45 = v_exp(t44);
+    const vec t46 = v_div(v_set(real(1.0)), row1);
+    const vec t47 = v_mul(t45, t46);
+    const vec t48 = v_sub(t47, row2);
+    const vec t49 = v_exp(t48);
+    sum3 = v_add(sum3, v_keep_n(t49, 2, real(0.0)));
+    const vec t50 = v_equal(v_add(v_set(real(8.0)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t51 = v_mul(t50, t47);
+    sum4 = v_add(sum4, v_keep_n(t51, 2, real(0.0)));
   }
   const vec row3 = v_set(v_sum(sum3));
-  vec sum4 = v_zero();
-  {
-    const vec t48 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec x49 = v_load(mlp_0_einsum);
-    const vec x50 = v_load(mlp_0_bias);
-    const vec t51 = v_add(x49, x50);
-    const vec t52 = v_sub(t51, row0);
-    const vec t53 = v_exp(t52);
-    const vec t54 = v_div(v_set(real(1.0)), row1);
-    const vec t55 = v_mul(t53, t54);
-    const vec t56 = v_mul(t48, t55);
-    sum4 = v_add(sum4, t56);
-  }
-  {
-    const vec t57 = v_equal(v_add(v_set(real(8.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec x58 = v_load_n(mlp_0_einsum + 8, 2);
-    const vec x59 = v_load_n(mlp_0_bias + 8, 2);
-    const vec t60 = v_add(x58, x59);
-    const vec t61 = v_sub(t60, row0);
-    const vec t62 = v_exp(t61);
-    const vec t63 = v_div(v_set(real(1.0)), row1);
-    const vec t64 = v_mul(t62, t63);
-    const vec t65 = v_mul(t57, t64);
-    sum4 = v_add(sum4, v_keep_n(t65, 2, real(0.0)));
-  }
   const vec row4 = v_set(v_sum(sum4));
-  const vec t66 = v_log(row3);
-  const vec t67 = v_add(t66, row2);
-  v_store_n(add, t67, 1);
+  const vec t52 = v_log(row3);
+  const vec t53 = v_add(t52, row2);
+  v_store_n(add, t53, 1);
   v_store_n(reduce_sum, row4, 1);
   {
-    const vec x68 = v_load(outputs);
-    const vec t69 = v_div(v_set(real(1.0)), row1);
-    const vec t70 = v_mul(x68, t69);
-    v_store(outputs, t70);
+    const vec x54 = v_load(outputs);
+    const vec t55 = v_div(v_set(real(1.0)), row1);
+    const vec t56 = v_mul(x54, t55);
+    v_store(outputs, t56);
   }
   {
-    const vec x71 = v_load_n(outputs + 8, 2);
-    const vec t72 = v_div(v_set(real(1.0)), row1);
-    const vec t73 = v_mul(x71, t72);
-    v_store_n(outputs + 8, t73, 2);
+    const vec x57 = v_load_n(outputs + 8, 2);
+    const vec t58 = v_div(v_set(real(1.0)), row1);
+    const vec t59 = v_mul(x57, t58);
+    v_store_n(outputs + 8, t59, 2);
   }
 }
 
@@ -2450,6 +2426,7 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
   }
   const vec row2 = v_set(v_max_lane(most2));
   vec sum3 = v_zero();
+  vec sum4 = v_zero();
   {
     const vec x30 = v_load(mlp_0_einsum);
     const vec x31 = v_load(mlp_0_bias);
@@ -2462,144 +2439,125 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
     const vec t38 = v_exp(t37);
     sum3 = v_add(sum3, t38);
     v_store(d_mlp_1_multiply, t38);
+    const vec t39 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t40 = v_mul(t39, t36);
+    sum4 = v_add(sum4, t40);
   }
   {
-    const vec x39 = v_load_n(mlp_0_einsum + 8, 2);
-    const vec x40 = v_load_n(mlp_0_bias + 8, 2);
-    const vec t41 = v_add(x39, x40);
-    const vec t42 = v_sub(t41, row0);
-    const vec t43 = v_exp(t42);
-    const vec t44 = v_div(v_set(real(1.0)), row1);
-    const vec t45 = v_mul(t43, t44);
-    const vec t46 = v_sub(t45, row2);
-    const vec t47 = v_exp(t46);
-    sum3 = v_add(sum3, v_keep_n(t47, 2, real(0.0)));
-    v_store_n(d_mlp_1_multiply + 8, t47, 2);
+    const vec x41 = v_load_n(mlp_0_einsum + 8, 2);
+    const vec x42 = v_load_n(mlp_0_bias + 8, 2);
+    const vec t43 = v_add(x41, x42);
+    const vec t44 = v_sub(t43, row0);
+    const vec t45 = v_exp(t44);
+    const vec t46 = v_div(v_set(real(1.0)), row1);
+    const vec t47 = v_mul(t45, t46);
+    const vec t48 = v_sub(t47, row2);
+    const vec t49 = v_exp(t48);
+    sum3 = v_add(sum3, v_keep_n(t49, 2, real(0.0)));
+    v_store_n(d_mlp_1_multiply + 8, t49, 2);
+    const vec t50 = v_equal(v_add(v_set(real(8.0)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t51 = v_mul(t50, t47);
+    sum4 = v_add(sum4, v_keep_n(t51, 2, real(0.0)));
   }
   const vec row3 = v_set(v_sum(sum3));
-  vec sum4 = v_zero();
-  {
-    const vec t48 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec x49 = v_load(mlp_0_einsum);
-    const vec x50 = v_load(mlp_0_bias);
-    const vec t51 = v_add(x49, x50);
-    const vec t52 = v_sub(t51, row0);
-    const vec t53 = v_exp(t52);
-    const vec t54 = v_div(v_set(real(1.0)), row1);
-    const vec t55 = v_mul(t53, t54);
-    const vec t56 = v_mul(t48, t55);
-    sum4 = v_add(sum4, t56);
-  }
-  {
-    const vec t57 = v_equal(v_add(v_set(real(8.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec x58 = v_load_n(mlp_0_einsum + 8, 2);
-    const vec x59 = v_load_n(mlp_0_bias + 8, 2);
-    const vec t60 = v_add(x58, x59);
-    const vec t61 = v_sub(t60, row0);
-    const vec t62 = v_exp(t61);
-    const vec t63 = v_div(v_set(real(1.0)), row1);
-    const vec t64 = v_mul(t62, t63);
-    const vec t65 = v_mul(t57, t64);
-    sum4 = v_add(sum4, v_keep_n(t65, 2, real(0.0)));
-  }
   const vec row4 = v_set(v_sum(sum4));
   vec sum5 = v_zero();
   {
-    const vec x66 = v_load(mlp_0_einsum);
-    const vec x67 = v_load(mlp_0_bias);
-    const vec t68 = v_add(x66, x67);
-    const vec t69 = v_sub(t68, row0);
-    const vec t70 = v_exp(t69);
-    const vec t71 = v_div(v_set(real(1.0)), row1);
-    const vec t72 = v_mul(t70, t71);
-    const vec t73 = v_sub(t72, row2);
-    const vec t74 = v_exp(t73);
-    const vec t75 = v_div(v_set(real(1.0)), row3);
-    const vec t76 = v_mul(t74, t75);
-    const vec t77 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t78 = v_sub(t76, t77);
-    const vec t79 = v_set(real(1.0));
-    const vec t80 = v_set(static_cast<real>(batch));
-    const vec t81 = v_div(t79, t80);
-    const vec t82 = v_mul(t78, t81);
-    const vec t83 = v_mul(t82, t72);
-    sum5 = v_add(sum5, t83);
+    const vec x52 = v_load(mlp_0_einsum);
+    const vec x53 = v_load(mlp_0_bias);
+    const vec t54 = v_add(x52, x53);
+    const vec t55 = v_sub(t54, row0);
+    const vec t56 = v_exp(t55);
+    const vec t57 = v_div(v_set(real(1.0)), row1);
+    const vec t58 = v_mul(t56, t57);
+    const vec t59 = v_sub(t58, row2);
+    const vec t60 = v_exp(t59);
+    const vec t61 = v_div(v_set(real(1.0)), row3);
+    const vec t62 = v_mul(t60, t61);
+    const vec t63 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t64 = v_sub(t62, t63);
+    const vec t65 = v_set(real(1.0));
+    const vec t66 = v_set(static_cast<real>(batch));
+    const vec t67 = v_div(t65, t66);
+    const vec t68 = v_mul(t64, t67);
+    const vec t69 = v_mul(t68, t58);
+    sum5 = v_add(sum5, t69);
   }
   {
-    const vec x84 = v_load_n(mlp_0_einsum + 8, 2);
-    const vec x85 = v_load_n(mlp_0_bias + 8, 2);
-    const vec t86 = v_add(x84, x85);
-    const vec t87 = v_sub(t86, row0);
-    const vec t88 = v_exp(t87);
-    const vec t89 = v_div(v_set(real(1.0)), row1);
-    const vec t90 = v_mul(t88, t89);
-    const vec t91 = v_sub(t90, row2);
-    const vec t92 = v_exp(t91);
-    const vec t93 = v_div(v_set(real(1.0)), row3);
-    const vec t94 = v_mul(t92, t93);
-    const vec t95 = v_equal(v_add(v_set(real(8.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t96 = v_sub(t94, t95);
-    const vec t97 = v_set(real(1.0));
-    const vec t98 = v_set(static_cast<real>(batch));
-    const vec t99 = v_div(t97, t98);
-    const vec t100 = v_mul(t96, t99);
-    const vec t101 = v_mul(t100, t90);
-    sum5 = v_add(sum5, v_keep_n(t101, 2, real(0.0)));
+    const vec x70 = v_load_n(mlp_0_einsum + 8, 2);
+    const vec x71 = v_load_n(mlp_0_bias + 8, 2);
+    const vec t72 = v_add(x70, x71);
+    const vec t73 = v_sub(t72, row0);
+    const vec t74 = v_exp(t73);
+    const vec t75 = v_div(v_set(real(1.0)), row1);
+    const vec t76 = v_mul(t74, t75);
+    const vec t77 = v_sub(t76, row2);
+    const vec t78 = v_exp(t77);
+    const vec t79 = v_div(v_set(real(1.0)), row3);
+    const vec t80 = v_mul(t78, t79);
+    const vec t81 = v_equal(v_add(v_set(real(8.0)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t82 = v_sub(t80, t81);
+    const vec t83 = v_set(real(1.0));
+    const vec t84 = v_set(static_cast<real>(batch));
+    const vec t85 = v_div(t83, t84);
+    const vec t86 = v_mul(t82, t85);
+    const vec t87 = v_mul(t86, t76);
+    sum5 = v_add(sum5, v_keep_n(t87, 2, real(0.0)));
   }
   const vec row5 = v_set(v_sum(sum5));
-  const vec t102 = v_log(row3);
-  const vec t103 = v_add(t102, row2);
-  v_store_n(add, t103, 1);
+  const vec t88 = v_log(row3);
+  const vec t89 = v_add(t88, row2);
+  v_store_n(add, t89, 1);
   v_store_n(reduce_sum, row4, 1);
   {
-    const vec x104 = v_load(outputs);
-    const vec t105 = v_div(v_set(real(1.0)), row1);
-    const vec t106 = v_mul(x104, t105);
-    v_store(outputs, t106);
-    const vec x107 = v_load(mlp_0_einsum);
-    const vec x108 = v_load(mlp_0_bias);
-    const vec t109 = v_add(x107, x108);
-    const vec t110 = v_sub(t109, row0);
-    const vec t111 = v_exp(t110);
-    const vec t112 = v_div(v_set(real(1.0)), row1);
-    const vec t113 = v_mul(t111, t112);
-    const vec x114 = v_load(d_mlp_1_multiply);
-    const vec t115 = v_div(v_set(real(1.0)), row3);
-    const vec t116 = v_mul(x114, t115);
-    const vec t117 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t118 = v_sub(t116, t117);
-    const vec t119 = v_set(real(1.0));
-    const vec t120 = v_set(static_cast<real>(batch));
-    const vec t121 = v_div(t119, t120);
-    const vec t122 = v_mul(t118, t121);
-    const vec t123 = v_sub(t122, row5);
-    const vec t124 = v_mul(t113, t123);
-    v_store(d_mlp_1_multiply, t124);
+    const vec x90 = v_load(outputs);
+    const vec t91 = v_div(v_set(real(1.0)), row1);
+    const vec t92 = v_mul(x90, t91);
+    v_store(outputs, t92);
+    const vec x93 = v_load(mlp_0_einsum);
+    const vec x94 = v_load(mlp_0_bias);
+    const vec t95 = v_add(x93, x94);
+    const vec t96 = v_sub(t95, row0);
+    const vec t97 = v_exp(t96);
+    const vec t98 = v_div(v_set(real(1.0)), row1);
+    const vec t99 = v_mul(t97, t98);
+    const vec x100 = v_load(d_mlp_1_multiply);
+    const vec t101 = v_div(v_set(real(1.0)), row3);
+    const vec t102 = v_mul(x100, t101);
+    const vec t103 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t104 = v_sub(t102, t103);
+    const vec t105 = v_set(real(1.0));
+    const vec t106 = v_set(static_cast<real>(batch));
+    const vec t107 = v_div(t105, t106);
+    const vec t108 = v_mul(t104, t107);
+    const vec t109 = v_sub(t108, row5);
+    const vec t110 = v_mul(t99, t109);
+    v_store(d_mlp_1_multiply, t110);
   }
   {
-    const vec x125 = v_load_n(outputs + 8, 2);
-    const vec t126 = v_div(v_set(real(1.0)), row1);
-    const vec t127 = v_mul(x125, t126);
-    v_store_n(outputs + 8, t127, 2);
-    const vec x128 = v_load_n(mlp_0_einsum + 8, 2);
-    const vec x129 = v_load_n(mlp_0_bias + 8, 2);
-    const vec t130 = v_add(x128, x129);
-    const vec t131 = v_sub(t130, row0);
-    const vec t132 = v_exp(t131);
-    const vec t133 = v_div(v_set(real(1.0)), row1);
-    const vec t134 = v_mul(t132, t133);
-    const vec x135 = v_load_n(d_mlp_1_multiply + 8, 2);
-    const vec t136 = v_div(v_set(real(1.0)), row3);
-    const vec t137 = v_mul(x135, t136);
-    const vec t138 = v_equal(v_add(v_set(real(8.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t139 = v_sub(t137, t138);
-    const vec t140 = v_set(real(1.0));
-    const vec t141 = v_set(static_cast<real>(batch));
-    const vec t142 = v_div(t140, t141);
-    const vec t143 = v_mul(t139, t142);
-    const vec t144 = v_sub(t143, row5);
-    const vec t145 = v_mul(t134, t144);
-    v_store_n(d_mlp_1_multiply + 8, t145, 2);
+    const vec x111 = v_load_n(outputs + 8, 2);
+    const vec t112 = v_div(v_set(real(1.0)), row1);
+    const vec t113 = v_mul(x111, t112);
+    v_store_n(outputs + 8, t113, 2);
+    const vec x114 = v_load_n(mlp_0_einsum + 8, 2);
+    const vec x115 = v_load_n(mlp_0_bias + 8, 2);
+    const vec t116 = v_add(x114, x115);
+    const vec t117 = v_sub(t116, row0);
+    const vec t118 = v_exp(t117);
+    const vec t119 = v_div(v_set(real(1.0)), row1);
+    const vec t120 = v_mul(t118, t119);
+    const vec x121 = v_load_n(d_mlp_1_multiply + 8, 2);
+    const vec t122 = v_div(v_set(real(1.0)), row3);
+    const vec t123 = v_mul(x121, t122);
+    const vec t124 = v_equal(v_add(v_set(real(8.0)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t125 = v_sub(t123, t124);
+    const vec t126 = v_set(real(1.0));
+    const vec t127 = v_set(static_cast<real>(batch));
+    const vec t128 = v_div(t126, t127);
+    const vec t129 = v_mul(t125, t128);
+    const vec t130 = v_sub(t129, row5);
+    const vec t131 = v_mul(t120, t130);
+    v_store_n(d_mlp_1_multiply + 8, t131, 2);
   }
 }
 
@@ -2826,6 +2784,7 @@ static void blocks_norm2_backward(const real* d_blocks_mlp_0_einsum, const real*
                                   const real* blocks_norm2_rsqrt, real* d_blocks_add) {
   for (std::int64_t n = 0; n < 48; n += 8) {
     vec sum0 = v_zero();
+    vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x0 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
       const vec x1 = v_set(blocks_norm2_weight[d]);
@@ -2833,65 +2792,54 @@ static void blocks_norm2_backward(const real* d_blocks_mlp_0_einsum, const real*
       const vec x3 = v_load(blocks_norm2_multiply + (n + d * 50));
       const vec t4 = v_mul(t2, x3);
       sum0 = v_add(sum0, t4);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x5 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
-      const vec x6 = v_set(blocks_norm2_weight[d]);
-      const vec t7 = v_mul(x5, x6);
-      sum1 = v_add(sum1, t7);
+      sum1 = v_add(sum1, t2);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x8 = v_load(d_blocks_carry + (n + d * 50));
-      const vec x9 = v_load(blocks_norm2_rsqrt + n);
-      const vec x10 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
-      const vec x11 = v_set(blocks_norm2_weight[d]);
-      const vec t12 = v_mul(x10, x11);
-      const vec t13 = v_set(real(8.0));
-      const vec t14 = v_div(sum1, t13);
-      const vec t15 = v_sub(t12, t14);
-      const vec x16 = v_load(blocks_norm2_multiply + (n + d * 50));
-      const vec t17 = v_div(sum0, t13);
-      const vec t18 = v_mul(x16, t17);
-      const vec t19 = v_sub(t15, t18);
-      const vec t20 = v_mul(x9, t19);
-      const vec t21 = v_add(x8, t20);
-      v_store(d_blocks_add + (n + d * 50), t21);
+      const vec x5 = v_load(d_blocks_carry + (n + d * 50));
+      const vec x6 = v_load(blocks_norm2_rsqrt + n);
+      const vec x7 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
+      const vec x8 = v_set(blocks_norm2_weight[d]);
+      const vec t9 = v_mul(x7, x8);
+      const vec t10 = v_set(real(8.0));
+      const vec t11 = v_div(sum1, t10);
+      const vec t12 = v_sub(t9, t11);
+      const vec x13 = v_load(blocks_norm2_multiply + (n + d * 50));
+      const vec t14 = v_div(sum0, t10);
+      const vec t15 = v_mul(x13, t14);
+      const vec t16 = v_sub(t12, t15);
+      const vec t17 = v_mul(x6, t16);
+      const vec t18 = v_add(x5, t17);
+      v_store(d_blocks_add + (n + d * 50), t18);
     }
   }
   {
     vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x22 = v_load_n(d_blocks_mlp_0_einsum + (d * 50 + 48), 2);
-      const vec x23 = v_set(blocks_norm2_weight[d]);
-      const vec t24 = v_mul(x22, x23);
-      const vec x25 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
-      const vec t26 = v_mul(t24, x25);
-      sum0 = v_add(sum0, t26);
-    }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x27 = v_load_n(d_blocks_mlp_0_einsum + (d * 50 + 48), 2);
-      const vec x28 = v_set(blocks_norm2_weight[d]);
-      const vec t29 = v_mul(x27, x28);
-      sum1 = v_add(sum1, t29);
+      const vec x19 = v_load_n(d_blocks_mlp_0_einsum + (d * 50 + 48), 2);
+      const vec x20 = v_set(blocks_norm2_weight[d]);
+      const vec t21 = v_mul(x19, x20);
+      const vec x22 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
+      const vec t23 = v_mul(t21, x22);
+      sum0 = v_add(sum0, t23);
+      sum1 = v_add(sum1, t21);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x30 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
-      const vec x31 = v_load_n(blocks_norm2_rsqrt + 48, 2);
-      const vec x32 = v_load_n(d_blocks_mlp_0_einsum + (d * 50 + 48), 2);
-      const vec x33 = v_set(blocks_norm2_weight[d]);
-      const vec t34 = v_mul(x32, x33);
-      const vec t35 = v_set(real(8.0));
-      const vec t36 = v_div(sum1, t35);
-      const vec t37 = v_sub(t34, t36);
-      const vec x38 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
-      const vec t39 = v_div(sum0, t35);
-      const vec t40 = v_mul(x38, t39);
-      const vec t41 = v_sub(t37, t40);
-      const vec t42 = v_mul(x31, t41);
-      const vec t43 = v_add(x30, t42);
-      v_store_n(d_blocks_add + (d * 50 + 48), t43, 2);
+      const vec x24 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
+      const vec x25 = v_load_n(blocks_norm2_rsqrt + 48, 2);
+      const vec x26 = v_load_n(d_blocks_mlp_0_einsum + (d * 50 + 48), 2);
+      const vec x27 = v_set(blocks_norm2_weight[d]);
+      const vec t28 = v_mul(x26, x27);
+      const vec t29 = v_set(real(8.0));
+      const vec t30 = v_div(sum1, t29);
+      const vec t31 = v_sub(t28, t30);
+      const vec x32 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
+      const vec t33 = v_div(sum0, t29);
+      const vec t34 = v_mul(x32, t33);
+      const vec t35 = v_sub(t31, t34);
+      const vec t36 = v_mul(x25, t35);
+      const vec t37 = v_add(x24, t36);
+      v_store_n(d_blocks_add + (d * 50 + 48), t37, 2);
     }
   }
 }
@@ -3255,14 +3203,12 @@ static void blocks_mhsa_backward_3(const real* d_blocks_mhsa_einsum, const real*
                                    real* d_blocks_mhsa_multiply, real* d_blocks_mhsa_multiply_2) {
   for (std::int64_t n = 0; n < 48; n += 8) {
     vec sum0 = v_zero();
+    vec sum1 = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       const vec x0 = v_load(d_blocks_mhsa_einsum + (n + n2 * 50));
       const vec x1 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50));
       const vec t2 = v_mul(x0, x1);
       sum0 = v_add(sum0, t2);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       const vec x3 = v_load(d_blocks_mhsa_einsum_3 + (n + n2 * 50));
       const vec x4 = v_load(blocks_mhsa_divide + (n + n2 * 50));
       const vec t5 = v_mul(x3, x4);
@@ -3286,14 +3232,12 @@ static void blocks_mhsa_backward_3(const real* d_blocks_mhsa_einsum, const real*
   }
   {
     vec sum0 = v_zero();
+    vec sum1 = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       const vec x17 = v_load_n(d_blocks_mhsa_einsum + (n2 * 50 + 48), 2);
       const vec x18 = v_load_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), 2);
       const vec t19 = v_mul(x17, x18);
       sum0 = v_add(sum0, t19);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       const vec x20 = v_load_n(d_blocks_mhsa_einsum_3 + (n2 * 50 + 48), 2);
       const vec x21 = v_load_n(blocks_mhsa_divide + (n2 * 50 + 48), 2);
       const vec t22 = v_mul(x20, x21);
@@ -4397,6 +4341,7 @@ static void blocks_norm1_backward(const real* d_blocks_norm1_concat, const real*
                                   const real* blocks_norm1_rsqrt, real* d_blocks_carry_next) {
   for (std::int64_t n = 0; n < 48; n += 8) {
     vec sum0 = v_zero();
+    vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x0 = v_load(d_blocks_norm1_concat + (n + d * 50));
       const vec x1 = v_set(blocks_norm1_weight[d]);
@@ -4404,65 +4349,54 @@ static void blocks_norm1_backward(const real* d_blocks_norm1_concat, const real*
       const vec x3 = v_load(blocks_norm1_multiply + (n + d * 50));
       const vec t4 = v_mul(t2, x3);
       sum0 = v_add(sum0, t4);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x5 = v_load(d_blocks_norm1_concat + (n + d * 50));
-      const vec x6 = v_set(blocks_norm1_weight[d]);
-      const vec t7 = v_mul(x5, x6);
-      sum1 = v_add(sum1, t7);
+      sum1 = v_add(sum1, t2);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x8 = v_load(d_blocks_add + (n + d * 50));
-      const vec x9 = v_load(blocks_norm1_rsqrt + n);
-      const vec x10 = v_load(d_blocks_norm1_concat + (n + d * 50));
-      const vec x11 = v_set(blocks_norm1_weight[d]);
-      const vec t12 = v_mul(x10, x11);
-      const vec t13 = v_set(real(8.0));
-      const vec t14 = v_div(sum1, t13);
-      const vec t15 = v_sub(t12, t14);
-      const vec x16 = v_load(blocks_norm1_multiply + (n + d * 50));
-      const vec t17 = v_div(sum0, t13);
-      const vec t18 = v_mul(x16, t17);
-      const vec t19 = v_sub(t15, t18);
-      const vec t20 = v_mul(x9, t19);
-      const vec t21 = v_add(x8, t20);
-      v_store(d_blocks_carry_next + (n + d * 50), t21);
+      const vec x5 = v_load(d_blocks_add + (n + d * 50));
+      const vec x6 = v_load(blocks_norm1_rsqrt + n);
+      const vec x7 = v_load(d_blocks_norm1_concat + (n + d * 50));
+      const vec x8 = v_set(blocks_norm1_weight[d]);
+      const vec t9 = v_mul(x7, x8);
+      const vec t10 = v_set(real(8.0));
+      const vec t11 = v_div(sum1, t10);
+      const vec t12 = v_sub(t9, t11);
+      const vec x13 = v_load(blocks_norm1_multiply + (n + d * 50));
+      const vec t14 = v_div(sum0, t10);
+      const vec t15 = v_mul(x13, t14);
+      const vec t16 = v_sub(t12, t15);
+      const vec t17 = v_mul(x6, t16);
+      const vec t18 = v_add(x5, t17);
+      v_store(d_blocks_carry_next + (n + d * 50), t18);
     }
   }
   {
     vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x22 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
-      const vec x23 = v_set(blocks_norm1_weight[d]);
-      const vec t24 = v_mul(x22, x23);
-      const vec x25 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
-      const vec t26 = v_mul(t24, x25);
-      sum0 = v_add(sum0, t26);
-    }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x27 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
-      const vec x28 = v_set(blocks_norm1_weight[d]);
-      const vec t29 = v_mul(x27, x28);
-      sum1 = v_add(sum1, t29);
+      const vec x19 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
+      const vec x20 = v_set(blocks_norm1_weight[d]);
+      const vec t21 = v_mul(x19, x20);
+      const vec x22 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
+      const vec t23 = v_mul(t21, x22);
+      sum0 = v_add(sum0, t23);
+      sum1 = v_add(sum1, t21);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x30 = v_load_n(d_blocks_add + (d * 50 + 48), 2);
-      const vec x31 = v_load_n(blocks_norm1_rsqrt + 48, 2);
-      const vec x32 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
-      const vec x33 = v_set(blocks_norm1_weight[d]);
-      const vec t34 = v_mul(x32, x33);
-      const vec t35 = v_set(real(8.0));
-      const vec t36 = v_div(sum1, t35);
-      const vec t37 = v_sub(t34, t36);
-      const vec x38 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
-      const vec t39 = v_div(sum0, t35);
-      const vec t40 = v_mul(x38, t39);
-      const vec t41 = v_sub(t37, t40);
-      const vec t42 = v_mul(x31, t41);
-      const vec t43 = v_add(x30, t42);
-      v_store_n(d_blocks_carry_next + (d * 50 + 48), t43, 2);
+      const vec x24 = v_load_n(d_blocks_add + (d * 50 + 48), 2);
+      const vec x25 = v_load_n(blocks_norm1_rsqrt + 48, 2);
+      const vec x26 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
+      const vec x27 = v_set(blocks_norm1_weight[d]);
+      const vec t28 = v_mul(x26, x27);
+      const vec t29 = v_set(real(8.0));
+      const vec t30 = v_div(sum1, t29);
+      const vec t31 = v_sub(t28, t30);
+      const vec x32 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
+      const vec t33 = v_div(sum0, t29);
+      const vec t34 = v_mul(x32, t33);
+      const vec t35 = v_sub(t31, t34);
+      const vec t36 = v_mul(x25, t35);
+      const vec t37 = v_add(x24, t36);
+      v_store_n(d_blocks_carry_next + (d * 50 + 48), t37, 2);
     }
   }
 }
@@ -7068,60 +7002,54 @@ static void blocks_norm1_backward_input_gradient(const real* d_blocks_norm1_conc
                                                  real* d_blocks_carry_next) {
   for (std::int64_t n = 0; n < 48; n += 8) {
     vec sum0 = v_zero();
+    vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x0 = v_load(d_blocks_norm1_concat + (n + d * 50));
       const vec x1 = v_load(blocks_norm1_multiply + (n + d * 50));
       const vec t2 = v_mul(x0, x1);
       sum0 = v_add(sum0, t2);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x3 = v_load(d_blocks_norm1_concat + (n + d * 50));
-      sum1 = v_add(sum1, x3);
+      sum1 = v_add(sum1, x0);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x4 = v_load(d_blocks_add + (n + d * 50));
-      const vec x5 = v_load(blocks_norm1_rsqrt + n);
-      const vec x6 = v_load(d_blocks_norm1_concat + (n + d * 50));
-      const vec t7 = v_set(real(8.0));
-      const vec t8 = v_div(sum1, t7);
-      const vec t9 = v_sub(x6, t8);
-      const vec x10 = v_load(blocks_norm1_multiply + (n + d * 50));
-      const vec t11 = v_div(sum0, t7);
-      const vec t12 = v_mul(x10, t11);
-      const vec t13 = v_sub(t9, t12);
-      const vec t14 = v_mul(x5, t13);
-      const vec t15 = v_add(x4, t14);
-      v_store(d_blocks_carry_next + (n + d * 50), t15);
+      const vec x3 = v_load(d_blocks_add + (n + d * 50));
+      const vec x4 = v_load(blocks_norm1_rsqrt + n);
+      const vec x5 = v_load(d_blocks_norm1_concat + (n + d * 50));
+      const vec t6 = v_set(real(8.0));
+      const vec t7 = v_div(sum1, t6);
+      const vec t8 = v_sub(x5, t7);
+      const vec x9 = v_load(blocks_norm1_multiply + (n + d * 50));
+      const vec t10 = v_div(sum0, t6);
+      const vec t11 = v_mul(x9, t10);
+      const vec t12 = v_sub(t8, t11);
+      const vec t13 = v_mul(x4, t12);
+      const vec t14 = v_add(x3, t13);
+      v_store(d_blocks_carry_next + (n + d * 50), t14);
     }
   }
   {
     vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x16 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
-      const vec x17 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
-      const vec t18 = v_mul(x16, x17);
-      sum0 = v_add(sum0, t18);
-    }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x19 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
-      sum1 = v_add(sum1, x19);
+      const vec x15 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
+      const vec x16 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
+      const vec t17 = v_mul(x15, x16);
+      sum0 = v_add(sum0, t17);
+      sum1 = v_add(sum1, x15);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x20 = v_load_n(d_blocks_add + (d * 50 + 48), 2);
-      const vec x21 = v_load_n(blocks_norm1_rsqrt + 48, 2);
-      const vec x22 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
-      const vec t23 = v_set(real(8.0));
-      const vec t24 = v_div(sum1, t23);
-      const vec t25 = v_sub(x22, t24);
-      const vec x26 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
-      const vec t27 = v_div(sum0, t23);
-      const vec t28 = v_mul(x26, t27);
-      const vec t29 = v_sub(t25, t28);
-      const vec t30 = v_mul(x21, t29);
-      const vec t31 = v_add(x20, t30);
-      v_store_n(d_blocks_carry_next + (d * 50 + 48), t31, 2);
+      const vec x18 = v_load_n(d_blocks_add + (d * 50 + 48), 2);
+      const vec x19 = v_load_n(blocks_norm1_rsqrt + 48, 2);
+      const vec x20 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
+      const vec t21 = v_set(real(8.0));
+      const vec t22 = v_div(sum1, t21);
+      const vec t23 = v_sub(x20, t22);
+      const vec x24 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
+      const vec t25 = v_div(sum0, t21);
+      const vec t26 = v_mul(x24, t25);
+      const vec t27 = v_sub(t23, t26);
+      const vec t28 = v_mul(x19, t27);
+      const vec t29 = v_add(x18, t28);
+      v_store_n(d_blocks_carry_next + (d * 50 + 48), t29, 2);
     }
   }
 }
@@ -7449,6 +7377,7 @@ static void blocks_mhsa_forward_2_attention_maps(const real* blocks_mhsa_einsum,
     }
     const vec row0 = v_set(v_max_lane(most0));
     vec sum1 = v_zero();
+    vec most2 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 48; n2 += 8) {
       const vec x6 = v_load(blocks_mhsa_einsum + (n * 50 + n2));
       const vec t7 = v_set(real(0.5));
@@ -7457,70 +7386,63 @@ static void blocks_mhsa_forward_2_attention_maps(const real* blocks_mhsa_einsum,
       const vec t10 = v_exp(t9);
       sum1 = v_add(sum1, t10);
       v_store(attention_0 + (n * 50 + n2), t10);
+      const vec x11 = v_load(blocks_mhsa_einsum_2 + (n * 50 + n2));
+      const vec t12 = v_mul(x11, t7);
+      most2 = v_max(most2, t12);
     }
     {
-      const vec x11 = v_load_n(blocks_mhsa_einsum + (n * 50 + 48), 2);
-      const vec t12 = v_set(real(0.5));
-      const vec t13 = v_mul(x11, t12);
-      const vec t14 = v_sub(t13, row0);
-      const vec t15 = v_exp(t14);
-      sum1 = v_add(sum1, v_keep_n(t15, 2, real(0.0)));
-      v_store_n(attention_0 + (n * 50 + 48), t15, 2);
+      const vec x13 = v_load_n(blocks_mhsa_einsum + (n * 50 + 48), 2);
+      const vec t14 = v_set(real(0.5));
+      const vec t15 = v_mul(x13, t14);
+      const vec t16 = v_sub(t15, row0);
+      const vec t17 = v_exp(t16);
+      sum1 = v_add(sum1, v_keep_n(t17, 2, real(0.0)));
+      v_store_n(attention_0 + (n * 50 + 48), t17, 2);
+      const vec x18 = v_load_n(blocks_mhsa_einsum_2 + (n * 50 + 48), 2);
+      const vec t19 = v_mul(x18, t14);
+      most2 = v_max(most2, v_keep_n(t19, 2, -INFINITY));
     }
     const vec row1 = v_set(v_sum(sum1));
-    vec most2 = v_set(-INFINITY);
-    for (std::int64_t n2 = 0; n2 < 48; n2 += 8) {
-      const vec x16 = v_load(blocks_mhsa_einsum_2 + (n * 50 + n2));
-      const vec t17 = v_set(real(0.5));
-      const vec t18 = v_mul(x16, t17);
-      most2 = v_max(most2, t18);
-    }
-    {
-      const vec x19 = v_load_n(blocks_mhsa_einsum_2 + (n * 50 + 48), 2);
-      const vec t20 = v_set(real(0.5));
-      const vec t21 = v_mul(x19, t20);
-      most2 = v_max(most2, v_keep_n(t21, 2, -INFINITY));
-    }
     const vec row2 = v_set(v_max_lane(most2));
     vec sum3 = v_zero();
     for (std::int64_t n2 = 0; n2 < 48; n2 += 8) {
-      const vec x22 = v_load(blocks_mhsa_einsum_2 + (n * 50 + n2));
-      const vec t23 = v_set(real(0.5));
-      const vec t24 = v_mul(x22, t23);
-      const vec t25 = v_sub(t24, row2);
-      const vec t26 = v_exp(t25);
-      sum3 = v_add(sum3, t26);
-      v_store(attention_1 + (n * 50 + n2), t26);
+      const vec x20 = v_load(blocks_mhsa_einsum_2 + (n * 50 + n2));
+      const vec t21 = v_set(real(0.5));
+      const vec t22 = v_mul(x20, t21);
+      const vec t23 = v_sub(t22, row2);
+      const vec t24 = v_exp(t23);
+      sum3 = v_add(sum3, t24);
+      v_store(attention_1 + (n * 50 + n2), t24);
     }
     {
-      const vec x27 = v_load_n(blocks_mhsa_einsum_2 + (n * 50 + 48), 2);
-      const vec t28 = v_set(real(0.5));
-      const vec t29 = v_mul(x27, t28);
-      const vec t30 = v_sub(t29, row2);
-      const vec t31 = v_exp(t30);
-      sum3 = v_add(sum3, v_keep_n(t31, 2, real(0.0)));
-      v_store_n(attention_1 + (n * 50 + 48), t31, 2);
+      const vec x25 = v_load_n(blocks_mhsa_einsum_2 + (n * 50 + 48), 2);
+      const vec t26 = v_set(real(0.5));
+      const vec t27 = v_mul(x25, t26);
+      const vec t28 = v_sub(t27, row2);
+      const vec t29 = v_exp(t28);
+      sum3 = v_add(sum3, v_keep_n(t29, 2, real(0.0)));
+      v_store_n(attention_1 + (n * 50 + 48), t29, 2);
     }
     const vec row3 = v_set(v_sum(sum3));
     for (std::int64_t n2 = 0; n2 < 48; n2 += 8) {
-      const vec x32 = v_load(attention_0 + (n * 50 + n2));
-      const vec t33 = v_div(v_set(real(1.0)), row1);
-      const vec t34 = v_mul(x32, t33);
-      v_store(attention_0 + (n * 50 + n2), t34);
-      const vec x35 = v_load(attention_1 + (n * 50 + n2));
-      const vec t36 = v_div(v_set(real(1.0)), row3);
-      const vec t37 = v_mul(x35, t36);
-      v_store(attention_1 + (n * 50 + n2), t37);
+      const vec x30 = v_load(attention_0 + (n * 50 + n2));
+      const vec t31 = v_div(v_set(real(1.0)), row1);
+      const vec t32 = v_mul(x30, t31);
+      v_store(attention_0 + (n * 50 + n2), t32);
+      const vec x33 = v_load(attention_1 + (n * 50 + n2));
+      const vec t34 = v_div(v_set(real(1.0)), row3);
+      const vec t35 = v_mul(x33, t34);
+      v_store(attention_1 + (n * 50 + n2), t35);
     }
     {
-      const vec x38 = v_load_n(attention_0 + (n * 50 + 48), 2);
-      const vec t39 = v_div(v_set(real(1.0)), row1);
-      const vec t40 = v_mul(x38, t39);
-      v_store_n(attention_0 + (n * 50 + 48), t40, 2);
-      const vec x41 = v_load_n(attention_1 + (n * 50 + 48), 2);
-      const vec t42 = v_div(v_set(real(1.0)), row3);
-      const vec t43 = v_mul(x41, t42);
-      v_store_n(attention_1 + (n * 50 + 48), t43, 2);
+      const vec x36 = v_load_n(attention_0 + (n * 50 + 48), 2);
+      const vec t37 = v_div(v_set(real(1.0)), row1);
+      const vec t38 = v_mul(x36, t37);
+      v_store_n(attention_0 + (n * 50 + 48), t38, 2);
+      const vec x39 = v_load_n(attention_1 + (n * 50 + 48), 2);
+      const vec t40 = v_div(v_set(real(1.0)), row3);
+      const vec t41 = v_mul(x39, t40);
+      v_store_n(attention_1 + (n * 50 + 48), t41, 2);
     }
   }
 }

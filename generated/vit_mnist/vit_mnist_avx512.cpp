@@ -1195,6 +1195,7 @@ static void blocks_mhsa_forward_2(const real* blocks_mhsa_einsum, real* blocks_m
       most0 = v_max(most0, t2);
     }
     vec sum1 = v_zero();
+    vec most2 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       const vec x3 = v_load(blocks_mhsa_einsum + (n + n2 * 50));
       const vec t4 = v_set(real(0.5));
@@ -1203,79 +1204,72 @@ static void blocks_mhsa_forward_2(const real* blocks_mhsa_einsum, real* blocks_m
       const vec t7 = v_exp(t6);
       sum1 = v_add(sum1, t7);
       v_store(blocks_mhsa_divide + (n + n2 * 50), t7);
-    }
-    vec most2 = v_set(-INFINITY);
-    for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       const vec x8 = v_load(blocks_mhsa_einsum_2 + (n + n2 * 50));
-      const vec t9 = v_set(real(0.5));
-      const vec t10 = v_mul(x8, t9);
-      most2 = v_max(most2, t10);
+      const vec t9 = v_mul(x8, t4);
+      most2 = v_max(most2, t9);
     }
     vec sum3 = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x11 = v_load(blocks_mhsa_einsum_2 + (n + n2 * 50));
-      const vec t12 = v_set(real(0.5));
-      const vec t13 = v_mul(x11, t12);
-      const vec t14 = v_sub(t13, most2);
-      const vec t15 = v_exp(t14);
-      sum3 = v_add(sum3, t15);
-      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t15);
+      const vec x10 = v_load(blocks_mhsa_einsum_2 + (n + n2 * 50));
+      const vec t11 = v_set(real(0.5));
+      const vec t12 = v_mul(x10, t11);
+      const vec t13 = v_sub(t12, most2);
+      const vec t14 = v_exp(t13);
+      sum3 = v_add(sum3, t14);
+      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t14);
     }
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x16 = v_load(blocks_mhsa_divide + (n + n2 * 50));
-      const vec t17 = v_div(v_set(real(1.0)), sum1);
-      const vec t18 = v_mul(x16, t17);
-      v_store(blocks_mhsa_divide + (n + n2 * 50), t18);
-      const vec x19 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50));
-      const vec t20 = v_div(v_set(real(1.0)), sum3);
-      const vec t21 = v_mul(x19, t20);
-      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t21);
+      const vec x15 = v_load(blocks_mhsa_divide + (n + n2 * 50));
+      const vec t16 = v_div(v_set(real(1.0)), sum1);
+      const vec t17 = v_mul(x15, t16);
+      v_store(blocks_mhsa_divide + (n + n2 * 50), t17);
+      const vec x18 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50));
+      const vec t19 = v_div(v_set(real(1.0)), sum3);
+      const vec t20 = v_mul(x18, t19);
+      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t20);
     }
   }
   {
     vec most0 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x22 = v_load_n(blocks_mhsa_einsum + (n2 * 50 + 48), 2);
-      const vec t23 = v_set(real(0.5));
-      const vec t24 = v_mul(x22, t23);
-      most0 = v_max(most0, t24);
+      const vec x21 = v_load_n(blocks_mhsa_einsum + (n2 * 50 + 48), 2);
+      const vec t22 = v_set(real(0.5));
+      const vec t23 = v_mul(x21, t22);
+      most0 = v_max(most0, t23);
     }
     vec sum1 = v_zero();
-    for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x25 = v_load_n(blocks_mhsa_einsum + (n2 * 50 + 48), 2);
-      const vec t26 = v_set(real(0.5));
-      const vec t27 = v_mul(x25, t26);
-      const vec t28 = v_sub(t27, most0);
-      const vec t29 = v_exp(t28);
-      sum1 = v_add(sum1, t29);
-      v_store_n(blocks_mhsa_divide + (n2 * 50 + 48), t29, 2);
-    }
     vec most2 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x30 = v_load_n(blocks_mhsa_einsum_2 + (n2 * 50 + 48), 2);
-      const vec t31 = v_set(real(0.5));
-      const vec t32 = v_mul(x30, t31);
-      most2 = v_max(most2, t32);
+      const vec x24 = v_load_n(blocks_mhsa_einsum + (n2 * 50 + 48), 2);
+      const vec t25 = v_set(real(0.5));
+      const vec t26 = v_mul(x24, t25);
+      const vec t27 = v_sub(t26, most0);
+      const vec t28 = v_exp(t27);
+      sum1 = v_add(sum1, t28);
+      v_store_n(blocks_mhsa_divide + (n2 * 50 + 48), t28, 2);
+      const vec x29 = v_load_n(blocks_mhsa_einsum_2 + (n2 * 50 + 48), 2);
+      const vec t30 = v_mul(x29, t25);
+      most2 = v_max(most2, t30);
     }
     vec sum3 = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x33 = v_load_n(blocks_mhsa_einsum_2 + (n2 * 50 + 48), 2);
-      const vec t34 = v_set(real(0.5));
-      const vec t35 = v_mul(x33, t34);
-      const vec t36 = v_sub(t35, most2);
-      const vec t37 = v_exp(t36);
-      sum3 = v_add(sum3, t37);
-      v_store_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), t37, 2);
+      const vec x31 = v_load_n(blocks_mhsa_einsum_2 + (n2 * 50 + 48), 2);
+      const vec t32 = v_set(real(0.5));
+      const vec t33 = v_mul(x31, t32);
+      const vec t34 = v_sub(t33, most2);
+      const vec t35 = v_exp(t34);
+      sum3 = v_add(sum3, t35);
+      v_store_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), t35, 2);
     }
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x38 = v_load_n(blocks_mhsa_divide + (n2 * 50 + 48), 2);
-      const vec t39 = v_div(v_set(real(1.0)), sum1);
-      const vec t40 = v_mul(x38, t39);
-      v_store_n(blocks_mhsa_divide + (n2 * 50 + 48), t40, 2);
-      const vec x41 = v_load_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), 2);
-      const vec t42 = v_div(v_set(real(1.0)), sum3);
-      const vec t43 = v_mul(x41, t42);
-      v_store_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), t43, 2);
+      const vec x36 = v_load_n(blocks_mhsa_divide + (n2 * 50 + 48), 2);
+      const vec t37 = v_div(v_set(real(1.0)), sum1);
+      const vec t38 = v_mul(x36, t37);
+      v_store_n(blocks_mhsa_divide + (n2 * 50 + 48), t38, 2);
+      const vec x39 = v_load_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), 2);
+      const vec t40 = v_div(v_set(real(1.0)), sum3);
+      const vec t41 = v_mul(x39, t40);
+      v_store_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), t41, 2);
     }
   }
 }
@@ -2130,6 +2124,7 @@ static void mlp_0_forward_2_evaluate(const real* mlp_0_einsum, const real* mlp_0
   most2 = v_max(most2, v_keep_n(t14, 10, -INFINITY));
   const vec row2 = v_set(v_max_lane(most2));
   vec sum3 = v_zero();
+  vec sum4 = v_zero();
   const vec x15 = v_load_n(mlp_0_einsum, 10);
   const vec x16 = v_load_n(mlp_0_bias, 10);
   const vec t17 = v_add(x15, x16);
@@ -2140,27 +2135,19 @@ static void mlp_0_forward_2_evaluate(const real* mlp_0_einsum, const real* mlp_0
   const vec t22 = v_sub(t21, row2);
   const vec t23 = v_exp(t22);
   sum3 = v_add(sum3, v_keep_n(t23, 10, real(0.0)));
-  const vec row3 = v_set(v_sum(sum3));
-  vec sum4 = v_zero();
   const vec t24 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-  const vec x25 = v_load_n(mlp_0_einsum, 10);
-  const vec x26 = v_load_n(mlp_0_bias, 10);
-  const vec t27 = v_add(x25, x26);
-  const vec t28 = v_sub(t27, row0);
-  const vec t29 = v_exp(t28);
-  const vec t30 = v_div(v_set(real(1.0)), row1);
-  const vec t31 = v_mul(t29, t30);
-  const vec t32 = v_mul(t24, t31);
-  sum4 = v_add(sum4, v_keep_n(t32, 10, real(0.0)));
+  const vec t25 = v_mul(t24, t21);
+  sum4 = v_add(sum4, v_keep_n(t25, 10, real(0.0)));
+  const vec row3 = v_set(v_sum(sum3));
   const vec row4 = v_set(v_sum(sum4));
-  const vec t33 = v_log(row3);
-  const vec t34 = v_add(t33, row2);
-  v_store_n(add, t34, 1);
+  const vec t26 = v_log(row3);
+  const vec t27 = v_add(t26, row2);
+  v_store_n(add, t27, 1);
   v_store_n(reduce_sum, row4, 1);
-  const vec x35 = v_load_n(outputs, 10);
-  const vec t36 = v_div(v_set(real(1.0)), row1);
-  const vec t37 = v_mul(x35, t36);
-  v_store_n(outputs, t37, 10);
+  const vec x28 = v_load_n(outputs, 10);
+  const vec t29 = v_div(v_set(real(1.0)), row1);
+  const vec t30 = v_mul(x28, t29);
+  v_store_n(outputs, t30, 10);
 }
 
 // b < B (summed); lanes along b
@@ -2625,6 +2612,7 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
   most2 = v_max(most2, v_keep_n(t14, 10, -INFINITY));
   const vec row2 = v_set(v_max_lane(most2));
   vec sum3 = v_zero();
+  vec sum4 = v_zero();
   const vec x15 = v_load_n(mlp_0_einsum, 10);
   const vec x16 = v_load_n(mlp_0_bias, 10);
   const vec t17 = v_add(x15, x16);
@@ -2636,67 +2624,59 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
   const vec t23 = v_exp(t22);
   sum3 = v_add(sum3, v_keep_n(t23, 10, real(0.0)));
   v_store_n(d_mlp_1_multiply, t23, 10);
-  const vec row3 = v_set(v_sum(sum3));
-  vec sum4 = v_zero();
   const vec t24 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-  const vec x25 = v_load_n(mlp_0_einsum, 10);
-  const vec x26 = v_load_n(mlp_0_bias, 10);
-  const vec t27 = v_add(x25, x26);
-  const vec t28 = v_sub(t27, row0);
-  const vec t29 = v_exp(t28);
-  const vec t30 = v_div(v_set(real(1.0)), row1);
-  const vec t31 = v_mul(t29, t30);
-  const vec t32 = v_mul(t24, t31);
-  sum4 = v_add(sum4, v_keep_n(t32, 10, real(0.0)));
+  const vec t25 = v_mul(t24, t21);
+  sum4 = v_add(sum4, v_keep_n(t25, 10, real(0.0)));
+  const vec row3 = v_set(v_sum(sum3));
   const vec row4 = v_set(v_sum(sum4));
   vec sum5 = v_zero();
-  const vec x33 = v_load_n(mlp_0_einsum, 10);
-  const vec x34 = v_load_n(mlp_0_bias, 10);
-  const vec t35 = v_add(x33, x34);
-  const vec t36 = v_sub(t35, row0);
-  const vec t37 = v_exp(t36);
-  const vec t38 = v_div(v_set(real(1.0)), row1);
-  const vec t39 = v_mul(t37, t38);
-  const vec t40 = v_sub(t39, row2);
-  const vec t41 = v_exp(t40);
-  const vec t42 = v_div(v_set(real(1.0)), row3);
-  const vec t43 = v_mul(t41, t42);
-  const vec t44 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-  const vec t45 = v_sub(t43, t44);
-  const vec t46 = v_set(real(1.0));
-  const vec t47 = v_set(static_cast<real>(batch));
-  const vec t48 = v_div(t46, t47);
-  const vec t49 = v_mul(t45, t48);
-  const vec t50 = v_mul(t49, t39);
-  sum5 = v_add(sum5, v_keep_n(t50, 10, real(0.0)));
+  const vec x26 = v_load_n(mlp_0_einsum, 10);
+  const vec x27 = v_load_n(mlp_0_bias, 10);
+  const vec t28 = v_add(x26, x27);
+  const vec t29 = v_sub(t28, row0);
+  const vec t30 = v_exp(t29);
+  const vec t31 = v_div(v_set(real(1.0)), row1);
+  const vec t32 = v_mul(t30, t31);
+  const vec t33 = v_sub(t32, row2);
+  const vec t34 = v_exp(t33);
+  const vec t35 = v_div(v_set(real(1.0)), row3);
+  const vec t36 = v_mul(t34, t35);
+  const vec t37 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
+  const vec t38 = v_sub(t36, t37);
+  const vec t39 = v_set(real(1.0));
+  const vec t40 = v_set(static_cast<real>(batch));
+  const vec t41 = v_div(t39, t40);
+  const vec t42 = v_mul(t38, t41);
+  const vec t43 = v_mul(t42, t32);
+  sum5 = v_add(sum5, v_keep_n(t43, 10, real(0.0)));
   const vec row5 = v_set(v_sum(sum5));
-  const vec t51 = v_log(row3);
-  const vec t52 = v_add(t51, row2);
-  v_store_n(add, t52, 1);
+  const vec t44 = v_log(row3);
+  const vec t45 = v_add(t44, row2);
+  v_store_n(add, t45, 1);
   v_store_n(reduce_sum, row4, 1);
-  const vec x53 = v_load_n(outputs, 10);
+  const vec x46 = v_load_n(outputs, 10);
+  const vec t47 = v_div(v_set(real(1.0)), row1);
+  const vec t48 = v_mul(x46, t47);
+  v_store_n(outputs, t48, 10);
+  const vec x49 = v_load_n(mlp_0_einsum, 10);
+  const vec x50 = v_load_n(mlp_0_bias, 10);
+  const vec t51 = v_add(x49, x50);
+  const vec t52 = v_sub(t51, row0);
+  const vec t53 = v_exp(t52);
   const vec t54 = v_div(v_set(real(1.0)), row1);
-  const vec t55 = v_mul(x53, t54);
-  v_store_n(outputs, t55, 10);
-  const vec x56 = v_load_n(mlp_0_einsum, 10);
-  const vec x57 = v_load_n(mlp_0_bias, 10);
-  const vec t58 = v_add(x56, x57);
-  const vec t59 = v_sub(t58, row0);
-  const vec t60 = v_exp(t59);
-  const vec t61 = v_div(v_set(real(1.0)), row1);
-  const vec t62 = v_mul(t60, t61);
-  const vec x63 = v_load_n(d_mlp_1_multiply, 10);
-  const vec t64 = v_div(v_set(real(1.0)), row3);
-  const vec t65 = v_mul(x63, t64);
-  const vec t66 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-  const vec t67 = v_sub(t65, t66);
-  const vec t68 = v_set(real(1.0));
-  const vec t69 = v_set(static_cast<real>(batch));
-  const vec t70 = v_div(t68, t69);
-  const vec t71 = v_mul(t67, t70);
-  const vec t72 = v_sub(t71, row5);
-  const vec t73 = v_mul(t62, t72);
-  v_store_n(d_mlp_1_multiply, t73, 10);
+  const vec t55 = v_mul(t53, t54);
+  const vec x56 = v_load_n(d_mlp_1_multiply, 10);
+  const vec t57 = v_div(v_set(real(1.0)), row3);
+  const vec t58 = v_mul(x56, t57);
+  const vec t59 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
+  const vec t60 = v_sub(t58, t59);
+  const vec t61 = v_set(real(1.0));
+  const vec t62 = v_set(static_cast<real>(batch));
+  const vec t63 = v_div(t61, t62);
+  const vec t64 = v_mul(t60, t63);
+  const vec t65 = v_sub(t64, row5);
+  const vec t66 = v_mul(t55, t65);
+  v_store_n(d_mlp_1_multiply, t66, 10);
 }
 
 // b < B, d < D=8, classes < CLASSES=10 (summed); lanes along d
@@ -3070,6 +3050,7 @@ static void blocks_norm2_backward(const real* d_blocks_mlp_0_einsum, const real*
                                   const real* blocks_norm2_rsqrt, real* d_blocks_add) {
   for (std::int64_t n = 0; n < 48; n += 16) {
     vec sum0 = v_zero();
+    vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x0 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
       const vec x1 = v_set(blocks_norm2_weight[d]);
@@ -3077,65 +3058,54 @@ static void blocks_norm2_backward(const real* d_blocks_mlp_0_einsum, const real*
       const vec x3 = v_load(blocks_norm2_multiply + (n + d * 50));
       const vec t4 = v_mul(t2, x3);
       sum0 = v_add(sum0, t4);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x5 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
-      const vec x6 = v_set(blocks_norm2_weight[d]);
-      const vec t7 = v_mul(x5, x6);
-      sum1 = v_add(sum1, t7);
+      sum1 = v_add(sum1, t2);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x8 = v_load(d_blocks_carry + (n + d * 50));
-      const vec x9 = v_load(blocks_norm2_rsqrt + n);
-      const vec x10 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
-      const vec x11 = v_set(blocks_norm2_weight[d]);
-      const vec t12 = v_mul(x10, x11);
-      const vec t13 = v_set(real(8.0));
-      const vec t14 = v_div(sum1, t13);
-      const vec t15 = v_sub(t12, t14);
-      const vec x16 = v_load(blocks_norm2_multiply + (n + d * 50));
-      const vec t17 = v_div(sum0, t13);
-      const vec t18 = v_mul(x16, t17);
-      const vec t19 = v_sub(t15, t18);
-      const vec t20 = v_mul(x9, t19);
-      const vec t21 = v_add(x8, t20);
-      v_store(d_blocks_add + (n + d * 50), t21);
+      const vec x5 = v_load(d_blocks_carry + (n + d * 50));
+      const vec x6 = v_load(blocks_norm2_rsqrt + n);
+      const vec x7 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
+      const vec x8 = v_set(blocks_norm2_weight[d]);
+      const vec t9 = v_mul(x7, x8);
+      const vec t10 = v_set(real(8.0));
+      const vec t11 = v_div(sum1, t10);
+      const vec t12 = v_sub(t9, t11);
+      const vec x13 = v_load(blocks_norm2_multiply + (n + d * 50));
+      const vec t14 = v_div(sum0, t10);
+      const vec t15 = v_mul(x13, t14);
+      const vec t16 = v_sub(t12, t15);
+      const vec t17 = v_mul(x6, t16);
+      const vec t18 = v_add(x5, t17);
+      v_store(d_blocks_add + (n + d * 50), t18);
     }
   }
   {
     vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x22 = v_load_n(d_blocks_mlp_0_einsum + (d * 50 + 48), 2);
-      const vec x23 = v_set(blocks_norm2_weight[d]);
-      const vec t24 = v_mul(x22, x23);
-      const vec x25 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
-      const vec t26 = v_mul(t24, x25);
-      sum0 = v_add(sum0, t26);
-    }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x27 = v_load_n(d_blocks_mlp_0_einsum + (d * 50 + 48), 2);
-      const vec x28 = v_set(blocks_norm2_weight[d]);
-      const vec t29 = v_mul(x27, x28);
-      sum1 = v_add(sum1, t29);
+      const vec x19 = v_load_n(d_blocks_mlp_0_einsum + (d * 50 + 48), 2);
+      const vec x20 = v_set(blocks_norm2_weight[d]);
+      const vec t21 = v_mul(x19, x20);
+      const vec x22 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
+      const vec t23 = v_mul(t21, x22);
+      sum0 = v_add(sum0, t23);
+      sum1 = v_add(sum1, t21);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x30 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
-      const vec x31 = v_load_n(blocks_norm2_rsqrt + 48, 2);
-      const vec x32 = v_load_n(d_blocks_mlp_0_einsum + (d * 50 + 48), 2);
-      const vec x33 = v_set(blocks_norm2_weight[d]);
-      const vec t34 = v_mul(x32, x33);
-      const vec t35 = v_set(real(8.0));
-      const vec t36 = v_div(sum1, t35);
-      const vec t37 = v_sub(t34, t36);
-      const vec x38 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
-      const vec t39 = v_div(sum0, t35);
-      const vec t40 = v_mul(x38, t39);
-      const vec t41 = v_sub(t37, t40);
-      const vec t42 = v_mul(x31, t41);
-      const vec t43 = v_add(x30, t42);
-      v_store_n(d_blocks_add + (d * 50 + 48), t43, 2);
+      const vec x24 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
+      const vec x25 = v_load_n(blocks_norm2_rsqrt + 48, 2);
+      const vec x26 = v_load_n(d_blocks_mlp_0_einsum + (d * 50 + 48), 2);
+      const vec x27 = v_set(blocks_norm2_weight[d]);
+      const vec t28 = v_mul(x26, x27);
+      const vec t29 = v_set(real(8.0));
+      const vec t30 = v_div(sum1, t29);
+      const vec t31 = v_sub(t28, t30);
+      const vec x32 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
+      const vec t33 = v_div(sum0, t29);
+      const vec t34 = v_mul(x32, t33);
+      const vec t35 = v_sub(t31, t34);
+      const vec t36 = v_mul(x25, t35);
+      const vec t37 = v_add(x24, t36);
+      v_store_n(d_blocks_add + (d * 50 + 48), t37, 2);
     }
   }
 }
@@ -3495,14 +3465,12 @@ static void blocks_mhsa_backward_3(const real* d_blocks_mhsa_einsum, const real*
                                    real* d_blocks_mhsa_multiply, real* d_blocks_mhsa_multiply_2) {
   for (std::int64_t n = 0; n < 48; n += 16) {
     vec sum0 = v_zero();
+    vec sum1 = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       const vec x0 = v_load(d_blocks_mhsa_einsum + (n + n2 * 50));
       const vec x1 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50));
       const vec t2 = v_mul(x0, x1);
       sum0 = v_add(sum0, t2);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       const vec x3 = v_load(d_blocks_mhsa_einsum_3 + (n + n2 * 50));
       const vec x4 = v_load(blocks_mhsa_divide + (n + n2 * 50));
       const vec t5 = v_mul(x3, x4);
@@ -3526,14 +3494,12 @@ static void blocks_mhsa_backward_3(const real* d_blocks_mhsa_einsum, const real*
   }
   {
     vec sum0 = v_zero();
+    vec sum1 = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       const vec x17 = v_load_n(d_blocks_mhsa_einsum + (n2 * 50 + 48), 2);
       const vec x18 = v_load_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), 2);
       const vec t19 = v_mul(x17, x18);
       sum0 = v_add(sum0, t19);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       const vec x20 = v_load_n(d_blocks_mhsa_einsum_3 + (n2 * 50 + 48), 2);
       const vec x21 = v_load_n(blocks_mhsa_divide + (n2 * 50 + 48), 2);
       const vec t22 = v_mul(x20, x21);
@@ -4525,6 +4491,7 @@ static void blocks_norm1_backward(const real* d_blocks_norm1_concat, const real*
                                   const real* blocks_norm1_rsqrt, real* d_blocks_carry_next) {
   for (std::int64_t n = 0; n < 48; n += 16) {
     vec sum0 = v_zero();
+    vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x0 = v_load(d_blocks_norm1_concat + (n + d * 50));
       const vec x1 = v_set(blocks_norm1_weight[d]);
@@ -4532,65 +4499,54 @@ static void blocks_norm1_backward(const real* d_blocks_norm1_concat, const real*
       const vec x3 = v_load(blocks_norm1_multiply + (n + d * 50));
       const vec t4 = v_mul(t2, x3);
       sum0 = v_add(sum0, t4);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x5 = v_load(d_blocks_norm1_concat + (n + d * 50));
-      const vec x6 = v_set(blocks_norm1_weight[d]);
-      const vec t7 = v_mul(x5, x6);
-      sum1 = v_add(sum1, t7);
+      sum1 = v_add(sum1, t2);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x8 = v_load(d_blocks_add + (n + d * 50));
-      const vec x9 = v_load(blocks_norm1_rsqrt + n);
-      const vec x10 = v_load(d_blocks_norm1_concat + (n + d * 50));
-      const vec x11 = v_set(blocks_norm1_weight[d]);
-      const vec t12 = v_mul(x10, x11);
-      const vec t13 = v_set(real(8.0));
-      const vec t14 = v_div(sum1, t13);
-      const vec t15 = v_sub(t12, t14);
-      const vec x16 = v_load(blocks_norm1_multiply + (n + d * 50));
-      const vec t17 = v_div(sum0, t13);
-      const vec t18 = v_mul(x16, t17);
-      const vec t19 = v_sub(t15, t18);
-      const vec t20 = v_mul(x9, t19);
-      const vec t21 = v_add(x8, t20);
-      v_store(d_blocks_carry_next + (n + d * 50), t21);
+      const vec x5 = v_load(d_blocks_add + (n + d * 50));
+      const vec x6 = v_load(blocks_norm1_rsqrt + n);
+      const vec x7 = v_load(d_blocks_norm1_concat + (n + d * 50));
+      const vec x8 = v_set(blocks_norm1_weight[d]);
+      const vec t9 = v_mul(x7, x8);
+      const vec t10 = v_set(real(8.0));
+      const vec t11 = v_div(sum1, t10);
+      const vec t12 = v_sub(t9, t11);
+      const vec x13 = v_load(blocks_norm1_multiply + (n + d * 50));
+      const vec t14 = v_div(sum0, t10);
+      const vec t15 = v_mul(x13, t14);
+      const vec t16 = v_sub(t12, t15);
+      const vec t17 = v_mul(x6, t16);
+      const vec t18 = v_add(x5, t17);
+      v_store(d_blocks_carry_next + (n + d * 50), t18);
     }
   }
   {
     vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x22 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
-      const vec x23 = v_set(blocks_norm1_weight[d]);
-      const vec t24 = v_mul(x22, x23);
-      const vec x25 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
-      const vec t26 = v_mul(t24, x25);
-      sum0 = v_add(sum0, t26);
-    }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x27 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
-      const vec x28 = v_set(blocks_norm1_weight[d]);
-      const vec t29 = v_mul(x27, x28);
-      sum1 = v_add(sum1, t29);
+      const vec x19 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
+      const vec x20 = v_set(blocks_norm1_weight[d]);
+      const vec t21 = v_mul(x19, x20);
+      const vec x22 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
+      const vec t23 = v_mul(t21, x22);
+      sum0 = v_add(sum0, t23);
+      sum1 = v_add(sum1, t21);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x30 = v_load_n(d_blocks_add + (d * 50 + 48), 2);
-      const vec x31 = v_load_n(blocks_norm1_rsqrt + 48, 2);
-      const vec x32 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
-      const vec x33 = v_set(blocks_norm1_weight[d]);
-      const vec t34 = v_mul(x32, x33);
-      const vec t35 = v_set(real(8.0));
-      const vec t36 = v_div(sum1, t35);
-      const vec t37 = v_sub(t34, t36);
-      const vec x38 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
-      const vec t39 = v_div(sum0, t35);
-      const vec t40 = v_mul(x38, t39);
-      const vec t41 = v_sub(t37, t40);
-      const vec t42 = v_mul(x31, t41);
-      const vec t43 = v_add(x30, t42);
-      v_store_n(d_blocks_carry_next + (d * 50 + 48), t43, 2);
+      const vec x24 = v_load_n(d_blocks_add + (d * 50 + 48), 2);
+      const vec x25 = v_load_n(blocks_norm1_rsqrt + 48, 2);
+      const vec x26 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
+      const vec x27 = v_set(blocks_norm1_weight[d]);
+      const vec t28 = v_mul(x26, x27);
+      const vec t29 = v_set(real(8.0));
+      const vec t30 = v_div(sum1, t29);
+      const vec t31 = v_sub(t28, t30);
+      const vec x32 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
+      const vec t33 = v_div(sum0, t29);
+      const vec t34 = v_mul(x32, t33);
+      const vec t35 = v_sub(t31, t34);
+      const vec t36 = v_mul(x25, t35);
+      const vec t37 = v_add(x24, t36);
+      v_store_n(d_blocks_carry_next + (d * 50 + 48), t37, 2);
     }
   }
 }
@@ -7283,60 +7239,54 @@ static void blocks_norm1_backward_input_gradient(const real* d_blocks_norm1_conc
                                                  real* d_blocks_carry_next) {
   for (std::int64_t n = 0; n < 48; n += 16) {
     vec sum0 = v_zero();
+    vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x0 = v_load(d_blocks_norm1_concat + (n + d * 50));
       const vec x1 = v_load(blocks_norm1_multiply + (n + d * 50));
       const vec t2 = v_mul(x0, x1);
       sum0 = v_add(sum0, t2);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x3 = v_load(d_blocks_norm1_concat + (n + d * 50));
-      sum1 = v_add(sum1, x3);
+      sum1 = v_add(sum1, x0);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x4 = v_load(d_blocks_add + (n + d * 50));
-      const vec x5 = v_load(blocks_norm1_rsqrt + n);
-      const vec x6 = v_load(d_blocks_norm1_concat + (n + d * 50));
-      const vec t7 = v_set(real(8.0));
-      const vec t8 = v_div(sum1, t7);
-      const vec t9 = v_sub(x6, t8);
-      const vec x10 = v_load(blocks_norm1_multiply + (n + d * 50));
-      const vec t11 = v_div(sum0, t7);
-      const vec t12 = v_mul(x10, t11);
-      const vec t13 = v_sub(t9, t12);
-      const vec t14 = v_mul(x5, t13);
-      const vec t15 = v_add(x4, t14);
-      v_store(d_blocks_carry_next + (n + d * 50), t15);
+      const vec x3 = v_load(d_blocks_add + (n + d * 50));
+      const vec x4 = v_load(blocks_norm1_rsqrt + n);
+      const vec x5 = v_load(d_blocks_norm1_concat + (n + d * 50));
+      const vec t6 = v_set(real(8.0));
+      const vec t7 = v_div(sum1, t6);
+      const vec t8 = v_sub(x5, t7);
+      const vec x9 = v_load(blocks_norm1_multiply + (n + d * 50));
+      const vec t10 = v_div(sum0, t6);
+      const vec t11 = v_mul(x9, t10);
+      const vec t12 = v_sub(t8, t11);
+      const vec t13 = v_mul(x4, t12);
+      const vec t14 = v_add(x3, t13);
+      v_store(d_blocks_carry_next + (n + d * 50), t14);
     }
   }
   {
     vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x16 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
-      const vec x17 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
-      const vec t18 = v_mul(x16, x17);
-      sum0 = v_add(sum0, t18);
-    }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x19 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
-      sum1 = v_add(sum1, x19);
+      const vec x15 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
+      const vec x16 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
+      const vec t17 = v_mul(x15, x16);
+      sum0 = v_add(sum0, t17);
+      sum1 = v_add(sum1, x15);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x20 = v_load_n(d_blocks_add + (d * 50 + 48), 2);
-      const vec x21 = v_load_n(blocks_norm1_rsqrt + 48, 2);
-      const vec x22 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
-      const vec t23 = v_set(real(8.0));
-      const vec t24 = v_div(sum1, t23);
-      const vec t25 = v_sub(x22, t24);
-      const vec x26 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
-      const vec t27 = v_div(sum0, t23);
-      const vec t28 = v_mul(x26, t27);
-      const vec t29 = v_sub(t25, t28);
-      const vec t30 = v_mul(x21, t29);
-      const vec t31 = v_add(x20, t30);
-      v_store_n(d_blocks_carry_next + (d * 50 + 48), t31, 2);
+      const vec x18 = v_load_n(d_blocks_add + (d * 50 + 48), 2);
+      const vec x19 = v_load_n(blocks_norm1_rsqrt + 48, 2);
+      const vec x20 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
+      const vec t21 = v_set(real(8.0));
+      const vec t22 = v_div(sum1, t21);
+      const vec t23 = v_sub(x20, t22);
+      const vec x24 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
+      const vec t25 = v_div(sum0, t21);
+      const vec t26 = v_mul(x24, t25);
+      const vec t27 = v_sub(t23, t26);
+      const vec t28 = v_mul(x19, t27);
+      const vec t29 = v_add(x18, t28);
+      v_store_n(d_blocks_carry_next + (d * 50 + 48), t29, 2);
     }
   }
 }
@@ -7656,6 +7606,7 @@ static void blocks_mhsa_forward_2_attention_maps(const real* blocks_mhsa_einsum,
     }
     const vec row0 = v_set(v_max_lane(most0));
     vec sum1 = v_zero();
+    vec most2 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 48; n2 += 16) {
       const vec x6 = v_load(blocks_mhsa_einsum + (n * 50 + n2));
       const vec t7 = v_set(real(0.5));
@@ -7664,70 +7615,63 @@ static void blocks_mhsa_forward_2_attention_maps(const real* blocks_mhsa_einsum,
       const vec t10 = v_exp(t9);
       sum1 = v_add(sum1, t10);
       v_store(attention_0 + (n * 50 + n2), t10);
+      const vec x11 = v_load(blocks_mhsa_einsum_2 + (n * 50 + n2));
+      const vec t12 = v_mul(x11, t7);
+      most2 = v_max(most2, t12);
     }
     {
-      const vec x11 = v_load_n(blocks_mhsa_einsum + (n * 50 + 48), 2);
-      const vec t12 = v_set(real(0.5));
-      const vec t13 = v_mul(x11, t12);
-      const vec t14 = v_sub(t13, row0);
-      const vec t15 = v_exp(t14);
-      sum1 = v_add(sum1, v_keep_n(t15, 2, real(0.0)));
-      v_store_n(attention_0 + (n * 50 + 48), t15, 2);
+      const vec x13 = v_load_n(blocks_mhsa_einsum + (n * 50 + 48), 2);
+      const vec t14 = v_set(real(0.5));
+      const vec t15 = v_mul(x13, t14);
+      const vec t16 = v_sub(t15, row0);
+      const vec t17 = v_exp(t16);
+      sum1 = v_add(sum1, v_keep_n(t17, 2, real(0.0)));
+      v_store_n(attention_0 + (n * 50 + 48), t17, 2);
+      const vec x18 = v_load_n(blocks_mhsa_einsum_2 + (n * 50 + 48), 2);
+      const vec t19 = v_mul(x18, t14);
+      most2 = v_max(most2, v_keep_n(t19, 2, -INFINITY));
     }
     const vec row1 = v_set(v_sum(sum1));
-    vec most2 = v_set(-INFINITY);
-    for (std::int64_t n2 = 0; n2 < 48; n2 += 16) {
-      const vec x16 = v_load(blocks_mhsa_einsum_2 + (n * 50 + n2));
-      const vec t17 = v_set(real(0.5));
-      const vec t18 = v_mul(x16, t17);
-      most2 = v_max(most2, t18);
-    }
-    {
-      const vec x19 = v_load_n(blocks_mhsa_einsum_2 + (n * 50 + 48), 2);
-      const vec t20 = v_set(real(0.5));
-      const vec t21 = v_mul(x19, t20);
-      most2 = v_max(most2, v_keep_n(t21, 2, -INFINITY));
-    }
     const vec row2 = v_set(v_max_lane(most2));
     vec sum3 = v_zero();
     for (std::int64_t n2 = 0; n2 < 48; n2 += 16) {
-      const vec x22 = v_load(blocks_mhsa_einsum_2 + (n * 50 + n2));
-      const vec t23 = v_set(real(0.5));
-      const vec t24 = v_mul(x22, t23);
-      const vec t25 = v_sub(t24, row2);
-      const vec t26 = v_exp(t25);
-      sum3 = v_add(sum3, t26);
-      v_store(attention_1 + (n * 50 + n2), t26);
+      const vec x20 = v_load(blocks_mhsa_einsum_2 + (n * 50 + n2));
+      const vec t21 = v_set(real(0.5));
+      const vec t22 = v_mul(x20, t21);
+      const vec t23 = v_sub(t22, row2);
+      const vec t24 = v_exp(t23);
+      sum3 = v_add(sum3, t24);
+      v_store(attention_1 + (n * 50 + n2), t24);
     }
     {
-      const vec x27 = v_load_n(blocks_mhsa_einsum_2 + (n * 50 + 48), 2);
-      const vec t28 = v_set(real(0.5));
-      const vec t29 = v_mul(x27, t28);
-      const vec t30 = v_sub(t29, row2);
-      const vec t31 = v_exp(t30);
-      sum3 = v_add(sum3, v_keep_n(t31, 2, real(0.0)));
-      v_store_n(attention_1 + (n * 50 + 48), t31, 2);
+      const vec x25 = v_load_n(blocks_mhsa_einsum_2 + (n * 50 + 48), 2);
+      const vec t26 = v_set(real(0.5));
+      const vec t27 = v_mul(x25, t26);
+      const vec t28 = v_sub(t27, row2);
+      const vec t29 = v_exp(t28);
+      sum3 = v_add(sum3, v_keep_n(t29, 2, real(0.0)));
+      v_store_n(attention_1 + (n * 50 + 48), t29, 2);
     }
     const vec row3 = v_set(v_sum(sum3));
     for (std::int64_t n2 = 0; n2 < 48; n2 += 16) {
-      const vec x32 = v_load(attention_0 + (n * 50 + n2));
-      const vec t33 = v_div(v_set(real(1.0)), row1);
-      const vec t34 = v_mul(x32, t33);
-      v_store(attention_0 + (n * 50 + n2), t34);
-      const vec x35 = v_load(attention_1 + (n * 50 + n2));
-      const vec t36 = v_div(v_set(real(1.0)), row3);
-      const vec t37 = v_mul(x35, t36);
-      v_store(attention_1 + (n * 50 + n2), t37);
+      const vec x30 = v_load(attention_0 + (n * 50 + n2));
+      const vec t31 = v_div(v_set(real(1.0)), row1);
+      const vec t32 = v_mul(x30, t31);
+      v_store(attention_0 + (n * 50 + n2), t32);
+      const vec x33 = v_load(attention_1 + (n * 50 + n2));
+      const vec t34 = v_div(v_set(real(1.0)), row3);
+      const vec t35 = v_mul(x33, t34);
+      v_store(attention_1 + (n * 50 + n2), t35);
     }
     {
-      const vec x38 = v_load_n(attention_0 + (n * 50 + 48), 2);
-      const vec t39 = v_div(v_set(real(1.0)), row1);
-      const vec t40 = v_mul(x38, t39);
-      v_store_n(attention_0 + (n * 50 + 48), t40, 2);
-      const vec x41 = v_load_n(attention_1 + (n * 50 + 48), 2);
-      const vec t42 = v_div(v_set(real(1.0)), row3);
-      const vec t43 = v_mul(x41, t42);
-      v_store_n(attention_1 + (n * 50 + 48), t43, 2);
+      const vec x36 = v_load_n(attention_0 + (n * 50 + 48), 2);
+      const vec t37 = v_div(v_set(real(1.0)), row1);
+      const vec t38 = v_mul(x36, t37);
+      v_store_n(attention_0 + (n * 50 + 48), t38, 2);
+      const vec x39 = v_load_n(attention_1 + (n * 50 + 48), 2);
+      const vec t40 = v_div(v_set(real(1.0)), row3);
+      const vec t41 = v_mul(x39, t40);
+      v_store_n(attention_1 + (n * 50 + 48), t41, 2);
     }
   }
 }

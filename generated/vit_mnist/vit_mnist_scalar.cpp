@@ -811,6 +811,7 @@ static void blocks_mhsa_forward_2(const real* blocks_mhsa_einsum, real* blocks_m
       most0 = v_max(most0, t2);
     }
     vec sum1 = v_zero();
+    vec most2 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       const vec x3 = v_load(blocks_mhsa_einsum + (n + n2 * 50));
       const vec t4 = v_set(real(0.5));
@@ -819,33 +820,29 @@ static void blocks_mhsa_forward_2(const real* blocks_mhsa_einsum, real* blocks_m
       const vec t7 = v_exp(t6);
       sum1 = v_add(sum1, t7);
       v_store(blocks_mhsa_divide + (n + n2 * 50), t7);
-    }
-    vec most2 = v_set(-INFINITY);
-    for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       const vec x8 = v_load(blocks_mhsa_einsum_2 + (n + n2 * 50));
-      const vec t9 = v_set(real(0.5));
-      const vec t10 = v_mul(x8, t9);
-      most2 = v_max(most2, t10);
+      const vec t9 = v_mul(x8, t4);
+      most2 = v_max(most2, t9);
     }
     vec sum3 = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x11 = v_load(blocks_mhsa_einsum_2 + (n + n2 * 50));
-      const vec t12 = v_set(real(0.5));
-      const vec t13 = v_mul(x11, t12);
-      const vec t14 = v_sub(t13, most2);
-      const vec t15 = v_exp(t14);
-      sum3 = v_add(sum3, t15);
-      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t15);
+      const vec x10 = v_load(blocks_mhsa_einsum_2 + (n + n2 * 50));
+      const vec t11 = v_set(real(0.5));
+      const vec t12 = v_mul(x10, t11);
+      const vec t13 = v_sub(t12, most2);
+      const vec t14 = v_exp(t13);
+      sum3 = v_add(sum3, t14);
+      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t14);
     }
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x16 = v_load(blocks_mhsa_divide + (n + n2 * 50));
-      const vec t17 = v_div(v_set(real(1.0)), sum1);
-      const vec t18 = v_mul(x16, t17);
-      v_store(blocks_mhsa_divide + (n + n2 * 50), t18);
-      const vec x19 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50));
-      const vec t20 = v_div(v_set(real(1.0)), sum3);
-      const vec t21 = v_mul(x19, t20);
-      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t21);
+      const vec x15 = v_load(blocks_mhsa_divide + (n + n2 * 50));
+      const vec t16 = v_div(v_set(real(1.0)), sum1);
+      const vec t17 = v_mul(x15, t16);
+      v_store(blocks_mhsa_divide + (n + n2 * 50), t17);
+      const vec x18 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50));
+      const vec t19 = v_div(v_set(real(1.0)), sum3);
+      const vec t20 = v_mul(x18, t19);
+      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t20);
     }
   }
 }
@@ -1290,6 +1287,7 @@ static void mlp_0_forward_2_evaluate(const real* mlp_0_einsum, const real* mlp_0
   }
   const vec row2 = v_set(v_max_lane(most2));
   vec sum3 = v_zero();
+  vec sum4 = v_zero();
   for (std::int64_t classes = 0; classes < 10; ++classes) {
     const vec x15 = v_load(mlp_0_einsum + classes);
     const vec x16 = v_load(mlp_0_bias + classes);
@@ -1301,31 +1299,21 @@ static void mlp_0_forward_2_evaluate(const real* mlp_0_einsum, const real* mlp_0
     const vec t22 = v_sub(t21, row2);
     const vec t23 = v_exp(t22);
     sum3 = v_add(sum3, t23);
+    const vec t24 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t25 = v_mul(t24, t21);
+    sum4 = v_add(sum4, t25);
   }
   const vec row3 = v_set(v_sum(sum3));
-  vec sum4 = v_zero();
-  for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec t24 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec x25 = v_load(mlp_0_einsum + classes);
-    const vec x26 = v_load(mlp_0_bias + classes);
-    const vec t27 = v_add(x25, x26);
-    const vec t28 = v_sub(t27, row0);
-    const vec t29 = v_exp(t28);
-    const vec t30 = v_div(v_set(real(1.0)), row1);
-    const vec t31 = v_mul(t29, t30);
-    const vec t32 = v_mul(t24, t31);
-    sum4 = v_add(sum4, t32);
-  }
   const vec row4 = v_set(v_sum(sum4));
-  const vec t33 = v_log(row3);
-  const vec t34 = v_add(t33, row2);
-  v_store_n(add, t34, 1);
+  const vec t26 = v_log(row3);
+  const vec t27 = v_add(t26, row2);
+  v_store_n(add, t27, 1);
   v_store_n(reduce_sum, row4, 1);
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec x35 = v_load(outputs + classes);
-    const vec t36 = v_div(v_set(real(1.0)), row1);
-    const vec t37 = v_mul(x35, t36);
-    v_store(outputs + classes, t37);
+    const vec x28 = v_load(outputs + classes);
+    const vec t29 = v_div(v_set(real(1.0)), row1);
+    const vec t30 = v_mul(x28, t29);
+    v_store(outputs + classes, t30);
   }
 }
 
@@ -1548,6 +1536,7 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
   }
   const vec row2 = v_set(v_max_lane(most2));
   vec sum3 = v_zero();
+  vec sum4 = v_zero();
   for (std::int64_t classes = 0; classes < 10; ++classes) {
     const vec x15 = v_load(mlp_0_einsum + classes);
     const vec x16 = v_load(mlp_0_bias + classes);
@@ -1560,73 +1549,63 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
     const vec t23 = v_exp(t22);
     sum3 = v_add(sum3, t23);
     v_store(d_mlp_1_multiply + classes, t23);
+    const vec t24 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t25 = v_mul(t24, t21);
+    sum4 = v_add(sum4, t25);
   }
   const vec row3 = v_set(v_sum(sum3));
-  vec sum4 = v_zero();
-  for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec t24 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec x25 = v_load(mlp_0_einsum + classes);
-    const vec x26 = v_load(mlp_0_bias + classes);
-    const vec t27 = v_add(x25, x26);
-    const vec t28 = v_sub(t27, row0);
-    const vec t29 = v_exp(t28);
-    const vec t30 = v_div(v_set(real(1.0)), row1);
-    const vec t31 = v_mul(t29, t30);
-    const vec t32 = v_mul(t24, t31);
-    sum4 = v_add(sum4, t32);
-  }
   const vec row4 = v_set(v_sum(sum4));
   vec sum5 = v_zero();
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec x33 = v_load(mlp_0_einsum + classes);
-    const vec x34 = v_load(mlp_0_bias + classes);
-    const vec t35 = v_add(x33, x34);
-    const vec t36 = v_sub(t35, row0);
-    const vec t37 = v_exp(t36);
-    const vec t38 = v_div(v_set(real(1.0)), row1);
-    const vec t39 = v_mul(t37, t38);
-    const vec t40 = v_sub(t39, row2);
-    const vec t41 = v_exp(t40);
-    const vec t42 = v_div(v_set(real(1.0)), row3);
-    const vec t43 = v_mul(t41, t42);
-    const vec t44 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t45 = v_sub(t43, t44);
-    const vec t46 = v_set(real(1.0));
-    const vec t47 = v_set(static_cast<real>(batch));
-    const vec t48 = v_div(t46, t47);
-    const vec t49 = v_mul(t45, t48);
-    const vec t50 = v_mul(t49, t39);
-    sum5 = v_add(sum5, t50);
+    const vec x26 = v_load(mlp_0_einsum + classes);
+    const vec x27 = v_load(mlp_0_bias + classes);
+    const vec t28 = v_add(x26, x27);
+    const vec t29 = v_sub(t28, row0);
+    const vec t30 = v_exp(t29);
+    const vec t31 = v_div(v_set(real(1.0)), row1);
+    const vec t32 = v_mul(t30, t31);
+    const vec t33 = v_sub(t32, row2);
+    const vec t34 = v_exp(t33);
+    const vec t35 = v_div(v_set(real(1.0)), row3);
+    const vec t36 = v_mul(t34, t35);
+    const vec t37 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t38 = v_sub(t36, t37);
+    const vec t39 = v_set(real(1.0));
+    const vec t40 = v_set(static_cast<real>(batch));
+    const vec t41 = v_div(t39, t40);
+    const vec t42 = v_mul(t38, t41);
+    const vec t43 = v_mul(t42, t32);
+    sum5 = v_add(sum5, t43);
   }
   const vec row5 = v_set(v_sum(sum5));
-  const vec t51 = v_log(row3);
-  const vec t52 = v_add(t51, row2);
-  v_store_n(add, t52, 1);
+  const vec t44 = v_log(row3);
+  const vec t45 = v_add(t44, row2);
+  v_store_n(add, t45, 1);
   v_store_n(reduce_sum, row4, 1);
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec x53 = v_load(outputs + classes);
+    const vec x46 = v_load(outputs + classes);
+    const vec t47 = v_div(v_set(real(1.0)), row1);
+    const vec t48 = v_mul(x46, t47);
+    v_store(outputs + classes, t48);
+    const vec x49 = v_load(mlp_0_einsum + classes);
+    const vec x50 = v_load(mlp_0_bias + classes);
+    const vec t51 = v_add(x49, x50);
+    const vec t52 = v_sub(t51, row0);
+    const vec t53 = v_exp(t52);
     const vec t54 = v_div(v_set(real(1.0)), row1);
-    const vec t55 = v_mul(x53, t54);
-    v_store(outputs + classes, t55);
-    const vec x56 = v_load(mlp_0_einsum + classes);
-    const vec x57 = v_load(mlp_0_bias + classes);
-    const vec t58 = v_add(x56, x57);
-    const vec t59 = v_sub(t58, row0);
-    const vec t60 = v_exp(t59);
-    const vec t61 = v_div(v_set(real(1.0)), row1);
-    const vec t62 = v_mul(t60, t61);
-    const vec x63 = v_load(d_mlp_1_multiply + classes);
-    const vec t64 = v_div(v_set(real(1.0)), row3);
-    const vec t65 = v_mul(x63, t64);
-    const vec t66 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t67 = v_sub(t65, t66);
-    const vec t68 = v_set(real(1.0));
-    const vec t69 = v_set(static_cast<real>(batch));
-    const vec t70 = v_div(t68, t69);
-    const vec t71 = v_mul(t67, t70);
-    const vec t72 = v_sub(t71, row5);
-    const vec t73 = v_mul(t62, t72);
-    v_store(d_mlp_1_multiply + classes, t73);
+    const vec t55 = v_mul(t53, t54);
+    const vec x56 = v_load(d_mlp_1_multiply + classes);
+    const vec t57 = v_div(v_set(real(1.0)), row3);
+    const vec t58 = v_mul(x56, t57);
+    const vec t59 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t60 = v_sub(t58, t59);
+    const vec t61 = v_set(real(1.0));
+    const vec t62 = v_set(static_cast<real>(batch));
+    const vec t63 = v_div(t61, t62);
+    const vec t64 = v_mul(t60, t63);
+    const vec t65 = v_sub(t64, row5);
+    const vec t66 = v_mul(t55, t65);
+    v_store(d_mlp_1_multiply + classes, t66);
   }
 }
 
@@ -1789,6 +1768,7 @@ static void blocks_norm2_backward(const real* d_blocks_mlp_0_einsum, const real*
                                   const real* blocks_norm2_rsqrt, real* d_blocks_add) {
   for (std::int64_t n = 0; n < 50; ++n) {
     vec sum0 = v_zero();
+    vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x0 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
       const vec x1 = v_set(blocks_norm2_weight[d]);
@@ -1796,30 +1776,24 @@ static void blocks_norm2_backward(const real* d_blocks_mlp_0_einsum, const real*
       const vec x3 = v_load(blocks_norm2_multiply + (n + d * 50));
       const vec t4 = v_mul(t2, x3);
       sum0 = v_add(sum0, t4);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x5 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
-      const vec x6 = v_set(blocks_norm2_weight[d]);
-      const vec t7 = v_mul(x5, x6);
-      sum1 = v_add(sum1, t7);
+      sum1 = v_add(sum1, t2);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x8 = v_load(d_blocks_carry + (n + d * 50));
-      const vec x9 = v_load(blocks_norm2_rsqrt + n);
-      const vec x10 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
-      const vec x11 = v_set(blocks_norm2_weight[d]);
-      const vec t12 = v_mul(x10, x11);
-      const vec t13 = v_set(real(8.0));
-      const vec t14 = v_div(sum1, t13);
-      const vec t15 = v_sub(t12, t14);
-      const vec x16 = v_load(blocks_norm2_multiply + (n + d * 50));
-      const vec t17 = v_div(sum0, t13);
-      const vec t18 = v_mul(x16, t17);
-      const vec t19 = v_sub(t15, t18);
-      const vec t20 = v_mul(x9, t19);
-      const vec t21 = v_add(x8, t20);
-      v_store(d_blocks_add + (n + d * 50), t21);
+      const vec x5 = v_load(d_blocks_carry + (n + d * 50));
+      const vec x6 = v_load(blocks_norm2_rsqrt + n);
+      const vec x7 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
+      const vec x8 = v_set(blocks_norm2_weight[d]);
+      const vec t9 = v_mul(x7, x8);
+      const vec t10 = v_set(real(8.0));
+      const vec t11 = v_div(sum1, t10);
+      const vec t12 = v_sub(t9, t11);
+      const vec x13 = v_load(blocks_norm2_multiply + (n + d * 50));
+      const vec t14 = v_div(sum0, t10);
+      const vec t15 = v_mul(x13, t14);
+      const vec t16 = v_sub(t12, t15);
+      const vec t17 = v_mul(x6, t16);
+      const vec t18 = v_add(x5, t17);
+      v_store(d_blocks_add + (n + d * 50), t18);
     }
   }
 }
@@ -2031,14 +2005,12 @@ static void blocks_mhsa_backward_3(const real* d_blocks_mhsa_einsum, const real*
                                    real* d_blocks_mhsa_multiply, real* d_blocks_mhsa_multiply_2) {
   for (std::int64_t n = 0; n < 50; ++n) {
     vec sum0 = v_zero();
+    vec sum1 = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       const vec x0 = v_load(d_blocks_mhsa_einsum + (n + n2 * 50));
       const vec x1 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50));
       const vec t2 = v_mul(x0, x1);
       sum0 = v_add(sum0, t2);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       const vec x3 = v_load(d_blocks_mhsa_einsum_3 + (n + n2 * 50));
       const vec x4 = v_load(blocks_mhsa_divide + (n + n2 * 50));
       const vec t5 = v_mul(x3, x4);
@@ -2528,6 +2500,7 @@ static void blocks_norm1_backward(const real* d_blocks_norm1_concat, const real*
                                   const real* blocks_norm1_rsqrt, real* d_blocks_carry_next) {
   for (std::int64_t n = 0; n < 50; ++n) {
     vec sum0 = v_zero();
+    vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x0 = v_load(d_blocks_norm1_concat + (n + d * 50));
       const vec x1 = v_set(blocks_norm1_weight[d]);
@@ -2535,30 +2508,24 @@ static void blocks_norm1_backward(const real* d_blocks_norm1_concat, const real*
       const vec x3 = v_load(blocks_norm1_multiply + (n + d * 50));
       const vec t4 = v_mul(t2, x3);
       sum0 = v_add(sum0, t4);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x5 = v_load(d_blocks_norm1_concat + (n + d * 50));
-      const vec x6 = v_set(blocks_norm1_weight[d]);
-      const vec t7 = v_mul(x5, x6);
-      sum1 = v_add(sum1, t7);
+      sum1 = v_add(sum1, t2);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x8 = v_load(d_blocks_add + (n + d * 50));
-      const vec x9 = v_load(blocks_norm1_rsqrt + n);
-      const vec x10 = v_load(d_blocks_norm1_concat + (n + d * 50));
-      const vec x11 = v_set(blocks_norm1_weight[d]);
-      const vec t12 = v_mul(x10, x11);
-      const vec t13 = v_set(real(8.0));
-      const vec t14 = v_div(sum1, t13);
-      const vec t15 = v_sub(t12, t14);
-      const vec x16 = v_load(blocks_norm1_multiply + (n + d * 50));
-      const vec t17 = v_div(sum0, t13);
-      const vec t18 = v_mul(x16, t17);
-      const vec t19 = v_sub(t15, t18);
-      const vec t20 = v_mul(x9, t19);
-      const vec t21 = v_add(x8, t20);
-      v_store(d_blocks_carry_next + (n + d * 50), t21);
+      const vec x5 = v_load(d_blocks_add + (n + d * 50));
+      const vec x6 = v_load(blocks_norm1_rsqrt + n);
+      const vec x7 = v_load(d_blocks_norm1_concat + (n + d * 50));
+      const vec x8 = v_set(blocks_norm1_weight[d]);
+      const vec t9 = v_mul(x7, x8);
+      const vec t10 = v_set(real(8.0));
+      const vec t11 = v_div(sum1, t10);
+      const vec t12 = v_sub(t9, t11);
+      const vec x13 = v_load(blocks_norm1_multiply + (n + d * 50));
+      const vec t14 = v_div(sum0, t10);
+      const vec t15 = v_mul(x13, t14);
+      const vec t16 = v_sub(t12, t15);
+      const vec t17 = v_mul(x6, t16);
+      const vec t18 = v_add(x5, t17);
+      v_store(d_blocks_carry_next + (n + d * 50), t18);
     }
   }
 }
@@ -4007,31 +3974,28 @@ static void blocks_norm1_backward_input_gradient(const real* d_blocks_norm1_conc
                                                  real* d_blocks_carry_next) {
   for (std::int64_t n = 0; n < 50; ++n) {
     vec sum0 = v_zero();
+    vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x0 = v_load(d_blocks_norm1_concat + (n + d * 50));
       const vec x1 = v_load(blocks_norm1_multiply + (n + d * 50));
       const vec t2 = v_mul(x0, x1);
       sum0 = v_add(sum0, t2);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x3 = v_load(d_blocks_norm1_concat + (n + d * 50));
-      sum1 = v_add(sum1, x3);
+      sum1 = v_add(sum1, x0);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x4 = v_load(d_blocks_add + (n + d * 50));
-      const vec x5 = v_load(blocks_norm1_rsqrt + n);
-      const vec x6 = v_load(d_blocks_norm1_concat + (n + d * 50));
-      const vec t7 = v_set(real(8.0));
-      const vec t8 = v_div(sum1, t7);
-      const vec t9 = v_sub(x6, t8);
-      const vec x10 = v_load(blocks_norm1_multiply + (n + d * 50));
-      const vec t11 = v_div(sum0, t7);
-      const vec t12 = v_mul(x10, t11);
-      const vec t13 = v_sub(t9, t12);
-      const vec t14 = v_mul(x5, t13);
-      const vec t15 = v_add(x4, t14);
-      v_store(d_blocks_carry_next + (n + d * 50), t15);
+      const vec x3 = v_load(d_blocks_add + (n + d * 50));
+      const vec x4 = v_load(blocks_norm1_rsqrt + n);
+      const vec x5 = v_load(d_blocks_norm1_concat + (n + d * 50));
+      const vec t6 = v_set(real(8.0));
+      const vec t7 = v_div(sum1, t6);
+      const vec t8 = v_sub(x5, t7);
+      const vec x9 = v_load(blocks_norm1_multiply + (n + d * 50));
+      const vec t10 = v_div(sum0, t6);
+      const vec t11 = v_mul(x9, t10);
+      const vec t12 = v_sub(t8, t11);
+      const vec t13 = v_mul(x4, t12);
+      const vec t14 = v_add(x3, t13);
+      v_store(d_blocks_carry_next + (n + d * 50), t14);
     }
   }
 }
@@ -4300,6 +4264,7 @@ static void blocks_mhsa_forward_2_attention_maps(const real* blocks_mhsa_einsum,
     }
     const vec row0 = v_set(v_max_lane(most0));
     vec sum1 = v_zero();
+    vec most2 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       const vec x3 = v_load(blocks_mhsa_einsum + (n * 50 + n2));
       const vec t4 = v_set(real(0.5));
@@ -4308,36 +4273,32 @@ static void blocks_mhsa_forward_2_attention_maps(const real* blocks_mhsa_einsum,
       const vec t7 = v_exp(t6);
       sum1 = v_add(sum1, t7);
       v_store(attention_0 + (n * 50 + n2), t7);
+      const vec x8 = v_load(blocks_mhsa_einsum_2 + (n * 50 + n2));
+      const vec t9 = v_mul(x8, t4);
+      most2 = v_max(most2, t9);
     }
     const vec row1 = v_set(v_sum(sum1));
-    vec most2 = v_set(-INFINITY);
-    for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x8 = v_load(blocks_mhsa_einsum_2 + (n * 50 + n2));
-      const vec t9 = v_set(real(0.5));
-      const vec t10 = v_mul(x8, t9);
-      most2 = v_max(most2, t10);
-    }
     const vec row2 = v_set(v_max_lane(most2));
     vec sum3 = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x11 = v_load(blocks_mhsa_einsum_2 + (n * 50 + n2));
-      const vec t12 = v_set(real(0.5));
-      const vec t13 = v_mul(x11, t12);
-      const vec t14 = v_sub(t13, row2);
-      const vec t15 = v_exp(t14);
-      sum3 = v_add(sum3, t15);
-      v_store(attention_1 + (n * 50 + n2), t15);
+      const vec x10 = v_load(blocks_mhsa_einsum_2 + (n * 50 + n2));
+      const vec t11 = v_set(real(0.5));
+      const vec t12 = v_mul(x10, t11);
+      const vec t13 = v_sub(t12, row2);
+      const vec t14 = v_exp(t13);
+      sum3 = v_add(sum3, t14);
+      v_store(attention_1 + (n * 50 + n2), t14);
     }
     const vec row3 = v_set(v_sum(sum3));
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x16 = v_load(attention_0 + (n * 50 + n2));
-      const vec t17 = v_div(v_set(real(1.0)), row1);
-      const vec t18 = v_mul(x16, t17);
-      v_store(attention_0 + (n * 50 + n2), t18);
-      const vec x19 = v_load(attention_1 + (n * 50 + n2));
-      const vec t20 = v_div(v_set(real(1.0)), row3);
-      const vec t21 = v_mul(x19, t20);
-      v_store(attention_1 + (n * 50 + n2), t21);
+      const vec x15 = v_load(attention_0 + (n * 50 + n2));
+      const vec t16 = v_div(v_set(real(1.0)), row1);
+      const vec t17 = v_mul(x15, t16);
+      v_store(attention_0 + (n * 50 + n2), t17);
+      const vec x18 = v_load(attention_1 + (n * 50 + n2));
+      const vec t19 = v_div(v_set(real(1.0)), row3);
+      const vec t20 = v_mul(x18, t19);
+      v_store(attention_1 + (n * 50 + n2), t20);
     }
   }
 }
