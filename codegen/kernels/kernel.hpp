@@ -133,8 +133,9 @@ struct KernelProgram {
 
 /// Groups the graph's nodes into kernels. The graph must be decomposed and verified.
 KernelProgram lower(const graph::Graph& graph, const std::string& name);
-/// Throws Error with one sentence when a kernel reads what nothing has written, indexes past a dim, or uses an axis out
-/// of its scope.
+/// Throws Error with one sentence when a kernel names what does not exist, indexes past a dim, uses an axis out of its
+/// scope, writes what is the caller's, or does not stand once in the running order. That what it reads is there is
+/// checked with the plan.
 void verify(const KernelProgram& program);
 std::string print(const KernelProgram& program);
 

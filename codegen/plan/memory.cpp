@@ -257,6 +257,7 @@ class Replay {
     std::int64_t from, to;
     bool meets(const Range& o) const { return from < o.to && o.from < to; }
   };
+  using Slot = std::pair<int, int>;  // a tensor, and which of its copies
 
   void region(int r, int iteration, int layer) {
     for (const Stage& stage : plan_.stages[static_cast<std::size_t>(r)]) {
@@ -268,19 +269,15 @@ class Replay {
       }
       // Sums over the batch: all partial sums of the stage, then what is made of them.
       if (stage.tasks == Tasks::chunks)
-        for (const Item& item : stage.items) {
-          overwrite(partial(item.kernel), {partial_of(item.kernel), 0}, reads(item.kernel, false, r, iteration, layer));
-          valid_.insert({partial_of(item.kernel), 0});
-        }
+        for (const Item& item : stage.items)
+          write(item.kernel, {{partial_of(item.kernel), 0}}, reads(item.kernel, false, r, iteration, layer));
       for (const Item& item : stage.items) {
-        const bool summed = stage.tasks == Tasks::chunks;
-        const std::vector<Range> read = reads(item.kernel, summed, r, iteration, layer);
+        std::set<Slot> written;
         for_each_access(kernel(item.kernel), [&](const Access& a, bool writes) {
-          if (p_.tensors[static_cast<std::size_t>(a.tensor)].storage != Storage::scratch || !writes) return;
-          const int s = slot(a, r, iteration, layer);
-          overwrite(range(a.tensor, s), {a.tensor, s}, read);
-          valid_.insert({a.tensor, s});
+          if (writes && p_.tensors[static_cast<std::size_t>(a.tensor)].storage == Storage::scratch)
+            written.insert({a.tensor, slot(a, r, iteration, layer)});
         });
+        write(item.kernel, written, reads(item.kernel, stage.tasks == Tasks::chunks, r, iteration, layer));
       }
     }
   }
@@ -318,7 +315,8 @@ class Replay {
   std::vector<Range> reads(int k, bool summed, int r, int iteration, int layer) const {
     std::vector<Range> ranges;
     auto read = [&](int tensor, int slot) {
-      if (!valid_.contains({tensor, slot}))
+      const auto at = values_.find({tensor, slot});
+      if (at == values_.end() || !at->second.whole())
         throw Error(fmt::format("plan of {}: kernel {} reads {} (slot {}), which is not there any more or not yet",
                                 p_.name, kernel(k).name, name(tensor), slot));
       ranges.push_back(range(tensor, slot));
@@ -336,17 +334,32 @@ class Replay {
     return ranges;
   }
 
-  /// A kernel writes `w`, the value of `self`: whatever else lay there is gone.
-  void overwrite(const Range& w, std::pair<int, int> self, const std::vector<Range>& read) {
-    for (const Range& r : read)
-      if (r.meets(w))
-        throw Error(fmt::format("plan of {}: {} is written over what it is made of", p_.name, name(self.first)));
-    std::erase_if(valid_, [&](const std::pair<int, int>& v) { return v != self && range(v.first, v.second).meets(w); });
+  /// Kernel k writes these values, or its parts of them: whatever else lay there is gone.
+  void write(int k, const std::set<Slot>& written, const std::vector<Range>& read) {
+    for (const Slot& mine : written) {
+      const Range w = range(mine.first, mine.second);
+      for (const Range& r : read)
+        if (r.meets(w))
+          throw Error(fmt::format("plan of {}: {} is written over what it is made of", p_.name, name(mine.first)));
+      for (auto& [other, value] : values_)
+        if (other != mine && range(other.first, other.second).meets(w)) value.gone.merge(value.there);
+      Value& value = values_[mine];
+      // A kernel's second time, or another region's turn, begins a new value.
+      if (value.region != kernel(k).region || value.there.contains(k) || value.gone.contains(k)) value = {};
+      value.region = kernel(k).region;
+      value.there.insert(k);
+    }
   }
 
+  /// A value in memory, by the kernels that write parts of it.
+  struct Value {
+    int region = -1;
+    std::set<int> there, gone;
+    bool whole() const { return !there.empty() && gone.empty(); }
+  };
   const Plan& plan_;
   const KernelProgram& p_;
-  std::set<std::pair<int, int>> valid_;  // tensor and slot whose value is whole
+  std::map<Slot, Value> values_;
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Linear: a learned affine map of the last axis.
+// linear: a map of the last axis by a weight; Linear: a learned affine one.
 #pragma once
 
 #include <cmath>
@@ -7,6 +7,7 @@
 
 #include "dsl/mismatch.hpp"
 #include "dsl/module.hpp"
+#include "dsl/ops/arithmetic.hpp"
 
 namespace tessera {
 
@@ -65,30 +66,23 @@ constexpr Text linear_problem(const Shape& x, const Dim& in, const Dim& out) {
 
 }  // namespace detail
 
-/// y = x W^T + b over the last axis: [..., In] -> [..., Out]. Keys: weight [Out, In], bias [Out]. Both start uniform in
-/// +-1/sqrt(In), as PyTorch's do. Weight decay applies to the weight only. Sentence: [linear-input].
-/// PyTorch equivalent: torch.nn.Linear(In, Out).
-template <DimExpression auto In, DimExpression auto Out>
-struct Linear : Module {
-  using InDim = std::remove_cv_t<decltype(In)>;
-  using OutDim = std::remove_cv_t<decltype(Out)>;
-
-  /// 1/sqrt(fan_in)
-  static double bound() { return 1 / std::sqrt(static_cast<double>(InDim::value.value())); }
-
-  Parameter<Out, In> weight{with_decay(uniform(-bound(), bound()))};
-  Parameter<Out> bias{uniform(-bound(), bound())};
-  TESSERA_MEMBERS(Linear, weight, bias)
-
-  template <AnyTensor X>
-  auto forward(const X& x) const {
+/// x W^T over the last axis, with a weight [Out, In]: [..., In] -> [..., Out].
+/// Sentences: [linear-input], [linear-weight].
+/// PyTorch equivalent: torch.nn.functional.linear(x, weight).
+template <AnyTensor X, AnyTensor W>
+auto linear(const X& x, const W& weight) {
+  if constexpr (poisoned<X, W>) {
+    return Poison{};
+  } else {
     constexpr auto problem = [] {
-      return InDim::poisoned || OutDim::poisoned ? Text{}
-                                                 : detail::linear_problem(X::shape, InDim::value, OutDim::value);
+      if constexpr (W::shape.rank == 2) return detail::linear_problem(X::shape, W::shape[1], W::shape[0]);
+      Text t;
+      t.put("linear needs a weight [Out, In] and was given ");
+      W::shape.print(t);
+      t.put(" [linear-weight]");
+      return t;
     };
-    if constexpr (InDim::poisoned || OutDim::poisoned) {
-      return Poison{};
-    } else if constexpr (!fits<decltype(problem)>) {
+    if constexpr (!fits<decltype(problem)>) {
       return refuse<decltype(problem)>();
     } else {
       constexpr int last = X::shape.rank - 1;
@@ -96,11 +90,36 @@ struct Linear : Module {
       for (int i = 0; i <= last; ++i) letters.push_back(i);
       result = letters;
       result.back() = last + 1;
-      using Result = replace_axis<typename X::dims, last, OutDim>;
-      graph::Builder& r = recorder();
-      const graph::NodeId product = r.einsum({node_of(x), node_of(weight)}, {letters, {last + 1, last}, result});
-      return TensorOf<Result>(r.add(product, r.broadcast(node_of(bias), Result::shape.dims(), {last})));
+      return TensorOf<replace_axis<typename X::dims, last, typename W::dims::template at<0>>>(
+          recorder().einsum({node_of(x), node_of(weight)}, {letters, {last + 1, last}, result}));
     }
+  }
+}
+
+namespace detail {
+
+/// 1/sqrt(fan_in), the bound of PyTorch's starting values of linear maps and convolutions.
+template <DimExpression In>
+double fan_in_bound() {
+  return 1 / std::sqrt(static_cast<double>(In::value.value()));
+}
+
+}  // namespace detail
+
+/// y = x W^T + b over the last axis: [..., In] -> [..., Out]. Keys: weight [Out, In], bias [Out]. Both start uniform in
+/// +-1/sqrt(In), as PyTorch's do. Weight decay applies to the weight only. Sentence: [linear-input].
+/// PyTorch equivalent: torch.nn.Linear(In, Out).
+template <DimExpression auto In, DimExpression auto Out>
+struct Linear : Module {
+  static double bound() { return detail::fan_in_bound<std::remove_cv_t<decltype(In)>>(); }
+
+  Parameter<Out, In> weight{with_decay(uniform(-bound(), bound()))};
+  Parameter<Out> bias{uniform(-bound(), bound())};
+  TESSERA_MEMBERS(Linear, weight, bias)
+
+  template <AnyTensor X>
+  auto forward(const X& x) const {
+    return linear(x, weight) + bias;
   }
 };
 

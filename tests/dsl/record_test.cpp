@@ -208,6 +208,41 @@ TEST_F(Record, LinearIsAnEinsumAndABroadcastBias) {
   EXPECT_FALSE(graph[map.bias.id].decay);
 }
 
+TEST_F(Record, LinearWithoutBiasIsAnEinsum) {
+  LinearWithoutBias<K, D> map;
+  bind(map, "map");
+  const Tensor<B, N, D> y = map(input<Tensor<B, N, K>>());
+  EXPECT_EQ(node(y).op, Op::einsum);
+  EXPECT_EQ(node(y).letters, (std::vector<std::vector<int>>{{0, 1, 2}, {3, 2}, {0, 1, 3}}));
+  EXPECT_EQ(graph[map.weight.id].name, "map.weight");
+  EXPECT_TRUE(graph[map.weight.id].decay);
+}
+
+TEST_F(Record, PatchConvolutionMultipliesPatchesRowByRow) {
+  PatchConvolution<C, D, P> proj;
+  bind(proj, "proj");
+  const Tensor<B, G * G, D> tokens = proj(input<Tensor<B, C, I, I>>());
+  const graph::Node& product = graph[node(tokens).operands[0]];
+  ASSERT_EQ(product.op, Op::einsum);
+  EXPECT_EQ(product.operands[1], proj.weight.id);
+  EXPECT_EQ(graph[proj.weight.id].shape, (Tensor<D, C, P, P>::shape.dims()));
+  EXPECT_DOUBLE_EQ(graph[proj.weight.id].init.b, 1 / std::sqrt(18.0));
+  const Array patches = run(Tensor<B, G * G, C, P, P>(product.operands[0]));
+  for (std::int64_t i = 0; i < test::count(patches.size); ++i) {
+    const auto at = test::unravel(i, {batch, 4, 4, 2, 3, 3});  // b gh gw c p q
+    const std::int64_t pixel = test::ravel({at[0], at[3], at[1] * 3 + at[4], at[2] * 3 + at[5]}, {batch, 2, 12, 12});
+    ASSERT_EQ(patches.data[static_cast<std::size_t>(i)], static_cast<double>(pixel));
+  }
+}
+
+TEST_F(Record, UnstackTakesEachPositionOfAnAxis) {
+  const auto x = input<Tensor<B, 3_c, K>>();
+  const std::array<Tensor<B, K>, 3> parts = unstack<1>(x, 3_c);
+  EXPECT_EQ(run(parts[0]).data, (std::vector<double>{0, 1, 2, 3, 4, 15, 16, 17, 18, 19}));
+  EXPECT_EQ(run(parts[2]).data, (std::vector<double>{10, 11, 12, 13, 14, 25, 26, 27, 28, 29}));
+  EXPECT_EQ(run(unstack<-2>(x, 3_c)[1]).data[0], 5);
+}
+
 TEST_F(Record, LayerNormNormalisesOverItsOwnAxes) {
   LayerNorm<N, K> norm(1e-6);
   bind(norm, "norm");

@@ -71,6 +71,32 @@ struct NestsStacks : Module {
   Tensor<B, D> forward(Tensor<B, D> x) const { return outer(x); }
 };
 
+struct Shares : Module {
+  static constexpr Recipe recipe{};
+  Repeat<3> times;
+  Linear<D, D> map;
+  TESSERA_MEMBERS(Shares, times, map)
+  Tensor<B, D> forward(Tensor<B, D> x) const { return times(x, map); }
+};
+
+struct AppliesARepeatTwice : Module {
+  static constexpr Recipe recipe{};
+  Repeat<3> times;
+  Linear<D, D> map;
+  TESSERA_MEMBERS(AppliesARepeatTwice, times, map)
+  Tensor<B, D> forward(Tensor<B, D> x) const { return times(times(x, map), map); }
+};
+
+struct NestsRepeats : Module {
+  static constexpr Recipe recipe{};
+  Repeat<3> outer, inner;
+  Linear<D, D> map;
+  TESSERA_MEMBERS(NestsRepeats, outer, inner, map)
+  Tensor<B, D> forward(Tensor<B, D> x) const {
+    return outer(x, [this](const auto& y) { return inner(y, map); });
+  }
+};
+
 template <class Model>
 std::string refusal() {
   try {
@@ -134,6 +160,31 @@ TEST(Trace, RecordsAStackOnceAsARegion) {
       EXPECT_TRUE(node.name.starts_with("blocks.{}.norm.")) << node.name;
     }
   EXPECT_EQ(layers, 2);
+}
+
+TEST(Trace, RecordsARepeatOnceAsARegionWithoutParametersOfItsOwn) {
+  const graph::Graph g = trace<Shares>("shares");
+  ASSERT_EQ(g.regions.size(), 2U);
+  EXPECT_EQ(g.regions[1].path, "times");
+  EXPECT_EQ(g.regions[1].count, 3);
+  int maps = 0;
+  for (const graph::Node& node : g.nodes) {
+    maps += node.op == graph::Op::einsum;
+    if (node.op != graph::Op::parameter) continue;
+    EXPECT_EQ(node.region, 0) << node.name;
+    EXPECT_TRUE(node.name.starts_with("map.")) << node.name;
+  }
+  EXPECT_EQ(maps, 1);
+  EXPECT_EQ(g[g.regions[1].yields[0]].path, "map");
+  EXPECT_EQ(g[g.outputs[0].node].op, graph::Op::carry_out);
+}
+
+TEST(Trace, RefusesARepeatThatIsAppliedTwice) {
+  EXPECT_EQ(refusal<AppliesARepeatTwice>(), "times is applied twice; declare a Repeat for each");
+}
+
+TEST(Trace, RefusesARepeatWithinARepeat) {
+  EXPECT_EQ(refusal<NestsRepeats>(), "inner stands within another repeated block; they do not nest");
 }
 
 TEST(Trace, LeavesNoRecorderBehind) {

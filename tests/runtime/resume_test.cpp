@@ -92,7 +92,8 @@ TEST_F(Resume, ResumingBeforeTheFirstCheckpointStartsFromTheBeginning) {
 TEST_F(Resume, ResumingADamagedCheckpointIsOneSentence) {
   ASSERT_EQ(sample(command("a", false)).code, 0);
   const std::filesystem::path file = folder / "a/checkpoint.safetensors";
-  spill(file, slurp(file).substr(0, 5000));
+  const std::string whole = slurp(file);
+  spill(file, whole.substr(0, whole.size() - 1000));
   const Result result = sample(command("a", true));
   EXPECT_EQ(result.code, 1);
   EXPECT_CONTAINS(result.err, "(is it truncated?)");

@@ -1,0 +1,71 @@
+// PatchConvolution: the convolution whose stride is its kernel, which makes tokens of an image's patches.
+#pragma once
+
+#include <type_traits>
+
+#include "dsl/mismatch.hpp"
+#include "dsl/ops/arithmetic.hpp"
+#include "dsl/ops/einsum.hpp"
+#include "dsl/ops/linear.hpp"
+#include "dsl/ops/rearrange.hpp"
+
+namespace tessera {
+
+namespace detail {
+
+/// The axes of an image have to be batch, channels, height and width; `weight` is [D, C, P, P].
+constexpr Text patch_convolution_problem(const Shape& x, const Shape& weight) {
+  Text t;
+  if (x.rank == 4 && x[1] == weight[1]) return t;
+  t.put("patch convolution (");
+  weight[1].print(t);
+  t.put(" -> ");
+  weight[0].print(t);
+  t.put(") cannot take ");
+  x.print(t);
+  if (x.rank == 4) {
+    t.put(": axis 1 is ");
+    x[1].print(t);
+    t.put(", needs ");
+    weight[1].print(t);
+    suggest(t, x[1], weight[1], 1);
+  } else {
+    t.put(": it needs the axes batch, channels, height and width");
+  }
+  t.put(" [patch-convolution-input]");
+  return t;
+}
+
+}  // namespace detail
+
+/// Each patch of P x P pixels becomes one token: images [B, C, GH*P, GW*P] -> tokens [B, GH*GW, D], row by row. Patches
+/// do not overlap, so that the convolution is one product: each patch times the weight. Keys: weight [D, C, P, P], bias
+/// [D]; both start uniform in +-1/sqrt(C*P*P), as PyTorch's do, and the weight decays. Sentences:
+/// [patch-convolution-input]; [dim-division] and [dim-factor] for patches that do not tile the image. PyTorch
+/// equivalent: torch.nn.Conv2d(C, D, P, stride=P)(x).flatten(2).transpose(1, 2).
+template <DimExpression auto C, DimExpression auto D, DimExpression auto P>
+struct PatchConvolution : Module {
+  static double bound() { return detail::fan_in_bound<std::remove_cv_t<decltype(C * P * P)>>(); }
+
+  Parameter<D, C, P, P> weight{with_decay(uniform(-bound(), bound()))};
+  Parameter<D> bias{uniform(-bound(), bound())};
+  TESSERA_MEMBERS(PatchConvolution, weight, bias)
+
+  template <AnyTensor X>
+  auto forward(const X& x) const {
+    using Weight = typename Tensor<D, C, P, P>::dims;
+    if constexpr (Weight::poisoned) {
+      return Poison{};
+    } else {
+      constexpr auto problem = [] { return detail::patch_convolution_problem(X::shape, Weight::shape); };
+      if constexpr (!fits<decltype(problem)>) {
+        return refuse<decltype(problem)>();
+      } else {
+        const auto patches = rearrange<"b c (gh p) (gw q) -> b (gh gw) c p q">(x, "p"_is(P), "q"_is(P));
+        return einsum<"b n c p q, d c p q -> b n d">(patches, weight) + bias;
+      }
+    }
+  }
+};
+
+}  // namespace tessera

@@ -1,0 +1,53 @@
+// unstack: an axis becomes several tensors.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "dsl/ops/take.hpp"
+#include "dsl/tensor.hpp"
+
+namespace tessera {
+
+namespace detail {
+
+template <int axis, class X, std::size_t... I>
+auto take_each(const X& x, std::index_sequence<I...>) {
+  return std::array{take<axis>(x, Constant<static_cast<std::int64_t>(I)>{})...};
+}
+
+}  // namespace detail
+
+/// The positions of an axis as `count` tensors without it: auto [q, k, v] = unstack<0>(qkv, 3_c) of [3, B, H, N, K].
+/// Sentences: [unstack-count], [axis-index], [count].
+/// PyTorch equivalent: q, k, v = x.unbind(axis).
+template <int axis, AnyTensor X, DimExpression Count>
+auto unstack(const X& x, Count) {
+  constexpr std::size_t count = static_cast<std::size_t>(count_of<Count{}>());
+  if constexpr (poisoned<X> || Count::poisoned) {
+    return std::array<Poison, count>{};
+  } else {
+    constexpr int at = axis_index(axis, X::shape.rank);
+    constexpr auto problem = [] {
+      Text t;
+      explain_axis(t, "unstack", axis, X::shape);
+      if (t.size || (X::shape[at].known() && X::shape[at].value() == std::int64_t{count})) return t;
+      t.put("unstack<").put(std::int64_t{axis}).put("> of ");
+      X::shape.print(t);
+      t.put(" into ").put(std::int64_t{count}).put(" tensors: axis ").put(std::int64_t{at}).put(" is ");
+      X::shape[at].print(t);
+      t.put(" [unstack-count]");
+      return t;
+    };
+    if constexpr (!fits<decltype(problem)>) {
+      refuse<decltype(problem)>();
+      return std::array<Poison, count>{};
+    } else {
+      return detail::take_each<at>(x, std::make_index_sequence<count>{});
+    }
+  }
+}
+
+}  // namespace tessera

@@ -1,0 +1,80 @@
+// Whole files: that they are the same every time, and what generation refuses.
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "codegen/driver.hpp"
+#include "codegen/error.hpp"
+#include "dsl/trace.hpp"
+#include "models/vit_mnist.hpp"
+#include "tests/codegen/support/sketch.hpp"
+
+namespace tessera::test {
+namespace {
+
+using codegen::GeneratorOptions;
+using graph::NodeId;
+using graph::Op;
+
+std::map<std::string, std::string> vit_mnist() {
+  GeneratorOptions options;
+  options.train = true;
+  return codegen::generate(trace<models::vit_mnist::VitMnist>("vit_mnist"), options);
+}
+
+TEST(Emit, GeneratingTwiceGivesTheSameText) {
+  const std::map<std::string, std::string> once = vit_mnist(), twice = vit_mnist();
+  ASSERT_EQ(once.size(), twice.size());
+  for (const auto& [name, text] : once) EXPECT_TRUE(text == twice.at(name)) << name;
+}
+
+TEST(Emit, WritesAHeaderAnApiAProgramAndAFileForEachInstructionSet) {
+  std::vector<std::string> names;
+  for (const auto& [name, text] : vit_mnist()) names.push_back(name);
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"vit_mnist.cpp", "vit_mnist.h", "vit_mnist_avx2.cpp", "vit_mnist_avx512.cpp",
+                                      "vit_mnist_kernels.h", "vit_mnist_program.cpp", "vit_mnist_scalar.cpp"}));
+}
+
+TEST(Emit, KeepsLinesOfKernelsWithin120Columns) {
+  for (const auto& [name, text] : vit_mnist()) {
+    if (!name.ends_with("_scalar.cpp") && !name.ends_with("_avx2.cpp") && !name.ends_with("_avx512.cpp")) continue;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 120u) << name << ": " << line;
+  }
+}
+
+TEST(Emit, LeavesNothingOfTheMachineItRanOnInTheText) {
+  for (const auto& [name, text] : vit_mnist())
+    for (const char* trace : {"/home", "/tmp", "__DATE__", "__TIME__", "__FILE__"})
+      EXPECT_EQ(text.find(trace), std::string::npos) << name << " holds " << trace;
+}
+
+std::string refusal(Sketch& s) {
+  try {
+    codegen::generate(s.graph, {});
+  } catch (const codegen::Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Emit, RefusesAModelWithoutLossOrWithAParameterThatIsNotUsed) {
+  Sketch without;
+  without.graph.name = "tiny";
+  without.value("outputs", without.input("images", {without.B, without.I}));
+  EXPECT_EQ(refusal(without), "the model tiny has no loss to differentiate");
+
+  Sketch unused;
+  unused.graph.name = "tiny";
+  const NodeId x = unused.input("images", {unused.B, unused.I});
+  const NodeId scale = unused.parameter("scale", {unused.I});
+  unused.parameter("head.bias", {unused.I});
+  unused.value("outputs", x);
+  const NodeId y = unused.b.multiply(x, unused.b.broadcast(scale, {unused.B, unused.I}, {1}));
+  unused.loss(unused.b.reduce(Op::reduce_sum, y, {0, 1}));
+  EXPECT_EQ(refusal(unused), "no gradient reaches head.bias: what it computes is not used on the way to the loss");
+}
+
+}  // namespace
+}  // namespace tessera::test

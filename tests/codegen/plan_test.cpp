@@ -1,0 +1,271 @@
+// Memory: what is planned, how near it is to what is needed, what the verifier of plans finds; and where parameters
+// lie.
+#include "codegen/plan/plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "codegen/error.hpp"
+#include "codegen/passes/canonical_order.hpp"
+#include "codegen/passes/decompose.hpp"
+#include "codegen/passes/differentiate.hpp"
+#include "codegen/passes/simplify.hpp"
+#include "codegen/passes/subgraph.hpp"
+#include "codegen/plan/arena.hpp"
+#include "dsl/trace.hpp"
+#include "models/vit_mnist.hpp"
+#include "tests/codegen/support/sketch.hpp"
+
+namespace tessera::test {
+namespace {
+
+using codegen::Arena;
+using codegen::ArenaEntry;
+using codegen::Buffer;
+using codegen::Plan;
+using graph::Graph;
+using graph::NodeId;
+using graph::Op;
+
+constexpr int b = 'b', i = 'i', j = 'j', k = 'k';
+
+Plan planned(const Graph& graph, const std::string& name) {
+  return codegen::make_plan(codegen::lower(codegen::simplify(codegen::decompose(graph)), name), codegen::cpu_targets);
+}
+
+/// Forward, evaluation and training step of a declared model.
+std::vector<Plan> plans(const Graph& declared) {
+  const Graph graph = codegen::canonical_order(declared);
+  std::vector<Plan> all;
+  all.push_back(planned(codegen::subgraph(graph, {"outputs"}), "forward"));
+  all.push_back(planned(graph, "evaluate"));
+  all.push_back(planned(codegen::differentiate(graph, false), "loss_and_gradients"));
+  return all;
+}
+
+const std::vector<Plan>& vit_mnist() {
+  static const std::vector<Plan> all = plans(trace<models::vit_mnist::VitMnist>("vit_mnist"));
+  return all;
+}
+
+/// Three linear layers with tanh in a repeated block, then a head with cross entropy.
+Graph stack() {
+  Sketch s;
+  s.graph.name = "stack";
+  auto linear = [&](NodeId x, const std::string& path, const Dim& to) {
+    const NodeId weight = s.parameter(path + ".weight", {to, s.b.shape(x).back()}),
+                 bias = s.parameter(path + ".bias", {to});
+    const NodeId y = s.b.einsum({x, weight}, {{b, i, j}, {k, j}, {b, i, k}});
+    return s.b.add(y, s.b.broadcast(bias, s.b.shape(y), {2}));
+  };
+  const NodeId embedded = linear(s.input("images", {s.B, s.I, s.J}), "embed", s.J);
+  s.b.begin_region("blocks", 3);
+  const NodeId carry = s.b.carry(embedded);
+  const NodeId y = s.b.add(carry, linear(s.b.unary(Op::tanh, linear(carry, "blocks.{}.0", s.I)), "blocks.{}.1", s.J));
+  const NodeId out = linear(s.b.end_region({y})[0], "head", s.K);
+  const NodeId logits = s.b.reduce(Op::reduce_sum, out, {1});
+  s.value("outputs", logits);
+  s.loss(s.b.cross_entropy(logits, s.labels("labels", {s.B}, 2)));
+  return s.graph;
+}
+
+TEST(PlanMemory, IsNeverLessThanWhatIsLiveAtOnce) {
+  for (const std::vector<Plan>& all : {plans(stack()), vit_mnist()})
+    for (const Plan& plan : all) {
+      EXPECT_LE(plan.lower_bound.fixed, plan.scratch.fixed) << plan.program.name;
+      EXPECT_LE(plan.lower_bound.per_batch, plan.scratch.per_batch) << plan.program.name;
+    }
+}
+
+TEST(PlanMemory, OfVitMnistIsWithinThreePercentOfWhatIsLiveAtOnce) {
+  for (const Plan& plan : vit_mnist())
+    EXPECT_LE(static_cast<double>(plan.scratch.at(128)), 1.03 * static_cast<double>(plan.lower_bound.at(128)))
+        << plan.program.name << ": " << print(plan).substr(0, 200);
+}
+
+TEST(PlanMemory, HasBuffersThatBeginAtCacheLinesInsideTheScratchMemory) {
+  for (const std::vector<Plan>& all : {plans(stack()), vit_mnist()})
+    for (const Plan& plan : all)
+      for (const Buffer& buffer : plan.buffers) {
+        EXPECT_EQ(buffer.offset % 16, 0);
+        EXPECT_EQ(buffer.slot % 16, 0);
+        EXPECT_GE(buffer.offset, buffer.per_image ? plan.scratch.fixed : 0);
+        EXPECT_LE(buffer.offset + buffer.size, plan.scratch.fixed + (buffer.per_image ? plan.scratch.per_batch : 0));
+      }
+}
+
+TEST(PlanMemory, IsUsedAgain) {
+  for (const Plan& plan : vit_mnist()) {
+    std::int64_t all = 0;
+    for (const Buffer& buffer : plan.buffers) all += buffer.size;
+    EXPECT_LT(plan.scratch.at(1), all) << plan.program.name;
+  }
+}
+
+TEST(PlanStages, JoinKernelsThatGoImageByImageAndSumsOverTheBatch) {
+  const Plan& train = vit_mnist().back();
+  std::size_t stages = 0, kernels = train.program.kernels.size();
+  for (const auto& region : train.stages) stages += region.size();
+  EXPECT_LT(stages, kernels / 2) << print(train);
+}
+
+TEST(PlanStages, KeepASumOverTheBatchApartFromAnotherThatReadsIt) {
+  Sketch s;
+  s.graph.name = "sums";
+  const NodeId x = s.input("images", {s.B, s.I, s.J});
+  auto sum = [&](NodeId node) { return s.b.broadcast(s.b.reduce(Op::reduce_sum, node, {0}), s.b.shape(x), {1, 2}); };
+  s.value("outputs", s.b.multiply(x, sum(s.b.multiply(x, sum(x)))));
+  const Plan plan = planned(s.graph, "forward");
+  std::size_t sums = 0;
+  for (const codegen::Stage& stage : plan.stages[0])
+    if (stage.tasks == codegen::Tasks::chunks) {
+      EXPECT_EQ(stage.items.size(), 1u) << print(plan);
+      ++sums;
+    }
+  EXPECT_EQ(sums, 2u) << print(plan);
+}
+
+/// The sentence with which a plan is refused; empty when it is accepted.
+std::string refusal(const Plan& plan) {
+  try {
+    codegen::verify(plan);
+  } catch (const codegen::Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(VerifyPlan, AcceptsEveryPlanThatIsMade) {
+  for (const std::vector<Plan>& all : {plans(stack()), vit_mnist()})
+    for (const Plan& plan : all) EXPECT_EQ(refusal(plan), "");
+}
+
+/// Whether the buffer is live, as a whole, from its first kernel to its last: not so for the slots of a repeated
+/// block's values.
+bool always_live(const Plan& plan, const Buffer& buffer) {
+  return buffer.tensor < 0 || plan.program.tensors[static_cast<std::size_t>(buffer.tensor)].slots == 1;
+}
+
+TEST(VerifyPlan, FindsEveryBufferThatIsMovedOntoOneThatIsLiveAtTheSameTime) {
+  for (const std::vector<Plan>& all : {plans(stack()), vit_mnist()})
+    for (const Plan& plan : all) {
+      std::size_t moved = 0;
+      for (std::size_t x = 0; x < plan.buffers.size(); ++x)
+        for (std::size_t y = 0; y < plan.buffers.size(); ++y) {
+          const Buffer &from = plan.buffers[x], &to = plan.buffers[y];
+          if (x == y || from.per_image != to.per_image || from.last < to.first || to.last < from.first) continue;
+          if (!always_live(plan, from) || !always_live(plan, to)) continue;
+          Plan broken = plan;
+          broken.buffers[x].offset = to.offset;
+          const std::string sentence = refusal(broken);
+          EXPECT_EQ(sentence.rfind("plan of " + plan.program.name + ": ", 0), 0u)
+              << "buffer " << x << " was moved onto buffer " << y << " in\n"
+              << print(plan);
+          ++moved;
+        }
+      EXPECT_TRUE(moved > 10 || plan.program.name != "loss_and_gradients") << moved;
+    }
+}
+
+TEST(VerifyPlan, FindsABufferOutsideTheScratchMemory) {
+  for (const std::int64_t by : {-100000, 100000}) {
+    Plan plan = plans(stack()).back();
+    plan.buffers.front().offset += by;
+    EXPECT_NE(refusal(plan).find("lies outside the scratch memory"), std::string::npos) << refusal(plan);
+  }
+}
+
+TEST(VerifyPlan, FindsAKernelThatRunsBeforeWhatItReads) {
+  Plan plan = plans(stack()).back();
+  std::reverse(plan.stages[0].begin(), plan.stages[0].end());
+  EXPECT_NE(refusal(plan).find("which is not there any more or not yet"), std::string::npos) << refusal(plan);
+}
+
+// ---- the parameters ----
+
+/// When each parameter's gradient is written: the place in the running order of the last kernel that does.
+std::map<std::string, int> finished(const codegen::KernelProgram& program) {
+  std::map<std::string, int> times;
+  int now = 0;
+  auto visit = [&](const codegen::Kernel& kernel) {
+    for (const codegen::Step& step : kernel.steps)
+      for (const codegen::Step::Store& store : step.stores) {
+        const codegen::Tensor& tensor = program.tensors[static_cast<std::size_t>(store.to.tensor)];
+        if (tensor.storage == codegen::Storage::gradient) times[program.graph[tensor.parameter].name] = now;
+      }
+    ++now;
+  };
+  for (const codegen::Item& item : program.order[0]) {
+    if (item.kernel >= 0)
+      visit(program.kernels[static_cast<std::size_t>(item.kernel)]);
+    else
+      for (const codegen::Item& inside : program.order[static_cast<std::size_t>(item.region)])
+        visit(program.kernels[static_cast<std::size_t>(inside.kernel)]);
+  }
+  return times;
+}
+
+TEST(ParameterArena, HoldsEveryParameterInTheOrderInWhichTheGradientsAreFinished) {
+  for (const Graph& declared : {stack(), trace<models::vit_mnist::VitMnist>("vit_mnist")}) {
+    const codegen::KernelProgram program = plans(declared).back().program;
+    const Arena arena = codegen::make_arena(program);
+    const std::map<std::string, int> times = finished(program);
+    ASSERT_EQ(arena.entries.size(), times.size());
+    std::vector<int> found;
+    std::int64_t offset = -1;
+    for (const ArenaEntry& entry : arena.entries) {
+      found.push_back(times.at(entry.key));
+      EXPECT_GT(entry.at(entry.count - 1), offset) << entry.key;
+      offset = entry.at(entry.count - 1);
+    }
+    EXPECT_TRUE(std::is_sorted(found.begin(), found.end()));
+  }
+}
+
+TEST(ParameterArena, HasTheLastLayerFirstAndEachLayerInOneRange) {
+  const Arena arena = codegen::make_arena(plans(stack()).back().program);
+  auto range = [&](const std::string& prefix, int layer) {  // where these parameters begin and end, and their sizes
+    std::array<std::int64_t, 3> r{arena.reals, 0, 0};
+    for (const ArenaEntry& entry : arena.entries) {
+      if (entry.key.rfind(prefix, 0) != 0) continue;
+      r[0] = std::min(r[0], entry.at(layer));
+      r[1] = std::max(r[1], entry.at(layer) + (entry.reals + 15) / 16 * 16);
+      r[2] += (entry.reals + 15) / 16 * 16;
+    }
+    return r;
+  };
+  for (int layer : {0, 1, 2})
+    EXPECT_EQ(range("blocks", layer)[1] - range("blocks", layer)[0], range("blocks", layer)[2]);
+  EXPECT_EQ(range("blocks", 2)[1], range("blocks", 1)[0]);
+  EXPECT_EQ(range("blocks", 1)[1], range("blocks", 0)[0]);
+  EXPECT_LE(range("blocks", 0)[1], range("embed", 0)[0]);
+}
+
+TEST(ParameterArena, HasParametersAtCacheLinesThatDoNotOverlap) {
+  for (const Graph& declared : {stack(), trace<models::vit_mnist::VitMnist>("vit_mnist")}) {
+    const Arena arena = codegen::make_arena(plans(declared).back().program);
+    std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
+    for (const ArenaEntry& entry : arena.entries)
+      for (int layer = 0; layer < entry.count; ++layer) {
+        EXPECT_EQ(entry.at(layer) % 16, 0) << entry.key_of(layer);
+        ranges.push_back({entry.at(layer), entry.at(layer) + entry.reals});
+      }
+    std::sort(ranges.begin(), ranges.end());
+    for (std::size_t r = 1; r < ranges.size(); ++r) EXPECT_LE(ranges[r - 1].second, ranges[r].first);
+    EXPECT_LE(ranges.back().second, arena.reals);
+  }
+}
+
+TEST(ParameterArena, FindsParametersByTheirKeys) {
+  const Arena arena = codegen::make_arena(plans(stack()).back().program);
+  EXPECT_EQ(arena.find("blocks.{}.0.weight").count, 3);
+  EXPECT_EQ(arena.find("blocks.{}.0.weight").key_of(2), "blocks.2.0.weight");
+  EXPECT_EQ(arena.find("head.bias").reals, 2);
+  EXPECT_THROW(arena.find("neck.bias"), codegen::Error);
+}
+
+}  // namespace
+}  // namespace tessera::test

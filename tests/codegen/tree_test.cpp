@@ -1,0 +1,157 @@
+// The target tree: what its checker dies on, and how it is printed.
+#include "codegen/emit/tree.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "codegen/error.hpp"
+
+namespace tessera::codegen::tree {
+namespace {
+
+Function function(Block body) {
+  Function f;
+  f.name = "kernel";
+  f.parameters = {{"const real*", "x"}, {"real*", "y"}};
+  f.body = std::move(body);
+  return f;
+}
+
+/// The sentence with which a body is refused; empty when it is accepted. lanes and f are known.
+std::string refusal(Block body) {
+  try {
+    check(function(std::move(body)), {"lanes", "f"});
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+Statement uses(const std::string& variable) { return evaluate(call("f", {name(variable)})); }
+
+TEST(TreeCheck, AcceptsParametersKnownNamesAndDeclarationsInScope) {
+  EXPECT_EQ(refusal({declare("const int", "n", name("lanes")),
+                     loop("i", integer(0), binary("<", name("i"), name("n")), 1,
+                          {declare("const vec", "a", index(name("x"), name("i"))), uses("a"), uses("y")}),
+                     loop("i", integer(0), binary("<", name("i"), name("n")), 2, {uses("i")})}),
+            "");
+}
+
+TEST(TreeCheck, DiesOnAnUndefinedNameWhereverItStands) {
+  const std::string sentence = "emitted function kernel uses z, which nothing declares";
+  EXPECT_EQ(refusal({uses("z")}), sentence);
+  EXPECT_EQ(refusal({evaluate(call("z", {}))}), sentence);
+  EXPECT_EQ(refusal({assign("z", integer(1))}), sentence);
+  EXPECT_EQ(refusal({declare("int", "n", name("z"))}), sentence);
+  EXPECT_EQ(refusal({declare("int", "z", name("z"))}), sentence);  // not yet there where it is declared
+  EXPECT_EQ(refusal({loop("i", name("z"), integer(1), 1, {})}), sentence);
+  EXPECT_EQ(refusal({loop("i", integer(0), binary("<", name("i"), name("z")), 1, {})}), sentence);
+  EXPECT_EQ(refusal({when(name("z"), {})}), sentence);
+  EXPECT_EQ(refusal({scope({give(binary("+", integer(1), index(name("x"), name("z"))))})}), sentence);
+}
+
+TEST(TreeCheck, DiesOnANameThatIsUsedAfterItsScope) {
+  const std::string sentence = "emitted function kernel uses z, which nothing declares";
+  EXPECT_EQ(refusal({scope({declare("int", "z", integer(1))}), uses("z")}), sentence);
+  EXPECT_EQ(refusal({loop("z", integer(0), binary("<", name("z"), integer(1)), 1, {}), uses("z")}), sentence);
+}
+
+TEST(TreeCheck, DiesOnANameThatIsDeclaredTwiceOrHidden) {
+  const std::string sentence = "emitted function kernel declares x twice, or hides it";
+  EXPECT_EQ(refusal({declare("int", "x", integer(1))}), sentence);
+  EXPECT_EQ(refusal({scope({declare("int", "x", integer(1))})}), sentence);
+  EXPECT_EQ(refusal({loop("x", integer(0), integer(1), 1, {})}), sentence);
+}
+
+TEST(TreePrint, PutsParenthesesWherePrecedenceNeedsThemAndNowhereElse) {
+  const Expr a = name("a"), b = name("b"), c = name("c");
+  EXPECT_EQ(print(binary("*", binary("+", a, b), c)), "(a + b) * c");
+  EXPECT_EQ(print(binary("+", binary("*", a, b), c)), "a * b + c");
+  EXPECT_EQ(print(binary("-", a, binary("-", b, c))), "a - (b - c)");
+  EXPECT_EQ(print(binary("-", binary("-", a, b), c)), "a - b - c");
+  EXPECT_EQ(print(binary("/", a, binary("*", b, c))), "a / (b * c)");
+  EXPECT_EQ(print(binary("*", a, binary("%", b, c))), "a * (b % c)");
+  EXPECT_EQ(print(binary("<", binary("+", a, b), c)), "a + b < c");
+  EXPECT_EQ(print(binary("*", a, integer(-3))), "a * (-3)");
+  EXPECT_EQ(print(index(binary("+", a, b), binary("+", b, c))), "(a + b)[b + c]");
+  EXPECT_EQ(print(call("f", {binary("+", a, b), c})), "f(a + b, c)");
+}
+
+TEST(TreePrint, LeavesOutWhatAddsOrMultipliesNothing) {
+  const Expr a = name("a");
+  EXPECT_EQ(print(a + integer(0)), "a");
+  EXPECT_EQ(print(integer(0) + a), "a");
+  EXPECT_EQ(print(integer(2) + integer(3)), "5");
+  EXPECT_EQ(print(a * 1), "a");
+  EXPECT_EQ(print(a * 0), "0");
+  EXPECT_EQ(print(integer(4) * 3), "12");
+  EXPECT_EQ(print(a * 7 + integer(2)), "a * 7 + 2");
+}
+
+TEST(TreePrint, WritesRealsThatReadBackAsTheSameNumber) {
+  EXPECT_EQ(print(real(1)), "real(1.0)");
+  EXPECT_EQ(print(real(0.1)), "real(0.1)");
+  EXPECT_EQ(print(real(-1.0 / 3)), "real(-0.3333333333333333)");
+  EXPECT_EQ(print(real(1e-300)), "real(1e-300)");
+  EXPECT_EQ(print(real(-INFINITY)), "-INFINITY");
+}
+
+TEST(TreePrint, LaysAFunctionOutAsClangFormatWould) {
+  Function f = function({declare("vec", "sum", call("v_zero", {})),
+                         loop("i", integer(0), binary("<", name("i"), integer(8)), 4,
+                              {declare("const vec", "a", call("v_load", {name("x") + name("i")})),
+                               assign("sum", call("v_add", {name("sum"), name("a")}))}),
+                         loop("i", integer(0), binary("<", name("i"), integer(8)), 1, {uses("i")}),
+                         when(binary("<", name("a"), name("b")), {uses("x")}), comment("the sum"), pragma("omp simd"),
+                         scope({give(name("sum"))}), blank()});
+  f.comment = {"x < 8"};
+  EXPECT_EQ(print(f), R"(// x < 8
+static void kernel(const real* x, real* y) {
+  vec sum = v_zero();
+  for (std::int64_t i = 0; i < 8; i += 4) {
+    const vec a = v_load(x + i);
+    sum = v_add(sum, a);
+  }
+  for (std::int64_t i = 0; i < 8; ++i) f(i);
+  if (a < b) f(x);
+  // the sum
+#pragma omp simd
+  {
+    return sum;
+  }
+
+}
+)");
+}
+
+std::size_t longest_line(const std::string& text) {
+  std::size_t longest = 0;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) longest = std::max(longest, line.size());
+  return longest;
+}
+
+TEST(TreePrint, BreaksCallsAndParametersBefore120ColumnsUnderTheFirstOfThem) {
+  std::vector<Expr> arguments;
+  Function f = function({});
+  for (int i = 0; i < 20; ++i) {
+    const std::string n = "a_rather_long_name_" + std::to_string(i);
+    arguments.push_back(name(n));
+    f.parameters.push_back({"const real*", n});
+  }
+  f.body = {evaluate(call("f", arguments)),
+            loop("i", integer(0), binary("<", name("i"), integer(3)), 1, {assign("y", call("f", arguments))})};
+  const std::string text = print(f), declaration = print_declaration(f);
+  EXPECT_LE(longest_line(text), 120u) << text;
+  EXPECT_GT(longest_line(text), 90u) << text;
+  EXPECT_NE(text.find("\n                   const real* a_rather_long_name_"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n    a_rather_long_name_"), std::string::npos) << text;
+  EXPECT_LE(longest_line(declaration), 120u) << declaration;
+  EXPECT_TRUE(declaration.ends_with("a_rather_long_name_19);\n")) << declaration;
+}
+
+}  // namespace
+}  // namespace tessera::codegen::tree

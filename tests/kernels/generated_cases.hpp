@@ -1,0 +1,42 @@
+// Small models, each about one op or one way in which kernels are made of ops: they are generated when the tests are
+// built, compiled, and compared with the interpreter.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tests/codegen/support/sketch.hpp"
+
+namespace tessera::test {
+
+/// A model with the input "images" [B, I, J], perhaps "labels" [B], parameters, the value "outputs" and a loss.
+struct GeneratedCase {
+  std::string name;                     ///< a C identifier
+  std::function<void(Sketch&)> record;  ///< into a sketch whose batch is set; the graph must not depend on the batch
+};
+
+/// All of them, in the order in which they are written to files.
+std::vector<GeneratedCase> generated_cases();
+
+/// The parts of generated_cases().
+std::vector<GeneratedCase> elementwise_cases();
+std::vector<GeneratedCase> structure_cases();
+std::vector<GeneratedCase> contraction_cases();
+std::vector<GeneratedCase> block_cases();
+
+/// images [B, I, J] plus a parameter [I, J] called "shift": numbers of the batch and of a parameter in every element.
+/// Every element lies between low and high.
+graph::NodeId shifted_images(Sketch& s, double low = -2, double high = 2);
+
+/// Numbers that do not depend on the batch, spread between low and high.
+graph::NodeId fixed_table(Sketch& s, const std::string& name, const std::vector<Dim>& shape, double low, double high);
+
+/// Makes `node` (batch first) the value "outputs".
+void outputs(Sketch& s, graph::NodeId node);
+
+/// Makes `node` (batch first) the value "outputs", and the loss its sum over everything, each element of an image with
+/// a weight of its own.
+void weighted_outputs(Sketch& s, graph::NodeId node);
+
+}  // namespace tessera::test

@@ -1,0 +1,135 @@
+// Models of several ops: what transformers are made of, repeated layers, and one block at many sizes.
+#include "tests/kernels/generated_cases.hpp"
+
+namespace tessera::test {
+
+using graph::NodeId;
+using graph::Op;
+
+namespace {
+
+constexpr int b = 'b', i = 'i', j = 'j', k = 'k';
+
+/// x W + bias over the last axis.
+NodeId linear(Sketch& s, NodeId x, const std::string& path, const Dim& to) {
+  const NodeId weight = s.parameter(path + ".weight", {to, s.b.shape(x).back()}, -0.5, 0.5);
+  const NodeId bias = s.parameter(path + ".bias", {to}, -0.5, 0.5);
+  const NodeId product = s.b.einsum({x, weight}, {{b, i, j}, {k, j}, {b, i, k}});
+  return s.b.add(product, s.b.broadcast(bias, s.b.shape(product), {2}));
+}
+
+NodeId norm(Sketch& s, NodeId x, const std::string& path) {
+  const Dim last = s.b.shape(x).back();
+  const NodeId weight = s.parameter(path + ".weight", {last}, 0.5, 1.5), bias = s.parameter(path + ".bias", {last});
+  return s.b.layer_norm(x, weight, bias, {2}, 1e-5);
+}
+
+/// x + linear(gelu(linear(x))).
+NodeId mlp(Sketch& s, NodeId x, const std::string& path) {
+  const NodeId hidden = s.b.unary(Op::gelu, linear(s, x, path + ".0", s.J + s.K));
+  return s.b.add(x, linear(s, hidden, path + ".1", s.J));
+}
+
+/// softmax(q k / 1.7) v.
+NodeId attention(Sketch& s, NodeId q, NodeId key, NodeId v) {
+  const NodeId scores = s.b.divide(s.b.einsum({q, key}, {{b, i, k}, {b, j, k}, {b, i, j}}), s.b.constant(1.7));
+  return s.b.einsum({s.b.softmax(scores, 2), v}, {{b, i, j}, {b, j, k}, {b, i, k}});
+}
+
+/// Each of two heads sees its own slice of the token.
+NodeId sliced_attention(Sketch& s, NodeId x, const std::string& path) {
+  const Dim first = Dim::constant(s.J.value() / 2), second = s.J - first;
+  std::vector<NodeId> heads;
+  for (const auto& [name, offset, width] : {std::tuple(".a", std::int64_t{0}, first), {".b", first.value(), second}}) {
+    const NodeId head = s.b.slice(x, 2, offset, width);
+    heads.push_back(attention(s, linear(s, head, path + name + ".q", width), linear(s, head, path + name + ".k", width),
+                              linear(s, head, path + name + ".v", width)));
+  }
+  return s.b.concat(heads, 2, s.J);
+}
+
+/// One layer of a transformer.
+NodeId block(Sketch& s, NodeId x, const std::string& path) {
+  const NodeId y = s.b.add(x, sliced_attention(s, norm(s, x, path + ".norm1"), path + ".attn"));
+  return mlp(s, norm(s, y, path + ".norm2"), path + ".mlp");
+}
+
+/// `count` layers of `layer` over x.
+template <class Layer>
+NodeId stack(Sketch& s, NodeId x, const std::string& name, int count, Layer layer) {
+  s.b.begin_region(name, count);
+  const NodeId carry = s.b.carry(x);
+  return s.b.end_region({layer(s, carry, name + ".{}")})[0];
+}
+
+void layers(std::vector<GeneratedCase>& cases) {
+  cases.push_back({"layer_with_epilogue", [](Sketch& s) { weighted_outputs(s, mlp(s, shifted_images(s), "mlp")); }});
+  cases.push_back({"attention_of_two_slices",
+                   [](Sketch& s) { weighted_outputs(s, sliced_attention(s, shifted_images(s), "attn")); }});
+  cases.push_back(
+      {"stack_of_two_layers", [](Sketch& s) { weighted_outputs(s, stack(s, shifted_images(s), "blocks", 2, mlp)); }});
+  cases.push_back(
+      {"stack_of_one_layer", [](Sketch& s) { weighted_outputs(s, stack(s, shifted_images(s), "blocks", 1, mlp)); }});
+  cases.push_back({"stack_of_three_transformer_blocks",
+                   [](Sketch& s) { weighted_outputs(s, stack(s, shifted_images(s), "blocks", 3, block)); }});
+  cases.push_back({"stack_over_the_images_themselves", [](Sketch& s) {
+                     const NodeId images = s.input("images", {s.B, s.I, s.J});
+                     weighted_outputs(s, stack(s, images, "blocks", 2, mlp));
+                   }});
+  cases.push_back({"stacks_one_after_the_other", [](Sketch& s) {
+                     const NodeId first = stack(s, shifted_images(s), "first", 2, mlp);
+                     weighted_outputs(s, stack(s, s.b.unary(Op::tanh, first), "second", 3, mlp));
+                   }});
+  cases.push_back({"stack_that_shares_its_weights", [](Sketch& s) {
+                     const NodeId x = shifted_images(s), weight = s.parameter("weight", {s.J, s.J}, -0.5, 0.5);
+                     auto layer = [=](Sketch& t, NodeId carry, const std::string&) {
+                       return t.b.unary(Op::tanh, t.b.einsum({carry, weight}, {{b, i, j}, {k, j}, {b, i, k}}));
+                     };
+                     weighted_outputs(s, stack(s, x, "blocks", 4, layer));
+                   }});
+  cases.push_back({"stack_that_reads_a_value_from_outside", [](Sketch& s) {
+                     const NodeId x = shifted_images(s), y = s.b.unary(Op::exp, s.b.unary(Op::tanh, x));
+                     auto layer = [=](Sketch& t, NodeId carry, const std::string& path) {
+                       return t.b.multiply(linear(t, carry, path, t.J), y);
+                     };
+                     weighted_outputs(s, s.b.add(stack(s, x, "blocks", 3, layer), y));
+                   }});
+  cases.push_back({"stack_of_two_carries", [](Sketch& s) {
+                     const NodeId x = shifted_images(s), y = s.b.unary(Op::tanh, x);
+                     s.b.begin_region("blocks", 3);
+                     const NodeId p = s.b.carry(x), q = s.b.carry(y);
+                     const NodeId next = s.b.add(p, s.b.unary(Op::tanh, linear(s, q, "blocks.{}.fc", s.J)));
+                     const std::vector<NodeId> out = s.b.end_region({q, next});
+                     weighted_outputs(s, s.b.multiply(out[0], out[1]));
+                   }});
+}
+
+/// One block at sizes that leave every kind of rest: no whole vector, exactly one, one and a lane, several and a rest.
+void sizes(std::vector<GeneratedCase>& cases) {
+  for (const auto& [rows, columns] :
+       {std::pair(5, 3), {5, 16}, {5, 17}, {5, 33}, {50, 7}, {1, 7}, {1, 16}, {16, 8}, {17, 24}})
+    cases.push_back({"block_of_" + std::to_string(rows) + "_by_" + std::to_string(columns), [=](Sketch& s) {
+                       s.I = Dim::axis("I", rows);
+                       s.J = Dim::axis("J", columns);
+                       weighted_outputs(s, block(s, shifted_images(s), "block"));
+                     }});
+  // Tokens of one number: no slices to give to heads.
+  for (int rows : {1, 5, 33})
+    cases.push_back({"mlp_of_" + std::to_string(rows) + "_by_1", [=](Sketch& s) {
+                       s.I = Dim::axis("I", rows);
+                       s.J = Dim::axis("J", 1);
+                       const NodeId x = shifted_images(s);
+                       weighted_outputs(s, s.b.softmax(s.b.add(mlp(s, x, "mlp"), norm(s, x, "norm")), 1));
+                     }});
+}
+
+}  // namespace
+
+std::vector<GeneratedCase> block_cases() {
+  std::vector<GeneratedCase> cases;
+  layers(cases);
+  sizes(cases);
+  return cases;
+}
+
+}  // namespace tessera::test

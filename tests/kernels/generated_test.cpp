@@ -1,0 +1,251 @@
+// Emitted code against the interpreter and against central differences, for every model of generated_cases.hpp: every
+// op's vector-Jacobian product in double, and what every instruction set makes of the same kernels in float.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <ostream>
+
+#include "codegen/passes/differentiate.hpp"
+#include "tests/kernels/generated_cases.hpp"
+#include "tests/kernels/generated_model.hpp"
+
+namespace tessera::test {
+namespace {
+
+/// Memory as the emitted functions want it: aligned, and no longer than they asked for. It starts as not-a-number, so
+/// that reading what nobody wrote shows; and so does writing past the end.
+template <class Real>
+class Scratch {
+ public:
+  explicit Scratch(std::int64_t bytes) : reals_(static_cast<std::size_t>(bytes) / sizeof(Real)) {
+    const std::size_t all = (reals_ + guard) * sizeof(Real);
+    memory_.reset(static_cast<Real*>(::operator new(all, std::align_val_t(64))));
+    std::fill_n(memory_.get(), reals_, Real(NAN));
+    std::fill_n(memory_.get() + reals_, guard, Real(12345));
+  }
+  ~Scratch() {
+    const Real* end = memory_.get() + reals_;
+    EXPECT_TRUE(std::all_of(end, end + guard, [](Real r) { return r == Real(12345); }))
+        << "written past the scratch memory";
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  Real* get() { return memory_.get(); }
+
+ private:
+  static constexpr std::size_t guard = 64;
+  struct Free {
+    void operator()(Real* p) const { ::operator delete(p, std::align_val_t(64)); }
+  };
+  std::size_t reals_;
+  std::unique_ptr<Real, Free> memory_;
+};
+
+/// What a model makes of a batch.
+template <class Real>
+struct Results {
+  std::vector<Real> forward, outputs, image_gradients, gradients;
+  Real evaluated = NAN, loss = NAN;
+};
+
+/// One case with its numbers, and the interpreter's answers.
+class Fixture {
+ public:
+  Fixture(const std::string& name, std::int64_t batch) {
+    sketch.batch = batch;
+    for (const GeneratedCase& c : generated_cases())
+      if (c.name == name) c.record(sketch);
+    expected = interpret(codegen::differentiate(sketch.graph, true), batch, sketch.given);
+    labels.assign(static_cast<std::size_t>(batch), 0);
+    if (auto at = sketch.given.find("labels"); at != sketch.given.end())
+      labels.assign(at->second.numbers.begin(), at->second.numbers.end());
+  }
+
+  template <class Real>
+  std::vector<Real> images() const {
+    const std::vector<double>& numbers = sketch.given.at("images").numbers;
+    return {numbers.begin(), numbers.end()};
+  }
+  /// The parameters, laid out as the model wants them.
+  template <class Real>
+  std::vector<Real> parameters(const GeneratedModel<Real>& model) const {
+    std::vector<Real> arena(static_cast<std::size_t>(model.parameter_reals), Real(0));
+    for (const tessera_parameter& row : model.parameters) {
+      const std::vector<double>& numbers = sketch.given.at(row.name).numbers;
+      std::copy(numbers.begin(), numbers.end(), arena.begin() + row.offset);
+    }
+    return arena;
+  }
+
+  template <class Real>
+  Real loss(const GeneratedModel<Real>& model, const std::vector<Real>& arena) const {
+    std::vector<Real> out(expected.at("outputs").numbers.size(), Real(NAN));
+    Real loss = NAN;
+    Scratch<Real> scratch(model.evaluate_scratch_bytes(sketch.batch));
+    const std::vector<Real> in = images<Real>();
+    EXPECT_EQ(model.evaluate(arena.data(), in.data(), labels.data(), sketch.batch, out.data(), &loss, scratch.get()),
+              0);
+    return loss;
+  }
+
+  template <class Real>
+  Results<Real> run(const GeneratedModel<Real>& model) const {
+    const std::vector<Real> in = images<Real>(), arena = parameters(model);
+    Results<Real> r;
+    const std::size_t size = expected.at("outputs").numbers.size();
+    r.forward.assign(size, Real(NAN));
+    {
+      Scratch<Real> scratch(model.forward_scratch_bytes(sketch.batch));
+      EXPECT_EQ(model.forward(arena.data(), in.data(), sketch.batch, r.forward.data(), scratch.get()), 0);
+    }
+    r.evaluated = loss(model, arena);
+    {
+      Scratch<Real> scratch(model.train_scratch_bytes(sketch.batch));
+      r.outputs.assign(size, Real(NAN));
+      r.gradients.assign(arena.size(), Real(NAN));
+      EXPECT_EQ(model.loss_and_gradients(arena.data(), in.data(), labels.data(), sketch.batch, r.outputs.data(),
+                                         &r.loss, r.gradients.data(), scratch.get()),
+                0);
+    }
+    Scratch<Real> scratch(model.input_gradient_scratch_bytes(sketch.batch));
+    std::vector<Real> again(size, Real(NAN));
+    Real loss = NAN;
+    r.image_gradients.assign(in.size(), Real(NAN));
+    EXPECT_EQ(model.input_gradient(arena.data(), in.data(), labels.data(), sketch.batch, again.data(), &loss,
+                                   r.image_gradients.data(), scratch.get()),
+              0);
+    return r;
+  }
+
+  Sketch sketch;
+  Arrays expected;
+  std::vector<std::int32_t> labels;
+};
+
+/// Whether each number is within `tolerance` of the wanted one, measured by the largest of them (or by one).
+template <class Real>
+void expect_near(const Real* found, const std::vector<double>& wanted, double tolerance, const std::string& what) {
+  double scale = 1, most = 0;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    scale = std::max(scale, std::fabs(wanted[i]));
+    const double difference = std::fabs(static_cast<double>(found[i]) - wanted[i]);
+    if (difference <= most) continue;
+    most = difference;  // also when it is not a number
+    at = i;
+    if (std::isnan(most)) break;
+  }
+  EXPECT_LE(most, tolerance * scale) << what << ": element " << at << " is " << found[at] << ", not " << wanted[at];
+}
+
+template <class Real>
+void expect_interpreted(const Fixture& f, const GeneratedModel<Real>& model, const Results<Real>& r, double tolerance) {
+  const std::vector<double>& wanted = f.expected.at("outputs").numbers;
+  expect_near(r.forward.data(), wanted, tolerance, "outputs of forward");
+  expect_near(r.outputs.data(), wanted, tolerance, "outputs of loss_and_gradients");
+  expect_near(&r.evaluated, f.expected.at("loss").numbers, tolerance, "loss of evaluate");
+  expect_near(&r.loss, f.expected.at("loss").numbers, tolerance, "loss of loss_and_gradients");
+  expect_near(r.image_gradients.data(), f.expected.at("images").numbers, tolerance, "gradient of the images");
+  for (const tessera_parameter& row : model.parameters)
+    expect_near(r.gradients.data() + row.offset, f.expected.at(row.name).numbers, tolerance,
+                std::string("gradient of ") + row.name);
+}
+
+/// The gaps between the gradients are zero, so that an optimiser can run over the whole arena.
+template <class Real>
+void expect_zeros_between_the_gradients(const Fixture& f, const GeneratedModel<Real>& model, const Results<Real>& r) {
+  std::vector<bool> gap(r.gradients.size(), true);
+  for (const tessera_parameter& row : model.parameters)
+    std::fill_n(gap.begin() + row.offset, f.sketch.given.at(row.name).numbers.size(), false);
+  for (std::size_t i = 0; i < gap.size(); ++i) {
+    if (!gap[i]) continue;
+    EXPECT_EQ(r.gradients[i], 0) << "in the gap at " << i;
+  }
+}
+
+struct Run {
+  std::size_t model;  ///< index
+  std::int64_t batch;
+};
+
+void PrintTo(const Run& run, std::ostream* out) {
+  *out << generated_doubles()[run.model].name << " with a batch of " << run.batch;
+}
+
+std::vector<Run> runs() {
+  std::vector<Run> all;
+  // Sums over the batch are made of 16 chunks: fewer images than chunks, and chunks of one and of two images.
+  for (std::size_t m = 0; m < generated_doubles().size(); ++m)
+    for (std::int64_t batch : {1, 3, 17}) all.push_back({m, batch});
+  return all;
+}
+
+std::string run_name(const testing::TestParamInfo<Run>& info) {
+  return generated_doubles()[info.param.model].name + "_batch_" + std::to_string(info.param.batch);
+}
+
+class Generated : public testing::TestWithParam<Run> {
+ protected:
+  const GeneratedModel<double>& in_double() const { return generated_doubles()[GetParam().model]; }
+  const GeneratedModel<float>& in_float() const { return generated_floats()[GetParam().model]; }
+  Fixture fixture{in_double().name, GetParam().batch};
+};
+
+using GeneratedGradient = Generated;
+using GeneratedKernels = Generated;
+
+TEST_P(GeneratedGradient, OfScalarKernelsInDoubleAgreesWithCentralDifferences) {
+  constexpr double h = 1e-5;
+  const GeneratedModel<double>& model = in_double();
+  const Results<double> results = fixture.run(model);
+  std::vector<double> arena = fixture.parameters(model);
+  for (const tessera_parameter& row : model.parameters) {
+    // Every element with a batch of 3; with the other batches, which differ in their chunks alone, some of each
+    // parameter.
+    const std::size_t size = fixture.sketch.given.at(row.name).numbers.size();
+    const std::size_t stride = GetParam().batch == 3 ? 1 : std::max<std::size_t>(1, size / 12);
+    std::vector<double> gradients, slopes;
+    for (std::size_t i = 0; i < size; i += stride) {
+      const std::size_t at = static_cast<std::size_t>(row.offset) + i;
+      const double kept = arena[at];
+      double loss[2];
+      for (int side : {0, 1}) {
+        arena[at] = kept + (side ? h : -h);
+        loss[side] = fixture.loss(model, arena);
+      }
+      arena[at] = kept;
+      slopes.push_back((loss[1] - loss[0]) / (2 * h));
+      gradients.push_back(results.gradients[at]);
+    }
+    expect_near(gradients.data(), slopes, 1e-6, row.name);
+  }
+}
+
+TEST_P(GeneratedKernels, AgreeWithTheInterpreterInDoubleAndOnEveryInstructionSetInFloat) {
+  const Results<double> doubles = fixture.run(in_double());
+  expect_interpreted(fixture, in_double(), doubles, 1e-12);
+  expect_zeros_between_the_gradients(fixture, in_double(), doubles);
+  int compared = 0;
+  for (const char* isa : {"scalar", "avx2", "avx512"}) {
+    SCOPED_TRACE(isa);
+    setenv("TESSERA_ISA", isa, 1);
+    if (std::string(in_float().isa()) == isa) {  // else this processor does not have it
+      const Results<float> floats = fixture.run(in_float());
+      expect_interpreted(fixture, in_float(), floats, 1e-4);
+      expect_zeros_between_the_gradients(fixture, in_float(), floats);
+      ++compared;
+    }
+    unsetenv("TESSERA_ISA");
+  }
+  EXPECT_GE(compared, 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, GeneratedGradient, testing::ValuesIn(runs()), run_name);
+INSTANTIATE_TEST_SUITE_P(Cases, GeneratedKernels, testing::ValuesIn(runs()), run_name);
+
+}  // namespace
+}  // namespace tessera::test

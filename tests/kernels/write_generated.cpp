@@ -1,0 +1,132 @@
+// write_generated DIR: generates every model of generated_cases.hpp, in double for the scalar kernels and in float for
+// all of them, into DIR, with a few sources that hold them all: so a compiler reads its headers once, not once a model.
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
+
+#include "codegen/driver.hpp"
+#include "tests/kernels/generated_cases.hpp"
+
+namespace tessera::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+void write(const fs::path& path, const std::string& text) {
+  std::ofstream out(path, std::ios::binary);
+  out << text;
+  out.close();
+  if (!out) throw std::runtime_error("cannot write " + path.string());
+}
+
+/// Everything that any emitted file includes, so that it is included outside the models' namespaces.
+constexpr const char* headers = R"cpp(#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+#include "tests/kernels/generated_model.hpp"
+)cpp";
+
+/// The models of one element type.
+class Writer {
+ public:
+  Writer(fs::path folder, std::string real, std::vector<codegen::Target> targets)
+      : folder_(std::move(folder)), real_(std::move(real)), targets_(std::move(targets)) {
+    sources_["api"] = headers;
+    for (const codegen::Target& target : targets_) sources_[target.name] = headers;
+    sources_["table"] = headers;
+  }
+
+  void add(const GeneratedCase& c) {
+    Sketch sketch;
+    c.record(sketch);
+    const std::string name = c.name + "_" + real_;
+    sketch.graph.name = name;
+    codegen::GeneratorOptions options;
+    options.targets = targets_;
+    options.real = real_;
+    for (const auto& [file, text] : codegen::generate(sketch.graph, options)) write(folder_ / file, text);
+    auto include = [&](const std::string& source, const std::string& file) {
+      sources_[source] += "\nnamespace " + name + "_model {\n#include \"" + file + "\"\n}\n";
+    };
+    include("api", name + ".cpp");
+    for (const codegen::Target& target : targets_) include(target.name, name + "_" + target.name + ".cpp");
+    sources_["table"] += "#include \"" + name + ".h\"\n";
+    row(c.name, name);
+  }
+
+  void finish() {
+    sources_["table"] += "\nnamespace tessera::test {\nnamespace {\nconst GeneratedModel<" + real_ + "> table[] = {\n" +
+                         rows_ + "};\n}  // namespace\nstd::span<const GeneratedModel<" + real_ + ">> generated_" +
+                         real_ + "s() { return table; }\n}  // namespace tessera::test\n";
+    for (const auto& [source, text] : sources_) write(folder_ / (real_ + "_" + source + ".cpp"), text);
+  }
+
+ private:
+  void row(const std::string& case_name, const std::string& name) {
+    std::string upper;
+    for (char c : name) upper += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    auto bytes = [&](const std::string& program) {
+      return "[](std::int64_t batch) -> std::int64_t { return " + upper + "_" + program + "_SCRATCH_BYTES(batch); }, ";
+    };
+    rows_ += "    {\"" + case_name + "\", {" + name + "_parameters, " + upper + "_PARAMETERS}, " + upper +
+             "_PARAMETER_FLOATS, " + bytes("FORWARD") + bytes("EVALUATE") + bytes("TRAIN") + bytes("INPUT_GRADIENT");
+    for (const char* function : {"_isa", "_forward", "_evaluate", "_loss_and_gradients", "_input_gradient"})
+      rows_ += name + function + ", ";
+    rows_ += "},\n";
+  }
+
+  fs::path folder_;
+  std::string real_;
+  std::vector<codegen::Target> targets_;
+  std::map<std::string, std::string> sources_;
+  std::string rows_;
+};
+
+int run(const fs::path& folder) {
+  fs::create_directories(folder);
+  Writer doubles(folder, "double", {codegen::cpu_targets.front()}), floats(folder, "float", codegen::cpu_targets);
+  int failures = 0;
+  for (const GeneratedCase& c : generated_cases()) {
+    try {
+      doubles.add(c);
+      floats.add(c);
+    } catch (const std::exception& error) {
+      std::cerr << c.name << ": " << error.what() << std::endl;
+      ++failures;
+    }
+  }
+  if (failures) return 1;
+  doubles.finish();
+  floats.finish();
+  return 0;
+}
+
+}  // namespace
+}  // namespace tessera::test
+
+int main(int argc, char** argv) {
+  try {
+    if (argc == 2) return tessera::test::run(argv[1]);
+    std::cerr << "usage: " << argv[0] << " DIR" << std::endl;
+  } catch (const std::exception& error) {
+    std::cerr << argv[0] << ": " << error.what() << std::endl;
+  }
+  return 1;
+}

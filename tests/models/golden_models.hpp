@@ -1,0 +1,20 @@
+// The declared models at the sizes of tests/golden.
+#pragma once
+
+#include "models/vit.hpp"
+#include "models/vit_cifar.hpp"
+#include "models/vit_notebook.hpp"
+
+namespace tessera::models {
+
+/// tests/golden/vit_tiny_small
+using GoldenVit = Vit<{.image = 32, .patch = 8, .width = 24, .heads = 3, .depth = 2, .classes = 10}>;
+
+/// tests/golden/cifar_vit_small
+using GoldenCifarVit = CifarVit<{.image = 16, .width = 32, .heads = 4, .layers = 2, .mlp = 64}>;
+
+/// tests/golden/notebook_vit_small
+using GoldenNotebookVit =
+    NotebookVit<{.height = 32, .width = 24, .patch = 8, .token = 16, .heads = 4, .classes = 10, .blocks = 3}>;
+
+}  // namespace tessera::models

@@ -1,0 +1,221 @@
+// Emitted models against PyTorch's numbers (tests/golden, made by make_golden.py), for each instruction set that this
+// processor has, with one and with two threads.
+#include <gtest/gtest.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "runtime/safetensors.hpp"
+#include "tests/models/emitted_model.hpp"
+#include "vit_cifar_small.h"
+#include "vit_mnist.h"
+#include "vit_notebook_small.h"
+#include "vit_tiny_small.h"
+
+namespace tessera::test {
+namespace {
+
+using runtime::Safetensors;
+
+const EmittedModel models[] = {
+    TESSERA_EMITTED_MODEL(vit_mnist, VIT_MNIST, "mnist_vit", 0.005f),
+    TESSERA_EMITTED_MODEL(vit_tiny_small, VIT_TINY_SMALL, "vit_tiny_small", 0.001f),
+    TESSERA_EMITTED_MODEL(vit_cifar_small, VIT_CIFAR_SMALL, "cifar_vit_small", 0.001f),
+    TESSERA_EMITTED_MODEL(vit_notebook_small, VIT_NOTEBOOK_SMALL, "notebook_vit_small", 0.001f),
+};
+
+struct Free {
+  std::align_val_t alignment{};
+  void operator()(float* p) const { ::operator delete(p, alignment); }
+};
+using Memory = std::unique_ptr<float[], Free>;
+
+/// Adding one number to all scores of a row changes no softmax, so the true gradient of a key's bias is zero. What
+/// PyTorch recorded for it is rounding, about 1e-9, which Adam then blows up to steps of the learning rate: its values
+/// can only be bounded, not compared. A fused bias is those of queries, keys and values, one after the other.
+bool has_no_effect(const std::string& key, std::size_t i, std::size_t count) {
+  if (key.ends_with("qkv.bias") || key.ends_with("in_proj_bias")) return count / 3 <= i && i < 2 * (count / 3);
+  return key.ends_with(".bias") &&
+         (key.find("k_mappings.") != std::string::npos || key.find("k_weights.") != std::string::npos);
+}
+
+/// Numbers against PyTorch's: |difference| / |theirs| over all, and the largest difference of one.
+struct Comparison {
+  double relative = 0, largest = 0;
+};
+Comparison compare(const std::vector<float>& found, const std::vector<float>& expected) {
+  double difference = 0, size = 0, largest = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double d = std::abs(double(found.at(i)) - expected[i]);
+    difference += d * d;
+    size += double(expected[i]) * expected[i];
+    if (!(d <= largest)) largest = d;  // keeps a NaN
+  }
+  return {std::sqrt(difference) / (std::sqrt(size) + 1e-12), largest};
+}
+
+class Golden : public testing::TestWithParam<std::tuple<const EmittedModel*, std::string, int>> {
+ protected:
+  void SetUp() override {
+    const std::string isa = std::get<1>(GetParam());
+    setenv("TESSERA_ISA", isa.c_str(), 1);
+    if (std::string(model_.isa()) != isa) GTEST_SKIP() << "this processor cannot run " << isa;
+#ifdef _OPENMP
+    omp_set_num_threads(std::get<2>(GetParam()));
+#endif
+    const Safetensors batch = golden("batch");
+    images_ = batch.at("images").floats();
+    for (std::int64_t label : batch.at("labels").integers()) labels_.push_back(static_cast<std::int32_t>(label));
+    size_ = static_cast<std::int64_t>(labels_.size());
+    outputs_.assign(static_cast<std::size_t>(size_ * model_.output_floats), NAN);
+    parameters_.assign(static_cast<std::size_t>(model_.parameter_floats), 0);
+    const Safetensors file = golden("params");
+    ASSERT_EQ(file.tensors.size(), model_.parameters.size());
+    for (const tessera_parameter& row : model_.parameters) {
+      const auto& tensor = file.at(row.name);
+      ASSERT_EQ(tensor.shape, std::vector<std::int64_t>(row.shape, row.shape + row.rank)) << row.name;
+      const std::vector<float> values = tensor.floats();
+      std::copy(values.begin(), values.end(), parameters_.begin() + row.offset);
+    }
+  }
+  void TearDown() override { unsetenv("TESSERA_ISA"); }
+
+  Safetensors golden(const std::string& file) const {
+    return runtime::read_safetensors(std::string(TESSERA_GOLDEN_DIR) + "/" + model_.golden + "/" + file +
+                                     ".safetensors");
+  }
+
+  /// Aligned memory that starts as not-a-number, so that reading what nobody wrote shows.
+  Memory memory(std::int64_t bytes) const {
+    const std::align_val_t alignment{static_cast<std::size_t>(model_.alignment)};
+    auto* p = static_cast<float*>(::operator new(static_cast<std::size_t>(bytes), alignment));
+    for (std::int64_t i = 0; i < bytes / 4; ++i) p[i] = NAN;
+    return Memory(p, Free{alignment});
+  }
+
+  /// The numbers of one parameter, or of its gradient, in an arena: those that matter, and those that have no effect.
+  struct Parts {
+    std::vector<float> effective, idle;
+  };
+  static Parts parts(const float* from, const tessera_parameter& row, std::size_t count) {
+    Parts p;
+    for (std::size_t i = 0; i < count; ++i)
+      (has_no_effect(row.name, i, count) ? p.idle : p.effective).push_back(from[i]);
+    return p;
+  }
+
+  const EmittedModel& model_ = *std::get<0>(GetParam());
+  std::vector<float> images_, parameters_, outputs_;
+  std::vector<std::int32_t> labels_;
+  std::int64_t size_ = 0;
+  float loss_ = NAN;
+};
+
+TEST_P(Golden, TheOutputsArePyTorchs) {
+  const Memory scratch = memory(model_.forward_bytes(size_));
+  ASSERT_EQ(model_.forward(parameters_.data(), images_.data(), size_, outputs_.data(), scratch.get()), 0);
+  EXPECT_LE(compare(outputs_, golden("forward").at("outputs").floats()).largest, 1e-5);
+}
+
+TEST_P(Golden, TheLossIsPyTorchs) {
+  const Memory scratch = memory(model_.evaluate_bytes(size_));
+  ASSERT_EQ(model_.evaluate(parameters_.data(), images_.data(), labels_.data(), size_, outputs_.data(), &loss_,
+                            scratch.get()),
+            0);
+  EXPECT_NEAR(loss_, golden("backward").at("loss").floats()[0], 1e-5);
+  EXPECT_LE(compare(outputs_, golden("forward").at("outputs").floats()).largest, 1e-5);
+}
+
+TEST_P(Golden, EveryGradientIsPyTorchs) {
+  const Safetensors expected = golden("backward");
+  std::vector<float> gradients(static_cast<std::size_t>(model_.parameter_floats), NAN);
+  const Memory scratch = memory(model_.train_bytes(size_));
+  ASSERT_EQ(model_.loss_and_gradients(parameters_.data(), images_.data(), labels_.data(), size_, outputs_.data(),
+                                      &loss_, gradients.data(), scratch.get()),
+            0);
+  EXPECT_NEAR(loss_, expected.at("loss").floats()[0], 1e-5);
+  for (const tessera_parameter& row : model_.parameters) {
+    const std::vector<float> all = expected.at(row.name).floats();
+    const Parts want = parts(all.data(), row, all.size()), have = parts(&gradients[row.offset], row, all.size());
+    EXPECT_LE(compare(have.effective, want.effective).relative, 1e-4) << row.name;
+    for (const float gradient : have.idle) EXPECT_NEAR(gradient, 0, 1e-7) << row.name;
+  }
+}
+
+TEST_P(Golden, TheGradientOfTheImagesIsPyTorchs) {
+  const std::vector<float> want = golden("backward").at("grad_input").floats();
+  std::vector<float> found(want.size(), NAN);
+  const Memory scratch = memory(model_.input_gradient_bytes(size_));
+  ASSERT_EQ(model_.input_gradient(parameters_.data(), images_.data(), labels_.data(), size_, outputs_.data(), &loss_,
+                                  found.data(), scratch.get()),
+            0);
+  EXPECT_LE(compare(found, want).relative, 1e-4);
+}
+
+TEST_P(Golden, TheAttentionMapsAreProbabilitiesAndPyTorchsWhereItRecordedThem) {
+  std::vector<float> maps(static_cast<std::size_t>(size_ * model_.attention_floats), NAN);
+  const Memory scratch = memory(model_.attention_maps_bytes(size_));
+  ASSERT_EQ(model_.attention_maps(parameters_.data(), images_.data(), size_, maps.data(), scratch.get()), 0);
+  for (const float p : maps) ASSERT_TRUE(0 <= p && p <= 1) << p;
+  const Safetensors expected = golden("forward");
+  const std::size_t layers = expected.tensors.size() - 1;  // all but the outputs
+  for (std::size_t layer = 0; layer < layers; ++layer) {
+    const std::vector<float> want = expected.at("attention." + std::to_string(layer)).floats();
+    const std::size_t of_image = want.size() / static_cast<std::size_t>(size_);
+    ASSERT_EQ(want.size() * layers, maps.size());
+    std::vector<float> found;
+    for (std::size_t image = 0; image < static_cast<std::size_t>(size_); ++image) {
+      const auto begin = maps.begin() + static_cast<std::ptrdiff_t>((image * layers + layer) * of_image);
+      found.insert(found.end(), begin, begin + static_cast<std::ptrdiff_t>(of_image));
+    }
+    EXPECT_LE(compare(found, want).largest, 1e-5) << "layer " << layer;
+  }
+}
+
+TEST_P(Golden, TenAdamStepsArePyTorchs) {
+  const Safetensors expected = golden("adam");
+  const std::vector<float> losses = expected.at("losses").floats();
+  const Memory scratch = memory(model_.train_bytes(size_));
+  std::vector<float> gradients(static_cast<std::size_t>(model_.parameter_floats), 0.0f);
+  std::vector<float> optimizer(static_cast<std::size_t>(model_.optimizer_floats), 0.0f);
+  for (std::size_t step = 1; step <= losses.size(); ++step) {
+    ASSERT_EQ(model_.train_step(parameters_.data(), gradients.data(), optimizer.data(), images_.data(), labels_.data(),
+                                size_, static_cast<std::int64_t>(step), model_.learning_rate, outputs_.data(), &loss_,
+                                scratch.get()),
+              0);
+    EXPECT_NEAR(loss_, losses[step - 1], 1e-4) << "step " << step;
+    if (step != 3) continue;
+    for (const tessera_parameter& row : model_.parameters) {
+      const std::vector<float> all = expected.at(row.name).floats();
+      const Parts want = parts(all.data(), row, all.size()), have = parts(&parameters_[row.offset], row, all.size());
+      EXPECT_LE(compare(have.effective, want.effective).largest, 1e-4) << row.name;
+      EXPECT_LE(compare(have.idle, want.idle).largest, 2 * 3 * model_.learning_rate) << row.name;
+    }
+  }
+}
+
+std::vector<const EmittedModel*> all_models() {
+  std::vector<const EmittedModel*> all;
+  for (const EmittedModel& model : models) all.push_back(&model);
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Golden,
+                         testing::Combine(testing::ValuesIn(all_models()), testing::Values("scalar", "avx2", "avx512"),
+                                          testing::Values(1, 2)),
+                         [](const testing::TestParamInfo<Golden::ParamType>& info) {
+                           return std::get<0>(info.param)->golden + "_" + std::get<1>(info.param) + "_" +
+                                  std::to_string(std::get<2>(info.param)) + "_threads";
+                         });
+
+}  // namespace
+}  // namespace tessera::test

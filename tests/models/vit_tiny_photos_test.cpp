@@ -1,0 +1,77 @@
+// The emitted ViT-Tiny with published weights on photographs, against the reference implementation's numbers. Weights
+// and numbers are too large for the repository: they lie below TESSERA_SHARED.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "runtime/safetensors.hpp"
+#include "vit_tiny.h"
+
+namespace tessera::test {
+namespace {
+
+constexpr std::size_t layers = 12, heads = 3, tokens = 197;
+
+struct Case {
+  std::string photo, isa;
+};
+
+class VitTinyPhotos : public testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+    const char* shared = std::getenv("TESSERA_SHARED");
+    if (!shared) GTEST_SKIP() << "TESSERA_SHARED is not set: the weights and the photographs are not at hand";
+    setenv("TESSERA_ISA", GetParam().isa.c_str(), 1);
+    if (std::string(vit_tiny_isa()) != GetParam().isa) GTEST_SKIP() << "this processor cannot run " << GetParam().isa;
+    const std::string folder = shared;
+    expected_ = runtime::read_safetensors(folder + "/golden/vit_tiny_photos/" + GetParam().photo + ".safetensors");
+    const auto weights = runtime::read_safetensors(folder + "/weights/vit_tiny_patch16_224.safetensors");
+    ASSERT_EQ(weights.tensors.size(), std::size_t{VIT_TINY_PARAMETERS});
+    for (const tessera_parameter& row : vit_tiny_parameters) {
+      const runtime::Tensor& tensor = weights.at(row.name);
+      ASSERT_EQ(tensor.shape, runtime::Shape(row.shape, row.shape + row.rank)) << row.name;
+      const std::vector<float> values = tensor.floats();
+      std::copy(values.begin(), values.end(), parameters_.begin() + row.offset);
+    }
+    image_ = expected_.at("image").floats();
+  }
+  void TearDown() override { unsetenv("TESSERA_ISA"); }
+
+  runtime::Safetensors expected_;
+  std::vector<float> parameters_ = std::vector<float>(VIT_TINY_PARAMETER_FLOATS), image_;
+};
+
+TEST_P(VitTinyPhotos, TheLogitsAreTheReferences) {
+  const std::vector<float> want = expected_.at("logits").floats();
+  std::vector<float> logits(want.size(), NAN);
+  std::vector<char> scratch(VIT_TINY_FORWARD_SCRATCH_BYTES(1));
+  ASSERT_EQ(vit_tiny_forward(parameters_.data(), image_.data(), 1, logits.data(), scratch.data()), VIT_TINY_OK);
+  for (std::size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(logits[i], want[i], 1e-3) << "class " << i;
+}
+
+TEST_P(VitTinyPhotos, WhatTheClassTokenAttendsToInTheLastBlockIsTheReferences) {
+  const std::vector<float> want = expected_.at("attention.11.cls").floats();  // [heads, tokens]
+  std::vector<float> maps(VIT_TINY_ATTENTION_FLOATS, NAN);
+  std::vector<char> scratch(VIT_TINY_ATTENTION_MAPS_SCRATCH_BYTES(1));
+  ASSERT_EQ(maps.size(), layers * heads * tokens * tokens);
+  ASSERT_EQ(want.size(), heads * tokens);
+  ASSERT_EQ(vit_tiny_attention_maps(parameters_.data(), image_.data(), 1, maps.data(), scratch.data()), VIT_TINY_OK);
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    const std::size_t head = i / tokens, token = i % tokens;
+    ASSERT_NEAR(maps[((layers - 1) * heads + head) * tokens * tokens + token], want[i], 1e-5) << head << " " << token;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Isas, VitTinyPhotos,
+                         testing::Values(Case{"chelsea", "scalar"}, Case{"chelsea", "avx2"}, Case{"chelsea", "avx512"},
+                                         Case{"coffee", "scalar"}, Case{"coffee", "avx2"}, Case{"coffee", "avx512"}),
+                         [](const testing::TestParamInfo<Case>& info) {
+                           return info.param.photo + "_" + info.param.isa;
+                         });
+
+}  // namespace
+}  // namespace tessera::test
