@@ -65,7 +65,8 @@ class Fuser {
   void settle(NodeId id) {
     floating_.erase(id);
     int g = start_plain(id, graph_[id].shape, Anchor::elementwise);
-    take(g, id, group(g).full);
+    const std::vector<Affine> full = group(g).full;  // its place in memory changes with every new group
+    take(g, id, full);
   }
   /// Settles everything floating that a node reads, through views and concats.
   void settle_operands(NodeId id) {

@@ -42,8 +42,8 @@ NodeId sliced_attention(Sketch& s, NodeId x, const std::string& path) {
   std::vector<NodeId> heads;
   for (const auto& [name, offset, width] : {std::tuple(".a", std::int64_t{0}, first), {".b", first.value(), second}}) {
     const NodeId head = s.b.slice(x, 2, offset, width);
-    heads.push_back(attention(s, linear(s, head, path + name + ".q", width), linear(s, head, path + name + ".k", width),
-                              linear(s, head, path + name + ".v", width)));
+    const NodeId q = linear(s, head, path + name + ".q", width), key = linear(s, head, path + name + ".k", width);
+    heads.push_back(attention(s, q, key, linear(s, head, path + name + ".v", width)));
   }
   return s.b.concat(heads, 2, s.J);
 }
