@@ -118,8 +118,8 @@ void sizes(std::vector<GeneratedCase>& cases) {
     cases.push_back({"mlp_of_" + std::to_string(rows) + "_by_1", [=](Sketch& s) {
                        s.I = Dim::axis("I", rows);
                        s.J = Dim::axis("J", 1);
-                       const NodeId x = shifted_images(s);
-                       weighted_outputs(s, s.b.softmax(s.b.add(mlp(s, x, "mlp"), norm(s, x, "norm")), 1));
+                       const NodeId x = shifted_images(s), y = mlp(s, x, "mlp");
+                       weighted_outputs(s, s.b.softmax(s.b.add(y, norm(s, x, "norm")), 1));
                      }});
 }
 
