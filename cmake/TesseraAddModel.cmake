@@ -64,7 +64,8 @@ int main(int argc, char** argv) {
   add_library(${name}_model STATIC ${library_files})
   target_include_directories(${name}_model PUBLIC ${folder})
   target_compile_features(${name}_model PRIVATE cxx_std_20)
-  target_compile_options(${name}_model PRIVATE -O3 -ffp-contract=off)
+  # Build type None: the flags are the user's alone (the sanitizers' build, where -O3 would only take long).
+  target_compile_options(${name}_model PRIVATE $<$<NOT:$<CONFIG:None>>:-O3> -ffp-contract=off)
   if(TARGET OpenMP::OpenMP_CXX)
     target_link_libraries(${name}_model PRIVATE OpenMP::OpenMP_CXX)
   endif()
