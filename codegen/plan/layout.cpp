@@ -103,11 +103,9 @@ double estimate(const KernelProgram& program, const std::vector<Layout>& layouts
   };
   for (const Step& step : kernel.steps) {
     double iterations = 1;
-    bool vectorised = false;
     auto count = [&](int a) {
       double p = points(kernel.axes[static_cast<std::size_t>(a)]);
       if (a == axis) {
-        vectorised = true;
         p = static_cast<double>((static_cast<std::int64_t>(p) + target.lanes - 1) / target.lanes);
       }
       iterations *= p;
@@ -131,7 +129,6 @@ double estimate(const KernelProgram& program, const std::vector<Layout>& layouts
     total += iterations * cost;
     bool across = std::find(step.over.begin(), step.over.end(), axis) != step.over.end();
     if (step.reduces && across) total += outer * 8;  // the horizontal sum
-    (void)vectorised;
   }
   return total;
 }
