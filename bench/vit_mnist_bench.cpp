@@ -64,7 +64,7 @@ void train_step(benchmark::State& state) {
   for (auto _ : state) {
     int code =
         vit_mnist_train_step(job.parameters.floats(), gradients.floats(), optimizer.floats(), job.images.floats(),
-                             job.labels.data(), batch, ++step, 0.005f, job.outputs.floats(), &loss, scratch.get());
+                             job.labels.data(), batch, 1, ++step, 0.005f, job.outputs.floats(), &loss, scratch.get());
     if (code) return state.SkipWithError(vit_mnist_error(code));
   }
   state.SetItemsProcessed(state.iterations() * batch);

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "codegen/cpu/file.hpp"
+#include "codegen/emit/entry.hpp"
 #include "codegen/error.hpp"
 #include "codegen/passes/attention.hpp"
 #include "codegen/passes/canonical_order.hpp"
@@ -87,15 +88,23 @@ Plan plan_program(const graph::Graph& graph, const std::string& name, const std:
   return plan;
 }
 
-}  // namespace
+/// What is differentiated: the recipe's training loss, where it has one of its own, in the place of the loss.
+graph::Graph training(const graph::Graph& declared) {
+  if (!softens(declared.recipe)) return declared;
+  graph::Graph graph = subgraph(declared, {"outputs", "training_loss"});
+  for (graph::Output& o : graph.outputs)
+    if (o.kind == graph::Output::Kind::loss) o.name = "loss";
+  return graph;
+}
 
-std::map<std::string, std::string> generate(const graph::Graph& traced, const GeneratorOptions& options) {
+/// A model with all its programs planned: what its files are written from.
+ModelFiles plan_model(const graph::Graph& traced, const GeneratorOptions& options) {
   Stages stages(options.dump);
   verify(traced);
   const graph::Graph declared = canonical_order(traced);
   verify(declared);
   stages.dump("declared", print(declared));
-  graph::Graph joint = differentiate(declared, false);
+  const graph::Graph joint = differentiate(training(declared), false);
   verify(joint);
   stages.dump("joint", print(joint));
 
@@ -105,22 +114,40 @@ std::map<std::string, std::string> generate(const graph::Graph& traced, const Ge
   m.hash = hash_declaration(declared);
   m.forward = declared;
   m.targets = options.targets;
-  m.plans.push_back(plan_program(subgraph(declared, {"outputs"}), "forward", m.targets, stages));
-  m.plans.push_back(plan_program(declared, "evaluate", m.targets, stages));
+  const graph::Graph evaluated = subgraph(without_dropout(declared), {"outputs", "loss"});
+  const graph::Graph forward = subgraph(evaluated, {"outputs"});
+  for (const graph::Node& n : forward.nodes)
+    if (n.op == graph::Op::input && n.name == "labels")
+      throw Error(fmt::format("the outputs of {} depend on the labels, which are there for the loss only", m.name));
+  m.plans.push_back(plan_program(forward, "forward", m.targets, stages));
+  m.plans.push_back(plan_program(evaluated, "evaluate", m.targets, stages));
   m.plans.push_back(plan_program(joint, "loss_and_gradients", m.targets, stages));
   m.arena = make_arena(m.plans.back().program);
-  const graph::Graph inputs = subgraph(differentiate(declared, true), {"outputs", "loss", "images"});
+  if (m.arena.reals == 0) throw Error(fmt::format("the model {} has no parameters: there is nothing to train", m.name));
+  const graph::Graph inputs = subgraph(differentiate(evaluated, true), {"outputs", "loss", "images"});
   m.plans.push_back(plan_program(inputs, "input_gradient", m.targets, stages));
   m.plans.push_back(
       plan_program(optimizer(declared.recipe, m.arena.reals, declared.name), "update", m.targets, stages));
 
-  m.maps = attention_outputs(declared);
+  m.maps = attention_outputs(evaluated);
   if (!m.maps.outputs.empty()) {
     std::vector<std::string> names;
     for (const graph::Output& o : m.maps.outputs) names.push_back(o.name);
     m.plans.push_back(plan_program(subgraph(m.maps, names), "attention_maps", m.targets, stages));
   }
+  return m;
+}
 
+}  // namespace
+
+std::string summarize(const graph::Graph& traced) {
+  const bool trains =
+      ranges::any_of(traced.outputs, [](const graph::Output& o) { return o.kind == graph::Output::Kind::loss; });
+  return trains ? summary(plan_model(traced, {})) : shape_table(canonical_order(traced));
+}
+
+std::map<std::string, std::string> generate(const graph::Graph& traced, const GeneratorOptions& options) {
+  const ModelFiles m = plan_model(traced, options);
   std::map<std::string, std::string> files;
   files[m.name + ".h"] = emit_header(m);
   files[m.name + "_kernels.h"] = emit_kernels_header(m);

@@ -18,6 +18,10 @@ struct GeneratorOptions {
 /// File name -> text. Throws Error with one sentence when the graph cannot be generated.
 std::map<std::string, std::string> generate(const graph::Graph& traced, const GeneratorOptions& options);
 
+/// What NAME_summary() of the emitted model returns: shapes, parameters, contract. Plans, but writes no kernel; a graph
+/// without a loss is not planned and has no contract.
+std::string summarize(const graph::Graph& traced);
+
 /// Options: --out DIR, --isa LIST, --train, --real float|double, --dump DIR. Returns the exit code; errors are one
 /// sentence on standard error.
 int generator_main(const graph::Graph& declared, int argc, char** argv);

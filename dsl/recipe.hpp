@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
+#include "dsl/diagnostic.hpp"
 #include "dsl/graph/graph.hpp"
 
 namespace tessera {
@@ -12,12 +14,32 @@ enum class Loss : std::uint8_t {
   cross_entropy,  ///< of the model's outputs as logits; mean over the batch. PyTorch: torch.nn.CrossEntropyLoss
 };
 
-/// Adam: Kingma & Ba 2015, algorithm 1. PyTorch equivalent: torch.optim.Adam.
-struct Adam {
+/// How a step changes the parameters.
+struct Optimizer {
+  enum Kind : std::uint8_t {
+    adam,   ///< Kingma & Ba 2015, algorithm 1; weight_decay is added to the gradient. PyTorch: torch.optim.Adam
+    adamw,  ///< decoupled weight decay, Loshchilov & Hutter 2019, algorithm 2. PyTorch: torch.optim.AdamW
+    sgd,    ///< descent with momentum (Sutskever et al. 2013, as PyTorch writes it). PyTorch: torch.optim.SGD
+  } kind = adam;
   double learning_rate = 1e-3;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double epsilon = 1e-8;
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  ///< of adam and adamw
+  double momentum = 0;                                ///< of sgd
+  bool nesterov = false;                              ///< of sgd
+  double weight_decay = 0;                            ///< of weights; not of norms, biases, positions and tokens
+  double clip_norm = 0;  ///< gradients are scaled down to this global norm. PyTorch: clip_grad_norm_. 0: never
+};
+
+/// The learning rate over a run: of step t, counted from 1, of n steps with e steps in an epoch, w = warmup * e.
+struct Schedule {
+  enum Kind : std::uint8_t {
+    constant,
+    cosine,  ///< floor + (rate - floor) * (1 + cos(pi * (t - 1 - w) / (n - w))) / 2. Loshchilov & Hutter 2017
+    steps,   ///< rate * factor^k, k = (t - 1) / (every * e) rounded down. PyTorch: torch.optim.lr_scheduler.StepLR
+  } kind = constant;
+  double warmup = 0;    ///< epochs in which the rate rises: rate * t / w while t <= w (Goyal et al. 2017)
+  double floor = 0;     ///< of cosine
+  double every = 1;     ///< epochs, of steps
+  double factor = 0.1;  ///< of steps
 };
 
 /// A pixel, in [0, 1], enters the model as (pixel - mean) / deviation.
@@ -26,28 +48,130 @@ struct Normalisation {
   double deviation = 1;
 };
 
+/// Labels that are not one class each: the training loss is then the cross entropy of probabilities [B, classes].
+struct Softening {
+  double smoothing = 0;  ///< the share that goes to all classes alike. Szegedy et al. 2016, section 7
+  double mixup = 0;      ///< alpha of the Beta distribution by which pairs of images are blended. Zhang et al. 2018
+  double cutmix = 0;     ///< alpha of the Beta distribution by which a box of another image is pasted. Yun et al. 2019
+
+  constexpr bool any() const { return smoothing > 0 || mixup > 0 || cutmix > 0; }
+};
+
+/// What training images go through before they are normalised, each by chance.
+struct Augmentation {
+  std::int64_t crop = 0;  ///< pixels of black around the image before a crop of its size is taken from it
+  bool flip = false;      ///< left and right
+  int operations = 0;     ///< of RandAugment (Cubuk et al. 2020): how many, one after the other
+  int magnitude = 9;      ///< of RandAugment, from 0 to 30
+  double erase = 0;       ///< the chance that a box is overwritten with noise. Zhong et al. 2020
+};
+
 /// static constexpr Recipe recipe{.optimizer = {.learning_rate = 0.005}, .batch = 128, .epochs = 5};
+/// What a recipe does not ask for is not in the emitted loop.
 struct Recipe {
   Loss loss = Loss::cross_entropy;
-  Adam optimizer{};
-  std::int64_t batch = 128;
+  Optimizer optimizer{};
+  Schedule schedule{};
+  std::int64_t batch = 128;     ///< images that are in memory at once
+  std::int64_t accumulate = 1;  ///< batches whose gradients are averaged for one step
   std::int64_t epochs = 5;
   std::uint64_t seed = 1;
   Normalisation input{};
+  Softening labels{};
+  Augmentation augment{};
+  double average = 0;         ///< decay of the moving average of the parameters, which is then evaluated. 0: none
+  std::int64_t patience = 0;  ///< epochs without a better test loss after which training stops. 0: all epochs
 
-  graph::Recipe record() const {
-    graph::Recipe r;
-    r.batch = batch;
-    r.epochs = epochs;
-    r.seed = seed;
-    r.learning_rate = optimizer.learning_rate;
-    r.beta1 = optimizer.beta1;
-    r.beta2 = optimizer.beta2;
-    r.epsilon = optimizer.epsilon;
-    r.input_mean = input.mean;
-    r.input_deviation = input.deviation;
-    return r;
+  graph::Recipe record() const;
+};
+
+namespace detail {
+
+/// A number of a recipe that has no meaning.
+struct RecipeFault {
+  std::string_view name, needs;
+};
+
+constexpr RecipeFault recipe_fault(const Recipe& r) {
+  const Optimizer& o = r.optimizer;
+  const auto share = [](double x) { return x >= 0 && x < 1; };
+  if (!(o.learning_rate > 0)) return {"optimizer.learning_rate", "has to be above 0"};
+  if (!share(o.beta1)) return {"optimizer.beta1", "has to be at least 0 and below 1"};
+  if (!share(o.beta2)) return {"optimizer.beta2", "has to be at least 0 and below 1"};
+  if (!(o.epsilon > 0)) return {"optimizer.epsilon", "has to be above 0"};
+  if (!share(o.momentum)) return {"optimizer.momentum", "has to be at least 0 and below 1"};
+  if (o.momentum > 0 && o.kind != Optimizer::sgd) return {"optimizer.momentum", "is of sgd; adam and adamw have beta1"};
+  if (o.nesterov && !(o.momentum > 0)) return {"optimizer.nesterov", "needs a momentum, of sgd"};
+  if (!(o.weight_decay >= 0)) return {"optimizer.weight_decay", "has to be at least 0"};
+  if (!(o.clip_norm >= 0)) return {"optimizer.clip_norm", "has to be at least 0"};
+  if (!(r.schedule.warmup >= 0)) return {"schedule.warmup", "has to be at least 0"};
+  if (!(r.schedule.floor >= 0 && r.schedule.floor <= o.learning_rate))
+    return {"schedule.floor", "has to be at least 0 and at most the learning rate"};
+  if (!(r.schedule.every > 0)) return {"schedule.every", "has to be above 0"};
+  if (!(r.schedule.factor > 0)) return {"schedule.factor", "has to be above 0"};
+  if (r.batch < 1) return {"batch", "has to be at least 1"};
+  if (r.accumulate < 1) return {"accumulate", "has to be at least 1"};
+  if (r.epochs < 0) return {"epochs", "has to be at least 0"};
+  if (!(r.input.deviation > 0)) return {"input.deviation", "has to be above 0"};
+  if (!share(r.labels.smoothing)) return {"labels.smoothing", "has to be at least 0 and below 1"};
+  if (!(r.labels.mixup >= 0)) return {"labels.mixup", "has to be at least 0"};
+  if (!(r.labels.cutmix >= 0)) return {"labels.cutmix", "has to be at least 0"};
+  if (r.augment.crop < 0) return {"augment.crop", "has to be at least 0"};
+  if (r.augment.operations < 0) return {"augment.operations", "has to be at least 0"};
+  if (r.augment.magnitude < 0 || r.augment.magnitude > 30) return {"augment.magnitude", "has to be from 0 to 30"};
+  if (!(r.augment.erase >= 0 && r.augment.erase <= 1)) return {"augment.erase", "has to be from 0 to 1"};
+  if (!share(r.average)) return {"average", "has to be at least 0 and below 1"};
+  if (r.patience < 0) return {"patience", "has to be at least 0"};
+  return {};
+}
+
+/// The sentence for a recipe that cannot be followed.
+template <class Model>
+struct RecipeProblem {
+  constexpr Text operator()() const {
+    Text t;
+    constexpr RecipeFault fault = recipe_fault(Model::recipe);
+    if (!fault.name.empty())
+      t.put("recipe of ").put(Model::module_name).put(": ").put(fault.name).put(" ").put(fault.needs).put(" [recipe]");
+    return t;
   }
 };
+
+}  // namespace detail
+
+inline graph::Recipe Recipe::record() const {
+  graph::Recipe r;
+  r.optimizer = static_cast<graph::Recipe::Optimizer>(optimizer.kind);
+  r.learning_rate = optimizer.learning_rate;
+  r.beta1 = optimizer.beta1;
+  r.beta2 = optimizer.beta2;
+  r.epsilon = optimizer.epsilon;
+  r.momentum = optimizer.momentum;
+  r.nesterov = optimizer.nesterov;
+  r.weight_decay = optimizer.weight_decay;
+  r.clip_norm = optimizer.clip_norm;
+  r.schedule = static_cast<graph::Recipe::Schedule>(schedule.kind);
+  r.warmup = schedule.warmup;
+  r.floor = schedule.floor;
+  r.every = schedule.every;
+  r.factor = schedule.factor;
+  r.batch = batch;
+  r.accumulate = accumulate;
+  r.epochs = epochs;
+  r.seed = seed;
+  r.input_mean = input.mean;
+  r.input_deviation = input.deviation;
+  r.smoothing = labels.smoothing;
+  r.mixup = labels.mixup;
+  r.cutmix = labels.cutmix;
+  r.crop = augment.crop;
+  r.flip = augment.flip;
+  r.operations = augment.operations;
+  r.magnitude = augment.magnitude;
+  r.erase = augment.erase;
+  r.average = average;
+  r.patience = patience;
+  return r;
+}
 
 }  // namespace tessera

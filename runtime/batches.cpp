@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "runtime/augment.hpp"
+#include "runtime/mixing.hpp"
 #include "runtime/philox.hpp"
 
 namespace tessera::runtime {
@@ -17,32 +19,48 @@ std::vector<std::int32_t> shuffled(std::int64_t count, std::uint64_t seed, std::
   return order;
 }
 
-Batches::Batches(const Dataset& data, std::int64_t batch_size, std::uint64_t seed, double mean, double deviation,
-                 std::int64_t alignment)
+Batches::Batches(const Dataset& data, const Recipe& recipe, std::int64_t classes, std::int64_t alignment)
     : data_(data),
-      batch_size_(batch_size),
-      seed_(seed),
-      mean_(mean),
-      deviation_(deviation),
-      images_(Arena::of_floats(batch_size * data.image_size(), alignment)),
-      labels_(static_cast<std::int64_t>(sizeof(std::int32_t)) * batch_size, alignment) {}
+      recipe_(recipe),
+      classes_(classes),
+      images_(Arena::of_floats(recipe.batch * data.image_size(), alignment)),
+      labels_(static_cast<std::int64_t>(sizeof(std::int32_t)) * recipe.batch, alignment),
+      targets_(Arena::of_floats(recipe.softens() ? recipe.batch * classes : 0, alignment)) {}
 
 void Batches::begin(std::int64_t epoch, std::int64_t position) {
-  order_ = shuffled(data_.size(), seed_, epoch);
+  order_ = shuffled(data_.size(), recipe_.seed, epoch);
+  epoch_ = epoch;
   position_ = position;
 }
 
 const Batch* Batches::next() {
-  const std::int64_t size = std::min(batch_size_, data_.size() - position_);
+  const std::int64_t size = std::min(recipe_.batch, data_.size() - position_);
   if (size <= 0) return nullptr;
+  // What chance decides depends on the epoch and the place in it alone, so that a resumed run draws the same.
+  const auto place = [&](std::int64_t position) {
+    return static_cast<std::uint64_t>(epoch_) << 32 | static_cast<std::uint64_t>(position);
+  };
   auto* const labels = static_cast<std::int32_t*>(labels_.data());
   for (std::int64_t i = 0; i < size; ++i) {
     const std::int64_t index = order_[static_cast<std::size_t>(position_ + i)];
-    normalize(data_.image(index), mean_, deviation_, images_.floats() + i * data_.image_size());
+    float* const to = images_.floats() + i * data_.image_size();
+    if (recipe_.augment.any()) {
+      Random random(recipe_.seed, augmenting, place(position_ + i));
+      const Bytes image =
+          augmented(data_.image(index), data_.channels, data_.height, data_.width, recipe_.augment, random);
+      normalize(image, recipe_.input_mean, recipe_.input_deviation, to);
+    } else {
+      normalize(data_.image(index), recipe_.input_mean, recipe_.input_deviation, to);
+    }
     labels[i] = data_.labels[static_cast<std::size_t>(index)];
   }
+  if (recipe_.softens()) {
+    Random random(recipe_.seed, mixing, place(position_));
+    mix(recipe_, size, data_.channels, data_.height, data_.width, classes_, labels, images_.floats(), targets_.floats(),
+        random);
+  }
   position_ += size;
-  batch_ = {images_.floats(), labels, size};
+  batch_ = {images_.floats(), labels, recipe_.softens() ? targets_.floats() : nullptr, size};
   return &batch_;
 }
 

@@ -6,6 +6,7 @@
 
 #include "runtime/arena.hpp"
 #include "runtime/dataset.hpp"
+#include "runtime/model.hpp"
 
 namespace tessera::runtime {
 
@@ -17,15 +18,15 @@ std::vector<std::int32_t> shuffled(std::int64_t count, std::uint64_t seed, std::
 struct Batch {
   const float* images = nullptr;         ///< [size, channels, height, width], normalised
   const std::int32_t* labels = nullptr;  ///< [size]
+  const float* targets = nullptr;        ///< [size, classes], probabilities, where the recipe softens labels
   std::int64_t size = 0;
 };
 
 /// Goes through a data set epoch by epoch in shuffled batches. The last batch of an epoch may be smaller.
 class Batches {
  public:
-  /// `data` must outlive this. Images and labels lie at addresses that `alignment` divides.
-  Batches(const Dataset& data, std::int64_t batch_size, std::uint64_t seed, double mean, double deviation,
-          std::int64_t alignment);
+  /// `data` must outlive this. `classes` are the model's. What is read lies at addresses that `alignment` divides.
+  Batches(const Dataset& data, const Recipe& recipe, std::int64_t classes, std::int64_t alignment);
 
   /// Shuffles for the epoch; `position` images of it count as seen already.
   void begin(std::int64_t epoch, std::int64_t position);
@@ -36,12 +37,11 @@ class Batches {
 
  private:
   const Dataset& data_;
-  std::int64_t batch_size_;
-  std::uint64_t seed_;
-  double mean_, deviation_;
+  Recipe recipe_;
+  std::int64_t classes_;
   std::vector<std::int32_t> order_;
-  std::int64_t position_ = 0;
-  Arena images_, labels_;
+  std::int64_t epoch_ = 0, position_ = 0;
+  Arena images_, labels_, targets_;
   Batch batch_;
 };
 

@@ -1,7 +1,6 @@
 #include "runtime/checkpoint.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstring>
 #include <iterator>
@@ -15,16 +14,6 @@ namespace tessera::runtime {
 namespace {
 
 constexpr const char* format = "tessera checkpoint 1";
-constexpr std::array<const char*, 2> moments{"optimizer.m.", "optimizer.v."};
-
-/// Copies of the parameters that the optimiser keeps: 0 for plain descent, 1 for momentum, 2 for Adam.
-std::size_t moment_count(const Model& model) {
-  const std::int64_t copies = model.parameter_floats ? model.optimizer_floats / model.parameter_floats : 0;
-  if (copies * model.parameter_floats != model.optimizer_floats || copies > static_cast<std::int64_t>(moments.size()))
-    fail(model.name, " has an optimiser state of ", model.optimizer_floats, " numbers for ", model.parameter_floats,
-         " parameters, which checkpoints do not know");
-  return static_cast<std::size_t>(copies);
-}
 
 Shape shape_of(const tessera_parameter& parameter) { return {parameter.shape, parameter.shape + parameter.rank}; }
 
@@ -67,7 +56,7 @@ void check_names(const Safetensors& file, const Model& model) {
   std::set<std::string> known;
   for (const tessera_parameter& parameter : model.parameters) {
     known.insert(parameter.name);
-    for (const char* moment : moments) known.insert(std::string(moment) + parameter.name);
+    for (const std::string& kept : model.optimizer_state) known.insert(kept + parameter.name);
   }
   for (const auto& [name, tensor] : file.tensors)
     if (!known.contains(name))
@@ -127,6 +116,8 @@ TrainingState state_of(const Safetensors& file) {
   state.correct = metadata.number<std::int64_t>("correct");
   state.seen = metadata.number<std::int64_t>("seen");
   state.batches = metadata.number<std::int64_t>("batches");
+  state.best_epoch = metadata.number<std::int64_t>("best_epoch");
+  state.best_loss = metadata.number<double>("best_loss", -1e300);
   state.curve = parse_curve_csv(metadata.text("curve"), file.where);
   return state;
 }
@@ -151,8 +142,8 @@ void save_checkpoint(const std::filesystem::path& path, const Model& model, cons
                      const float* optimizer, const TrainingState& state) {
   Safetensors file;
   put(file, model, "", parameters);
-  for (std::size_t i = 0; i < moment_count(model); ++i)
-    put(file, model, moments[i], optimizer + static_cast<std::int64_t>(i) * model.parameter_floats);
+  for (std::size_t i = 0; i < model.optimizer_state.size(); ++i)
+    put(file, model, model.optimizer_state[i], optimizer + static_cast<std::int64_t>(i) * model.parameter_floats);
   file.metadata = {{"format", format},
                    {"model", model.name},
                    {"declaration_hash", exact(model.declaration_hash, 16)},
@@ -173,6 +164,8 @@ void save_checkpoint(const std::filesystem::path& path, const Model& model, cons
                    {"correct", exact(state.correct)},
                    {"seen", exact(state.seen)},
                    {"batches", exact(state.batches)},
+                   {"best_epoch", exact(state.best_epoch)},
+                   {"best_loss", exact(state.best_loss)},
                    {"curve", curve_csv(state.curve)}};
   write_safetensors(path, file);
 }
@@ -181,16 +174,19 @@ TrainingState resume_checkpoint(const std::filesystem::path& path, const Model& 
                                 float* optimizer) {
   const Safetensors file = read(path, model, parameters);
   if (!has_state(file)) fail(path.string(), " holds a model and no training run: it can be evaluated, not resumed");
-  std::fill(optimizer, optimizer + model.optimizer_floats, 0.0f);
-  for (std::size_t i = 0; i < moment_count(model); ++i)
-    get(file, model, moments[i], optimizer + static_cast<std::int64_t>(i) * model.parameter_floats);
+  std::fill(optimizer, optimizer + model.optimizer_floats(), 0.0f);
+  for (std::size_t i = 0; i < model.optimizer_state.size(); ++i)
+    get(file, model, model.optimizer_state[i], optimizer + static_cast<std::int64_t>(i) * model.parameter_floats);
   return state_of(file);
 }
 
 std::optional<TrainingState> load_parameters(const std::filesystem::path& path, const Model& model, float* parameters) {
   const Safetensors file = read(path, model, parameters);
   if (!has_state(file)) return std::nullopt;
-  return state_of(file);
+  TrainingState state = state_of(file);
+  // There is no average before the first step.
+  if (model.average_offset() && state.step > 0) get(file, model, "average.", parameters);
+  return state;
 }
 
 }  // namespace tessera::runtime

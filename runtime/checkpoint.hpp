@@ -25,11 +25,13 @@ struct TrainingState {
   std::int64_t correct = 0;
   std::int64_t seen = 0;  ///< images
   std::int64_t batches = 0;
+  std::int64_t best_epoch = 0;  ///< after which the test loss was lowest, counted from 1; 0: not tested yet
+  double best_loss = 0;
   Curve curve;
 };
 
-/// Writes parameters under their keys, the optimiser's moments as "optimizer.m.<key>" and "optimizer.v.<key>", and the
-/// state as metadata; all or nothing.
+/// Writes parameters under their keys, the optimiser's state as "optimizer.m.<key>" and the like, and the rest as
+/// metadata; all or nothing.
 void save_checkpoint(const std::filesystem::path& path, const Model& model, const float* parameters,
                      const float* optimizer, const TrainingState& state);
 
@@ -38,9 +40,9 @@ void save_checkpoint(const std::filesystem::path& path, const Model& model, cons
 TrainingState resume_checkpoint(const std::filesystem::path& path, const Model& model, float* parameters,
                                 float* optimizer);
 
-/// Reads the parameters alone: of a checkpoint, or of any safetensors file with the model's keys. Returns the state
-/// where the file has one. Throws an Error that names the tensor: missing, of another shape or type, unknown to the
-/// model; or the model: of another name or declaration.
+/// Reads the parameters that are to be used: of a checkpoint (the averaged ones where the model has them), or of any
+/// safetensors file with the model's keys. Returns the state where the file has one. Throws an Error that names the
+/// tensor: missing, of another shape or type, unknown to the model; or the model: of another name or declaration.
 std::optional<TrainingState> load_parameters(const std::filesystem::path& path, const Model& model, float* parameters);
 
 }  // namespace tessera::runtime

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 // The same definition stands in every emitted header, so that several models can be used in one file.
 #ifndef TESSERA_PARAMETER_DEFINED
@@ -16,11 +18,23 @@ typedef struct tessera_parameter {
   int32_t decay; /* 1 where weight decay applies */
   int64_t shape[8];
   int64_t offset; /* in floats, from the start of the parameters, and of the gradients alike */
+  const char* named_shape; /* "[D=192, C=3]" */
 } tessera_parameter;
 }
 #endif
 
 namespace tessera::runtime {
+
+struct Batch;
+
+/// What each token attends to: the emitted attention_maps. No layers: the model has no such maps.
+struct AttentionMaps {
+  std::int64_t layers = 0, heads = 0, rows = 0, columns = 0;
+  std::int64_t (*scratch_bytes)(std::int64_t batch) = nullptr;
+  /// maps [batch, layers, heads, rows, columns] of images [batch, C, H, W]; rows sum to one.
+  int (*compute)(const float* parameters, const float* images, std::int64_t batch, float* maps,
+                 void* scratch) = nullptr;
+};
 
 /// Sizes and entry points of one emitted model. Every function returns 0 or an error code that `error` puts into words.
 /// All memory is the caller's, aligned to `alignment` bytes. `batch` may be any number from 1 on.
@@ -29,12 +43,22 @@ struct Model {
   std::uint64_t declaration_hash = 0;  ///< changes with the declaration
   std::span<const tessera_parameter> parameters;
   std::int64_t parameter_floats = 0;  ///< of the parameters, and of the gradients
-  std::int64_t optimizer_floats = 0;  ///< of the optimiser's state (zeros at the start)
-  std::int64_t image_shape[3]{};      ///< channels, height, width
-  std::int64_t classes = 0;           ///< numbers in a row of outputs
+  /// What the optimiser keeps, each as long as the parameters and zero at the start, one after the other: what their
+  /// keys begin with in checkpoints. "average." is the moving average of the parameters, which is what is evaluated.
+  std::vector<std::string> optimizer_state;
+  std::int64_t image_shape[3]{};  ///< channels, height, width
+  std::int64_t classes = 0;       ///< numbers in a row of outputs
   std::int64_t alignment = 64;
   bool outputs_are_probabilities = false;  ///< the rows of outputs already sum to one
   std::string summary;                     ///< the shape table, as text
+
+  std::int64_t optimizer_floats() const { return static_cast<std::int64_t>(optimizer_state.size()) * parameter_floats; }
+  /// Where the moving average stands in the optimiser's state; nothing where there is none.
+  std::optional<std::int64_t> average_offset() const {
+    for (std::size_t i = 0; i < optimizer_state.size(); ++i)
+      if (optimizer_state[i] == "average.") return static_cast<std::int64_t>(i) * parameter_floats;
+    return std::nullopt;
+  }
 
   std::int64_t (*forward_scratch_bytes)(std::int64_t batch) = nullptr;
   std::int64_t (*evaluate_scratch_bytes)(std::int64_t batch) = nullptr;
@@ -49,15 +73,21 @@ struct Model {
   /// As forward, and the mean loss over the batch.
   int (*evaluate)(const float* parameters, const float* images, const std::int32_t* labels, std::int64_t batch,
                   float* outputs, float* loss, void* scratch) = nullptr;
-  int (*loss_and_gradients)(const float* parameters, const float* images, const std::int32_t* labels,
-                            std::int64_t batch, float* outputs, float* loss, float* gradients, void* scratch) = nullptr;
-  /// One optimiser step in place; `step` counts from 1.
-  int (*update)(float* parameters, const float* gradients, float* optimizer, std::int64_t step,
-                float learning_rate) = nullptr;
-  /// loss_and_gradients and update in one call.
-  int (*train_step)(float* parameters, float* gradients, float* optimizer, const float* images,
-                    const std::int32_t* labels, std::int64_t batch, std::int64_t step, float learning_rate,
-                    float* outputs, float* loss, void* scratch) = nullptr;
+  /// A first training step of the recipe at a small learning rate: what `bench` times.
+  int (*train_step)(float* parameters, float* gradients, float* optimizer, const Batch& batch, float* outputs,
+                    float* loss, void* scratch) = nullptr;
+  AttentionMaps attention{};
+};
+
+/// What training images go through before they are normalised, each by chance.
+struct Augmentation {
+  std::int64_t crop = 0;  ///< pixels of black around the image before a crop of its size is taken from it
+  bool flip = false;      ///< left and right
+  int operations = 0;     ///< of RandAugment (Cubuk et al. 2020): how many, one after the other
+  int magnitude = 9;      ///< of RandAugment, from 0 to 30
+  double erase = 0;       ///< the chance that a box is overwritten with noise (Zhong et al. 2020)
+
+  bool any() const { return crop > 0 || flip || operations > 0 || erase > 0; }
 };
 
 /// The declared training recipe.
@@ -67,6 +97,15 @@ struct Recipe {
   double learning_rate = 0.005;
   std::uint64_t seed = 1;
   double input_mean = 0, input_deviation = 1;  ///< a pixel in [0, 1] enters as (pixel - mean) / deviation
+  std::int64_t accumulate = 1;                 ///< batches whose gradients are averaged for one step
+  std::int64_t patience = 0;  ///< epochs without a better test loss after which training stops; 0: never
+  double smoothing = 0;       ///< the share of a label that goes to all classes alike (Szegedy et al. 2016)
+  double mixup = 0;           ///< alpha of the Beta distribution: blended images (Zhang et al. 2018); 0: none
+  double cutmix = 0;          ///< alpha of the Beta distribution: pasted boxes (Yun et al. 2019); 0: none
+  Augmentation augment{};
+
+  /// Whether training takes probabilities in the place of labels.
+  bool softens() const { return smoothing > 0 || mixup > 0 || cutmix > 0; }
 };
 
 }  // namespace tessera::runtime

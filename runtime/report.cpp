@@ -15,7 +15,8 @@ std::string evaluation_table(const Dataset& data, const Evaluation& evaluation) 
   std::string out =
       text("images    ", grouped(data.size()), " (", data.source, ")\nloss      ", fixed(evaluation.loss, 4),
            "\naccuracy  ", fixed(100 * evaluation.accuracy(), 2), "% (", evaluation.correct, " of ", data.size(),
-           ")\n\nclass   images   found   accuracy   most often taken for\n");
+           ")\ntop 5     ", fixed(100 * evaluation.accuracy_of_five(), 2), "% (", evaluation.among_five, " of ",
+           data.size(), ")\n\nclass   images   found   accuracy   most often taken for\n");
   const auto classes = static_cast<std::size_t>(data.classes);
   for (std::size_t label = 0; label < classes; ++label) {
     std::int64_t count = 0;
@@ -39,7 +40,8 @@ std::string evaluation_table(const Dataset& data, const Evaluation& evaluation) 
   return out;
 }
 
-std::string prediction_line(const std::string& name, std::span<const float> probabilities, std::int64_t top) {
+std::string prediction_line(const std::string& name, std::span<const float> probabilities, std::int64_t top,
+                            const std::vector<std::string>& names) {
   std::vector<std::int32_t> order(probabilities.size());
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
@@ -49,7 +51,8 @@ std::string prediction_line(const std::string& name, std::span<const float> prob
   order.resize(std::min(order.size(), static_cast<std::size_t>(std::max<std::int64_t>(top, 1))));
   std::string out = padded(name, -28);
   for (const std::int32_t label : order)
-    out += text("  ", label, " ", fixed(probabilities[static_cast<std::size_t>(label)], 4));
+    out += text("  ", names.empty() ? std::to_string(label) : names[static_cast<std::size_t>(label)], " ",
+                fixed(probabilities[static_cast<std::size_t>(label)], 4));
   return out + '\n';
 }
 
@@ -59,7 +62,7 @@ std::string summary_text(const Model& model, const Recipe& recipe) {
   char hash[17];
   std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(model.declaration_hash));
   const std::int64_t training =
-      4 * (2 * model.parameter_floats + model.optimizer_floats) + model.train_scratch_bytes(recipe.batch);
+      4 * (2 * model.parameter_floats + model.optimizer_floats()) + model.train_scratch_bytes(recipe.batch);
   const std::int64_t predicting = 4 * model.parameter_floats + model.forward_scratch_bytes(1);
   std::string out = model.summary;
   if (!out.empty() && out.back() != '\n') out += '\n';

@@ -59,7 +59,7 @@ Session::Session(const Model& model, const Recipe& declared, const TrainOptions&
       checkpoint_every_(options.checkpoint_every),
       parameters_(Arena::of_floats(model.parameter_floats, model.alignment)),
       gradients_(Arena::of_floats(model.parameter_floats, model.alignment)),
-      optimizer_(Arena::of_floats(model.optimizer_floats, model.alignment)) {
+      optimizer_(Arena::of_floats(model.optimizer_floats(), model.alignment)) {
   make_folder(out_);
   // Two runs in one folder would overwrite each other's checkpoint.
   lock_.emplace(out_);
@@ -68,12 +68,12 @@ Session::Session(const Model& model, const Recipe& declared, const TrainOptions&
   const std::int64_t batch = state_.recipe.batch;
   outputs_.emplace(Arena::of_floats(batch * model_.classes, model_.alignment));
   scratch_.emplace(model_.train_scratch_bytes(batch), model_.alignment);
-  batches_.emplace(train_, batch, state_.recipe.seed, state_.recipe.input_mean, state_.recipe.input_deviation,
-                   model_.alignment);
+  if (state_.recipe.accumulate > 1) gathered_.emplace(Arena::of_floats(model_.parameter_floats, model_.alignment));
+  batches_.emplace(train_, state_.recipe, model_.classes, model_.alignment);
   const std::int64_t left = (state_.recipe.epochs - state_.epoch) * train_.size() - state_.position;
   progress_.emplace(std::max<std::int64_t>(left, 0), ::isatty(STDOUT_FILENO) != 0);
   progress_->line(text(model_.name, ": ", grouped(train_.size()), " training and ", grouped(test_.size()),
-                       " test images (", train_.source, "), ", state_.recipe.epochs, " epochs of ", batches_per_epoch(),
+                       " test images (", train_.source, "), ", state_.recipe.epochs, " epochs of ", steps_per_epoch(),
                        " steps, batch ", batch, ", learning rate ", shortest(state_.recipe.learning_rate), ", seed ",
                        state_.recipe.seed, ", kernels ", model_.isa()));
   if (!is_new()) progress_->line(text("going on after step ", state_.step, " of ", checkpoint().string()));
@@ -83,6 +83,13 @@ Session::Session(const Model& model, const Recipe& declared, const TrainOptions&
 void Session::settle(const Recipe& declared, const TrainOptions& options) {
   if (options.resume && std::filesystem::exists(checkpoint())) {
     state_ = resume_checkpoint(checkpoint(), model_, parameters(), optimizer());
+    // What the command line cannot change is as declared.
+    Recipe recipe = declared;
+    recipe.batch = state_.recipe.batch;
+    recipe.epochs = state_.recipe.epochs;
+    recipe.learning_rate = state_.recipe.learning_rate;
+    recipe.seed = state_.recipe.seed;
+    state_.recipe = recipe;
     saved_step_ = state_.step;
     same(options.seed, state_.recipe.seed, "--seed", out_);
     same(options.batch, state_.recipe.batch, "--batch", out_);
@@ -130,7 +137,19 @@ std::int64_t Session::batches_per_epoch() const {
   return (train_.size() + state_.recipe.batch - 1) / state_.recipe.batch;
 }
 
-std::int64_t Session::steps() const { return state_.recipe.epochs * batches_per_epoch(); }
+std::int64_t Session::steps_per_epoch() const {
+  const std::int64_t accumulate = state_.recipe.accumulate;
+  return (batches_per_epoch() + accumulate - 1) / accumulate;
+}
+
+bool Session::improves() const {
+  return state_.recipe.patience == 0 || state_.epoch - state_.best_epoch < state_.recipe.patience;
+}
+
+float* Session::evaluated() {
+  const std::optional<std::int64_t> average = model_.average_offset();
+  return average && state_.step > 0 ? optimizer() + *average : parameters();
+}
 
 void Session::begin_epoch() {
   batches_->begin(state_.epoch, state_.position);
@@ -139,13 +158,13 @@ void Session::begin_epoch() {
 
 const Batch* Session::next_batch() { return batch_ = batches_->next(); }
 
-bool Session::record(float loss) {
+/// Of one batch, whose outputs are there.
+void Session::count(float loss) {
   if (!std::isfinite(loss)) {
     const std::string kept = saved_step_ ? text(checkpoint().string(), " still holds step ", *saved_step_)
                                          : std::string("no checkpoint was written before");
     fail("training diverged: the loss of step ", step(), " is not a number; ", kept, " (a smaller --lr may help)");
   }
-  ++state_.step;
   ++state_.batches;
   state_.position = batches_->position();
   state_.loss_sum += static_cast<double>(loss) * static_cast<double>(batch_->size);
@@ -153,9 +172,34 @@ bool Session::record(float loss) {
   const auto classes = static_cast<std::size_t>(model_.classes);
   for (std::int64_t i = 0; i < batch_->size; ++i)
     state_.correct += largest({outputs() + i * model_.classes, classes}) == batch_->labels[i];
+}
+
+bool Session::record(float loss) {
+  count(loss);
+  gathered_images_ = batch_->size;
+  return record();
+}
+
+bool Session::gather(float loss) {
+  count(loss);
+  float* const sum = gathered();
+  const float* const fresh = gradients();
+  const auto weight = static_cast<float>(batch_->size);
+  for (std::int64_t i = 0; i < model_.parameter_floats; ++i) sum[i] = (parts_ ? sum[i] : 0) + weight * fresh[i];
+  ++parts_;
+  gathered_images_ += batch_->size;
+  if (parts_ < state_.recipe.accumulate && state_.position < train_.size()) return false;
+  const float share = 1 / static_cast<float>(gathered_images_);
+  for (std::int64_t i = 0; i < model_.parameter_floats; ++i) sum[i] *= share;
+  return true;
+}
+
+bool Session::record() {
+  ++state_.step;
   const auto seen = static_cast<double>(state_.seen);
-  progress_->step(batch_->size, {state_.epoch + 1, state_.recipe.epochs, state_.position, train_.size(), state_.step,
-                                 state_.loss_sum / seen, static_cast<double>(state_.correct) / seen});
+  progress_->step(gathered_images_, {state_.epoch + 1, state_.recipe.epochs, state_.position, train_.size(),
+                                     state_.step, state_.loss_sum / seen, static_cast<double>(state_.correct) / seen});
+  parts_ = gathered_images_ = 0;
   // The last row of an epoch waits for the test.
   const std::int64_t interval = std::max<std::int64_t>(1, batches_per_epoch() / rows_per_epoch);
   if (state_.batches >= interval && state_.position < train_.size()) add_row(nullptr);
@@ -187,7 +231,7 @@ void Session::add_row(const Evaluation* test) {
 }
 
 void Session::end_epoch() {
-  tested_ = evaluate(model_, state_.recipe, parameters(), test_, state_.recipe.batch);
+  tested_ = evaluate(model_, state_.recipe, evaluated(), test_, state_.recipe.batch);
   const Evaluation& test = *tested_;
   add_row(&test);
   const CurveRow& row = state_.curve.back();
@@ -197,7 +241,17 @@ void Session::end_epoch() {
                        fixed(row.train_loss, 4), "  test loss ", fixed(test.loss, 4), "  test accuracy ",
                        percent(test.accuracy()), "  ", grouped(static_cast<std::int64_t>(progress_->rate())),
                        " images/s"));
+  const bool best = std::isfinite(test.loss) && (state_.best_epoch == 0 || test.loss < state_.best_loss);
+  if (best) {
+    state_.best_epoch = state_.epoch;
+    state_.best_loss = test.loss;
+  }
   save();
+  if (state_.recipe.patience == 0) return;
+  if (best) save_checkpoint(out_ / "best.safetensors", model_, parameters(), optimizer(), state_);
+  if (!improves())
+    progress_->line(text("the test loss has not been better for ", state_.recipe.patience, " epochs: training stops; ",
+                         (out_ / "best.safetensors").string(), " holds epoch ", state_.best_epoch));
 }
 
 void Session::save() {
@@ -205,7 +259,7 @@ void Session::save() {
     return std::all_of(first, first + count, [](float value) { return std::isfinite(value); });
   };
   // The loss of a step is that before its update: an update can break the parameters that the next loss would show.
-  if (!finite(parameters(), model_.parameter_floats) || !finite(optimizer(), model_.optimizer_floats))
+  if (!finite(parameters(), model_.parameter_floats) || !finite(optimizer(), model_.optimizer_floats()))
     fail("training diverged: after step ", state_.step, " some parameters are not numbers; ",
          saved_step_ ? text(checkpoint().string(), " still holds step ", *saved_step_)
                      : "no checkpoint was written before");
@@ -224,7 +278,7 @@ int Session::stop() {
 
 int Session::finish() {
   save();
-  if (!tested_) tested_ = evaluate(model_, state_.recipe, parameters(), test_, state_.recipe.batch);
+  if (!tested_) tested_ = evaluate(model_, state_.recipe, evaluated(), test_, state_.recipe.batch);
   const Evaluation& test = *tested_;
   const std::string result = text("test loss ", fixed(test.loss, 4), ", accuracy ", percent(test.accuracy()));
   write_file(out_ / "curve.svg", curve_svg(state_.curve, text(model_.name, ": ", result), batches_per_epoch()));

@@ -58,6 +58,13 @@ class StopSignals {
 ///       run.end_epoch();
 ///     }
 ///     return run.finish();
+///
+/// and where several batches make one step:
+///
+///         run.check(vit_loss_and_gradients(..., run.part(), ..., &loss, run.gradients(), ...));
+///         if (!run.gather(loss)) continue;
+///         run.check(vit_update(run.parameters(), run.gathered(), run.optimizer(), run.step(), ...));
+///         if (!run.record()) return run.stop();
 class Session {
  public:
   /// Reads or draws the images, makes the folder, takes the memory and, for a resumed run, reads the checkpoint. Throws
@@ -68,7 +75,10 @@ class Session {
   bool is_new() const { return state_.step == 0; }        ///< nothing is trained yet: the parameters have to be started
   std::int64_t epoch() const { return state_.epoch; }     ///< epochs done: the number of the one to go on with, from 0
   std::int64_t step() const { return state_.step + 1; }   ///< the number of the step to do next, from 1
-  std::int64_t steps() const;                             ///< of the whole run, for learning-rate schedules
+  std::int64_t steps() const { return state_.recipe.epochs * steps_per_epoch(); }
+  std::int64_t steps_per_epoch() const;
+  /// False when the test loss has not been better for as many epochs as the recipe has patience.
+  bool improves() const;
 
   float* parameters() { return parameters_.floats(); }
   float* gradients() { return gradients_.floats(); }
@@ -85,6 +95,16 @@ class Session {
   /// After each step: counts the loss and the right answers in outputs(), shows progress, saves when it is time to.
   /// False when the run shall stop. Throws an Error when the loss is not a number; the last checkpoint then stays.
   bool record(float loss);
+
+  /// The number of the batch to do next, from 1, where several make one step.
+  std::int64_t part() const { return state_.step * state_.recipe.accumulate + parts_ + 1; }
+  /// Adds gradients() to gathered(), counts as `record` does, and answers whether a step is due: enough batches are in,
+  /// or the epoch is over. gathered() is then the mean over all their images.
+  bool gather(float loss);
+  float* gathered() { return gathered_->floats(); }
+  /// After a step of gathered gradients.
+  bool record();
+
   /// Evaluates on the test images, writes the curve and a checkpoint.
   void end_epoch();
   /// Saves after `record` returned false and tells how to go on. Returns the program's exit code, 130.
@@ -95,6 +115,8 @@ class Session {
   std::filesystem::path checkpoint() const { return out_ / "checkpoint.safetensors"; }
 
  private:
+  void count(float loss);
+  float* evaluated();
   void settle(const Recipe& declared, const TrainOptions& options);
   void open_data();
   void add_row(const Evaluation* test);
@@ -111,7 +133,8 @@ class Session {
   StopSignals signals_;
   Dataset train_, test_;
   Arena parameters_, gradients_, optimizer_;
-  std::optional<Arena> outputs_, scratch_;
+  std::optional<Arena> outputs_, scratch_, gathered_;
+  std::int64_t parts_ = 0, gathered_images_ = 0;  ///< in gathered_
   std::optional<Batches> batches_;
   const Batch* batch_ = nullptr;
   std::optional<Progress> progress_;

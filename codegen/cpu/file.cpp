@@ -139,7 +139,7 @@ class File {
     tree::Function f;
     f.linkage = "";
     f.name = fmt::format("{}_{}_{}", model_, plan.program.name, target_.name);
-    f.parameters = entry_parameters(plan.program.name, real_);
+    f.parameters = entry_parameters(plan.program, real_);
     used_.clear();
     for (const tree::Parameter& p : f.parameters) used_.insert(p.name);
     scratch_name_.assign(plan.program.tensors.size(), "");
@@ -159,7 +159,7 @@ class File {
     if (at < 0) return;
     const Buffer& buffer = plan.buffers[static_cast<std::size_t>(at)];
     const Tensor& t = plan.program.tensors[static_cast<std::size_t>(tensor)];
-    std::string n = identifier(t.name);
+    std::string n = tree::variable(identifier(t.name));
     while (used_.contains(n)) n += "_";
     used_.insert(n);
     scratch_name_[static_cast<std::size_t>(tensor)] = n;
@@ -211,12 +211,13 @@ class File {
           own = "image";
           own_count = name("batch");
         } else if (e.tasks == Emitted::Tasks::points) {
-          own = k.axes[static_cast<std::size_t>(e.parallel)].name;
+          own = tree::variable(k.axes[static_cast<std::size_t>(e.parallel)].name);
           own_count = size(extent(k.axes[static_cast<std::size_t>(e.parallel)].dim));
           arguments.push_back(name(own));
         } else if (e.tasks == Emitted::Tasks::blocks) {
           own = "begin";
-          own_count = size(extent(k.axes[static_cast<std::size_t>(e.parallel)].dim));
+          own_count = plan.program.name == "update" ? name("last")
+                                                    : size(extent(k.axes[static_cast<std::size_t>(e.parallel)].dim));
           arguments = {name("begin"), call("std::min<std::int64_t>", {own_count, name("begin") + integer(e.block)})};
           step = e.block;
         } else if (e.tasks == Emitted::Tasks::chunks) {
@@ -225,7 +226,7 @@ class File {
           arguments.push_back(name("chunk"));
         }
         for (const tree::Parameter& p : e.function.parameters)
-          if (p.name == "batch") arguments.push_back(name("batch"));
+          if (p.name == "batch" || p.name == "image" || p.name == "layer") arguments.push_back(name(p.name));
         for (const Argument& a : e.arguments) {
           Expr p = pointer(plan, k, item.kernel, a);
           if (e.tasks == Emitted::Tasks::images) p = p + name("image") * image_stride(plan, a);
@@ -240,14 +241,17 @@ class File {
         } else if (own.empty()) {
           after.push_back(std::move(statement));
         } else {
-          parallel(after, own, own_count, 1, {std::move(statement)});
+          parallel(after, own, integer(0), own_count, 1, {std::move(statement)});
         }
       }
     }
+    // An update is of a stretch of the parameters.
+    const bool stretch = plan.program.name == "update";
     if (index.empty())
       b.insert(b.end(), shared.begin(), shared.end());
     else
-      parallel(b, index, count, step, std::move(shared));
+      parallel(b, index, stretch ? name("first") : integer(0), count, step, std::move(shared),
+               stretch ? " if (last - first > 65536)" : "");
     b.insert(b.end(), after.begin(), after.end());
   }
 
@@ -259,9 +263,10 @@ class File {
     return 0;
   }
 
-  static void parallel(Block& b, const std::string& index, const Expr& count, std::int64_t step, Block body) {
-    b.push_back(tree::pragma("omp parallel for schedule(static)"));
-    b.push_back(tree::loop(index, integer(0), tree::binary("<", name(index), count), step, std::move(body)));
+  static void parallel(Block& b, const std::string& index, const Expr& first, const Expr& end, std::int64_t step,
+                       Block body, const std::string& clause = "") {
+    b.push_back(tree::pragma("omp parallel for schedule(static)" + clause));
+    b.push_back(tree::loop(index, first, tree::binary("<", name(index), end), step, std::move(body)));
   }
 
   Expr pointer(const Plan& plan, const Kernel& k, int kernel, const Argument& a) {
@@ -275,7 +280,7 @@ class File {
       case Storage::input:
         return name(t.name);
       case Storage::labels:
-        return name("labels");
+        return name(t.name);
       case Storage::loss:
         return name("loss");
       case Storage::output: {

@@ -69,6 +69,9 @@ class Emitter : Values {
     }
     if (uses_batch() || e.tasks == Emitted::Tasks::batch)
       e.function.parameters.push_back({"const std::int64_t", "batch"});
+    if (e.tasks == Emitted::Tasks::images && drops_along(schedule_.parallel))
+      e.function.parameters.push_back({"const std::int64_t", "image"});
+    add_layer(e);
     e.function.body = kernel_.anchor == Anchor::contraction ? contraction() : sweeps();
     finish(e);
     return e;
@@ -79,6 +82,7 @@ class Emitter : Values {
     e.tasks = Emitted::Tasks::chunks;
     e.function.name = kernel_.name + "_partial";
     e.function.parameters = {{"const std::int64_t", "chunk"}, {"const std::int64_t", "batch"}};
+    add_layer(e);
     begin_ = name("begin");
     end_ = name("end");
     to_partials_ = true;
@@ -116,6 +120,7 @@ class Emitter : Values {
       set(parallel, name(axis_name(parallel)));
     }
     if (uses_batch()) e.function.parameters.push_back({"const std::int64_t", "batch"});
+    add_layer(e);
     std::vector<int> loops;
     for (int a : outer)
       if (a != parallel && a != vector_) loops.push_back(a);
@@ -165,6 +170,18 @@ class Emitter : Values {
     std::string lanes =
         schedule_.vector >= 0 && target_.lanes > 1 ? "; lanes along " + axis_name(schedule_.vector) : "";
     return {axes + lanes};
+  }
+
+  static bool keeps(const Expression& e) { return e.kind == Expression::Kind::keep; }
+  bool drops_along(int axis) const {
+    return ranges::any_of(kernel_.expressions, [&](const Expression& e) {
+      return keeps(e) && ranges::any_of(e.element.parts, [&](const Affine::Part& p) { return p.axis == axis; });
+    });
+  }
+  /// Dropout's factors differ from layer to layer.
+  void add_layer(Emitted& e) const {
+    if (kernel_.region && ranges::any_of(kernel_.expressions, keeps))
+      e.function.parameters.push_back({"const std::int64_t", "layer"});
   }
 
   bool uses_batch() const {
@@ -278,6 +295,7 @@ class Emitter : Values {
       if (e.kind != Expression::Kind::op) continue;
       todo.push_back(e.a);
       if (e.b >= 0) todo.push_back(e.b);
+      if (e.c >= 0) todo.push_back(e.c);
     }
     return true;
   }
@@ -522,6 +540,8 @@ const std::set<std::string>& known_names() {
                                            "v_rsqrt",
                                            "v_equal",
                                            "v_step",
+                                           "v_select_less",
+                                           "v_keep",
                                            "v_keep_n",
                                            "v_sum",
                                            "v_max_lane",

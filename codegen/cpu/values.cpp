@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/find_if.hpp>
 
@@ -74,9 +75,11 @@ const std::set<int>& Values::axes_of(int e) {
   if (x.kind == Expression::Kind::local)
     for (int a : outer_axes()) axes.insert(a);
   if (x.kind == Expression::Kind::index_equals) axes.insert(x.axis);
+  for (const Affine::Part& p : x.element.parts) axes.insert(p.axis);
   if (x.kind == Expression::Kind::op) {
     merge(x.a);
     merge(x.b);
+    merge(x.c);
   } else if (x.kind == Expression::Kind::index_equals) {
     merge(x.a);
   }
@@ -123,10 +126,17 @@ Expr Values::make(Block& b, int e) {
       if (x.axis == vector_) here = call("v_add", {here, call("v_iota", {})});
       return call("v_equal", {here, label});
     }
+    case Expression::Kind::keep:
+      return keep(x);
     case Expression::Kind::op:
       break;
   }
   Expr a = evaluate(b, x.a);
+  if (x.op == Op::select) {
+    Expr first = evaluate(b, x.b);
+    Expr second = evaluate(b, x.c);
+    return call("v_select_less", {call("v_zero", {}), a, first, second});
+  }
   if (x.b >= 0) {
     Expr c = evaluate(b, x.b);
     if (x.op == Op::divide && sweeps(x.a) && !sweeps(x.b)) {
@@ -152,6 +162,22 @@ Expr Values::make(Block& b, int e) {
   return call(at->second, {a});
 }
 
+/// Dropout's factors at this place. The layer and the image are arguments where they are not loops of the kernel.
+Expr Values::keep(const Expression& x) {
+  Expr element = integer(x.element.offset);
+  std::int64_t step = 0;
+  for (const Affine::Part& p : x.element.parts) {
+    const bool shared_out = p.axis == schedule_.parallel && schedule_.block == 1;
+    element = element + (shared_out ? name("image") * p.coefficient : along(p.axis, p.coefficient));
+    if (p.axis == vector_) step = p.coefficient;
+  }
+  Expr stream = integer(x.dropout);
+  if (kernel_.region) stream = name("layer") * 65536 + stream;
+  const Access& random = expression(x.a).access;
+  return call("v_keep", {name(argument(random, false)), stream, element, integer(step),
+                         integer(std::llround(std::ldexp(x.value, 32))), tree::real(1 / (1 - x.value))});
+}
+
 /// Whether an expression changes along the axes that a row kernel sweeps over.
 bool Values::sweeps(int e) {
   return kernel_.anchor == Anchor::row && ranges::any_of(axes_of(e), [&](int a) { return inner(a); });
@@ -172,10 +198,17 @@ std::string Values::argument(const Access& access, bool written) {
   while (n.find("__") != std::string::npos) n.erase(n.find("__"), 1);
   if (n.find("_") == 0) n.erase(0, 1);
   if (access.shift && t.carry) n += "_next";
+  // What the caller passes keeps its name; what the declaration named gets out of the way.
+  const bool own = t.storage == Storage::input || t.storage == Storage::labels || t.storage == Storage::output ||
+                   t.storage == Storage::loss;
+  if (!own) n = tree::variable(n);
+  auto taken = [&](const std::string& word) {
+    for (std::size_t a = 0; a < kernel_.axes.size(); ++a)
+      if (axis_name(static_cast<int>(a)) == word) return true;
+    return ranges::any_of(arguments_, [&](const Argument& a) { return a.name == word; });
+  };
   std::string unique = n;
-  for (int i = 2; ranges::find_if(arguments_, [&](const Argument& a) { return a.name == unique; }) != arguments_.end();
-       ++i)
-    unique = fmt::format("{}_{}", n, i);
+  for (int i = 2; taken(unique); ++i) unique = fmt::format("{}_{}", n, i);
   arguments_.push_back({access.tensor, access.shift, written, unique});
   return unique;
 }

@@ -27,7 +27,7 @@ class Values {
 
  protected:
   const Expression& expression(int i) const { return kernel_.expressions[static_cast<std::size_t>(i)]; }
-  const std::string& axis_name(int a) const { return kernel_.axes[static_cast<std::size_t>(a)].name; }
+  std::string axis_name(int a) const { return tree::variable(kernel_.axes[static_cast<std::size_t>(a)].name); }
   bool inner(int a) const { return kernel_.axes[static_cast<std::size_t>(a)].inner; }
   std::vector<int> outer_axes() const;
 
@@ -66,6 +66,7 @@ class Values {
   bool sweeps(int e);
   tree::Expr make(tree::Block& b, int e);
   tree::Expr load(const Access& access);
+  tree::Expr keep(const Expression& x);
   std::string argument(const Access& access, bool written);
   tree::Expr offset_of(const Access& access) const;
   std::int64_t lane_step(const Access& access) const;

@@ -3,8 +3,12 @@
 #include <fmt/ranges.h>
 
 #include <map>
+#include <tuple>
 
+#include "codegen/emit/entry.hpp"
 #include "codegen/emit/model.hpp"
+#include "codegen/passes/op.hpp"
+#include "codegen/passes/optimizer.hpp"
 
 namespace tessera::codegen {
 
@@ -50,8 +54,10 @@ std::string parameter_tables(const ModelFiles& m) {
       for (const ArenaEntry* e : by_region[group]) {
         std::vector<std::int64_t> shape;
         for (const Dim& d : e->shape) shape.push_back(d.value());
-        table += fmt::format("    {{\"{}\", {}, {}, {{{}}}, {}}},\n", e->key_of(layer), shape.size(), e->decay ? 1 : 0,
-                             fmt::join(shape, ", "), e->at(layer));
+        const std::string row = fmt::format("    {{\"{}\", {}, {}, {{{}}}, {},", e->key_of(layer), shape.size(),
+                                            e->decay ? 1 : 0, fmt::join(shape, ", "), e->at(layer));
+        const std::string named = fmt::format("\"{}\"}},\n", to_string(e->shape));
+        table += row + (row.size() + named.size() > 120 ? "\n     " : " ") + named;
         const char* kind = e->init.kind == graph::Init::Kind::constant  ? "Start::constant"
                            : e->init.kind == graph::Init::Kind::uniform ? "Start::uniform"
                                                                         : "Start::normal";
@@ -124,8 +130,11 @@ int choose_isa() {{
                      names, widest, body);
 }
 
-/// switch (choose_isa()) over the kernels of one program.
-std::string dispatch(const ModelFiles& m, const std::string& program, const std::vector<std::string>& arguments) {
+/// switch (choose_isa()) over the kernels of one program, which then returns; in a loop (`inside`) it goes on.
+std::string dispatch(const ModelFiles& m, const std::string& program, const std::vector<std::string>& arguments,
+                     int inside = 0) {
+  const std::string margin(static_cast<std::size_t>(2 + 2 * inside), ' ');
+  const std::string done = inside ? "break" : fmt::format("return {}_OK", m.upper());
   std::string cases;
   bool wide = false;
   for (std::size_t i = 0; i < m.targets.size(); ++i) {
@@ -137,11 +146,11 @@ std::string dispatch(const ModelFiles& m, const std::string& program, const std:
     for (const std::string& a : arguments) passed.push_back(tree::name(a));
     const tree::Block call{
         tree::evaluate(tree::call(fmt::format("{}_{}_{}", m.name, program, m.targets[i].name), passed))};
-    cases += fmt::format("    case {}:\n{}      return {}_OK;\n", i, tree::print(call, 3), m.upper());
+    cases += fmt::format("{0}  case {1}:\n{2}{0}    {3};\n", margin, i, tree::print(call, 3 + inside), done);
   }
   if (wide) cases += "#endif\n";
-  return fmt::format("  switch (choose_isa()) {{\n{}    default:\n      return {}_ERROR_ISA;\n  }}\n", cases,
-                     m.upper());
+  return fmt::format("{0}switch (choose_isa()) {{\n{1}{0}  default:\n{0}    return {2}_ERROR_ISA;\n{0}}}\n", margin,
+                     cases, m.upper());
 }
 
 /// The body of an entry point that runs one program: checks, then kernels, then `after`.
@@ -149,15 +158,174 @@ std::string run_program(const ModelFiles& m, const tree::Function& f, const std:
   const std::string u = m.upper();
   std::string nulls, checks;
   std::vector<std::string> arguments;
+  std::string random;
   for (const tree::Parameter& p : f.parameters) {
+    if (p.name == "seed" || p.name == "step") continue;
     if (p.type.ends_with("*")) nulls += (nulls.empty() ? "!" : " || !") + p.name;
     arguments.push_back(p.name == "scratch" ? fmt::format("static_cast<{}*>(scratch)", m.real) : p.name);
     if (p.name == "batch") checks += fmt::format("  if (batch < 1) return {}_ERROR_BATCH;\n", u);
     if (p.name == "gradients") checks += "  zero_gaps(gradients);\n";
+    if ((p.name == "labels" || p.name == "targets") && takes_random(m.plan(program).program)) {
+      arguments.push_back("random");
+      random =
+          "  const std::uint64_t at = static_cast<std::uint64_t>(step);\n"
+          "  const std::int32_t random[4] = {static_cast<std::int32_t>(seed), static_cast<std::int32_t>(seed >> 32),\n"
+          "                                  static_cast<std::int32_t>(at), static_cast<std::int32_t>(at >> 32)};\n";
+    }
   }
+  if (program == "loss_and_gradients" && random.empty()) random = "  (void)seed, (void)step;  // nothing drops out\n";
   for (const tree::Parameter& p : f.parameters)
     if (p.name == "labels") checks += fmt::format("  if (!labels_fit(labels, batch)) return {}_ERROR_LABEL;\n", u);
-  return fmt::format("  if ({}) return {}_ERROR_NULL;\n", nulls, u) + checks + dispatch(m, program, arguments);
+  return fmt::format("  if ({}) return {}_ERROR_NULL;\n", nulls, u) + checks + random + dispatch(m, program, arguments);
+}
+
+bool keeps_state(const ModelFiles& m) { return !optimizer_state(m.forward.recipe).empty(); }
+
+/// Runs of parameters in the arena to which weight decay applies, or does not: first, last and whether it does.
+std::vector<std::tuple<std::int64_t, std::int64_t, bool>> decay_runs(const Arena& arena) {
+  std::map<std::int64_t, bool> decays;  // by offset
+  for (const ArenaEntry& e : arena.entries)
+    for (int layer = 0; layer < e.count; ++layer) decays[e.at(layer)] = e.decay;
+  std::vector<std::tuple<std::int64_t, std::int64_t, bool>> runs;
+  for (const auto& [offset, decay] : decays) {
+    if (!runs.empty()) std::get<1>(runs.back()) = offset;
+    if (runs.empty() || std::get<2>(runs.back()) != decay) runs.emplace_back(offset, offset, decay);
+  }
+  std::get<1>(runs.back()) = arena.reals;
+  return runs;
+}
+
+/// The functions that only some recipes need for their update.
+std::string update_helpers(const ModelFiles& m) {
+  const graph::Recipe& recipe = m.forward.recipe;
+  std::string out;
+  if (recipe.weight_decay > 0) {
+    std::string rows;
+    const auto runs = decay_runs(m.arena);
+    for (const auto& [first, last, decays] : runs)
+      rows += fmt::format("    {{{}, {}, {}}},\n", first, last, decays ? "true" : "false");
+    out += fmt::format(R"cpp(
+// Stretches of the parameters to which weight decay applies, or does not.
+struct Run {{
+  std::int64_t first, last;
+  bool decays;
+}};
+constexpr Run runs[{}] = {{
+{}}};
+)cpp",
+                       runs.size(), rows);
+  }
+  if (recipe.clip_norm > 0)
+    out += fmt::format(R"cpp(
+// The sum of squares of an arena, in double precision and in a fixed order for any number of threads.
+double sum_of_squares(const {}* arena) {{
+  constexpr std::int64_t chunks = 64;
+  double sums[chunks];
+#if defined(_OPENMP)
+#pragma omp parallel for schedule(static)
+#endif
+  for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {{
+    const std::int64_t end = {}_PARAMETER_FLOATS / 16 * (chunk + 1) / chunks * 16;
+    double lanes[16] = {{}};
+    for (std::int64_t i = {}_PARAMETER_FLOATS / 16 * chunk / chunks * 16; i < end; i += 16)
+      for (int lane = 0; lane < 16; ++lane) {{
+        const double g = static_cast<double>(arena[i + lane]);
+        lanes[lane] += g * g;
+      }}
+    sums[chunk] = 0;
+    for (const double lane : lanes) sums[chunk] += lane;
+  }}
+  double all = 0;
+  for (const double sum : sums) all += sum;
+  return all;
+}}
+)cpp",
+                       m.real, m.upper(), m.upper());
+  return out;
+}
+
+std::string update(const ModelFiles& m) {
+  const graph::Recipe& recipe = m.forward.recipe;
+  const std::string u = m.upper(), r = m.real;
+  const bool adam = recipe.optimizer != graph::Recipe::Optimizer::sgd;
+  std::string body = fmt::format("  if (!parameters || !gradients{}) return {}_ERROR_NULL;\n",
+                                 keeps_state(m) ? " || !optimizer" : "", u);
+  if (!keeps_state(m)) body += "  (void)optimizer;  // nothing is kept from step to step\n";
+  body += fmt::format("  if (step < 1) return {}_ERROR_STEP;\n", u);
+  auto number = [&](const std::string& name, const std::string& value) {
+    body += fmt::format("  const {0} {1} = static_cast<{0}>({2});\n", r, name, value);
+  };
+  if (adam) {
+    body += fmt::format(R"cpp(  // Adam's bias corrections (Kingma and Ba 2015, algorithm 1), folded into two numbers.
+  const double t = static_cast<double>(step), first = 1 - std::pow({}, t), second = 1 - std::pow({}, t);
+)cpp",
+                        recipe.beta1, recipe.beta2);
+    number("learning_rate_corrected", "static_cast<double>(learning_rate) / first");
+    number("second_correction", "1 / std::sqrt(second)");
+  }
+  if (recipe.clip_norm > 0) {
+    body +=
+        fmt::format("  const double clipped = {} / (std::sqrt(sum_of_squares(gradients)) + 1e-6);\n", recipe.clip_norm);
+    number("gradient_scale", "clipped < 1 ? clipped : 1");
+  }
+  if (recipe.average > 0) {
+    body += "  // The first average is the parameters themselves.\n";
+    number("average_kept", fmt::format("step == 1 ? 0 : {}", recipe.average));
+  }
+  std::vector<std::string> arguments{"parameters", "gradients"};
+  int place = 0;
+  for (const std::string& state : optimizer_state(recipe)) {
+    body += fmt::format("  {}* const {} = optimizer", r, state);
+    if (place == 1) body += fmt::format(" + {}_PARAMETER_FLOATS", u);
+    if (place > 1) body += fmt::format(" + {} * {}_PARAMETER_FLOATS", place, u);
+    body += ";\n";
+    ++place;
+    arguments.push_back(state);
+  }
+  const std::vector<std::string> numbers = optimizer_numbers(recipe);
+  for (const std::string& name : numbers) arguments.push_back("&" + name);
+  if (recipe.weight_decay <= 0) {
+    arguments.insert(arguments.end(), {"0", u + "_PARAMETER_FLOATS"});
+    return body + dispatch(m, "update", arguments);
+  }
+  const std::string rate = recipe.optimizer == graph::Recipe::Optimizer::adamw
+                               ? fmt::format("{} * static_cast<double>(learning_rate)", recipe.weight_decay)
+                               : fmt::format("{}", recipe.weight_decay);
+  arguments.insert(arguments.end(), {"run.first", "run.last"});
+  return body +
+         fmt::format(
+             "  for (const Run& run : runs) {{\n    const {0} decay = static_cast<{0}>(run.decays ? {1} : 0);\n", r,
+             rate) +
+         dispatch(m, "update", arguments, 1) + fmt::format("  }}\n  return {}_OK;\n", u);
+}
+
+/// The schedule as declared; dsl/recipe.hpp has the formulas.
+std::string learning_rate(const graph::Recipe& r) {
+  using Schedule = graph::Recipe::Schedule;
+  std::vector<std::string> unused;
+  std::string body;
+  if (r.schedule == Schedule::constant && r.warmup <= 0) unused.push_back("(void)step");
+  if (r.schedule != Schedule::steps && r.warmup <= 0) unused.push_back("(void)steps_per_epoch");
+  if (r.schedule != Schedule::cosine) unused.push_back("(void)steps");
+  if (!unused.empty()) body += fmt::format("  {};\n", fmt::join(unused, ", "));
+  if (r.schedule != Schedule::constant || r.warmup > 0) body += "  const double t = static_cast<double>(step);\n";
+  if (r.schedule == Schedule::steps || r.warmup > 0)
+    body += "  const double epoch = static_cast<double>(steps_per_epoch);\n";
+  if (r.warmup > 0)
+    body += fmt::format(
+        "  const double warmup = {} * epoch;\n"
+        "  if (t <= warmup) return static_cast<float>(rate * t / warmup);\n",
+        r.warmup);
+  if (r.schedule == Schedule::constant) body += "  return static_cast<float>(rate);\n";
+  if (r.schedule == Schedule::steps)
+    body += fmt::format("  return static_cast<float>(rate * std::pow({}, std::floor((t - 1) / ({} * epoch))));\n",
+                        r.factor, r.every);
+  if (r.schedule == Schedule::cosine)
+    body += fmt::format(
+        "  const double done = (t - 1{0}) / (static_cast<double>(steps){0});\n"
+        "  return static_cast<float>({1} + (rate - {1}) * (1 + std::cos(3.141592653589793 * done)) / 2);\n",
+        r.warmup > 0 ? " - warmup" : "", r.floor);
+  return body;
 }
 
 std::string body_of(const ModelFiles& m, const tree::Function& f) {
@@ -204,27 +372,16 @@ std::string body_of(const ModelFiles& m, const tree::Function& f) {
   return {1}_OK;
 )cpp",
                        n, u, r);
-  if (what == "update")
-    return fmt::format(
-        R"cpp(  if (!parameters || !gradients || !optimizer) return {0}_ERROR_NULL;
-  if (step < 1) return {0}_ERROR_STEP;
-  // Adam's bias corrections (Kingma and Ba 2015, algorithm 1), folded into two numbers.
-  const double t = static_cast<double>(step), first = 1 - std::pow({2}, t), second = 1 - std::pow({3}, t);
-  const {1} learning_rate_corrected = static_cast<{1}>(static_cast<double>(learning_rate) / first);
-  const {1} second_correction = static_cast<{1}>(1 / std::sqrt(second));
-  {1}* const moment1 = optimizer;
-  {1}* const moment2 = optimizer + {0}_PARAMETER_FLOATS;
-{4})cpp",
-        u, r, recipe.beta1, recipe.beta2,
-        dispatch(m, "update",
-                 {"parameters", "gradients", "moment1", "moment2", "&learning_rate_corrected", "&second_correction"}));
+  if (what == "update") return update(m);
+  if (what == "learning_rate") return learning_rate(recipe);
   if (what == "train_step")
-    return fmt::format(R"cpp(  if (!optimizer) return {1}_ERROR_NULL;
-  if (step < 1) return {1}_ERROR_STEP;
-  const int code = {0}_loss_and_gradients(parameters, images, labels, batch, outputs, loss, gradients, scratch);
+    return fmt::format(R"cpp({3}  if (step < 1) return {1}_ERROR_STEP;
+  const int code =
+      {0}_loss_and_gradients(parameters, images, {2}, batch, seed, step, outputs, loss, gradients, scratch);
   return code ? code : {0}_update(parameters, gradients, optimizer, step, learning_rate);
 )cpp",
-                       n, u);
+                       n, u, softens(recipe) ? "targets" : "labels",
+                       keeps_state(m) ? fmt::format("  if (!optimizer) return {}_ERROR_NULL;\n", u) : "");
   return run_program(m, f, what);
 }
 
@@ -279,12 +436,12 @@ void zero_gaps({2}* arena) {{
   for (int p = 0; p < {1}_PARAMETERS; ++p)
     for (std::int64_t i = starts[p].count; i % 16; ++i) arena[{0}_parameters[p].offset + i] = 0;
 }}
-
+{3}
 }}  // namespace
 
 extern "C" {{
 )cpp",
-                     n, u, m.real);
+                     n, u, m.real, update_helpers(m));
   for (const tree::Function& f : api_functions(m)) out += "\n" + tree::print_head(f) + body_of(m, f) + "}\n";
   return out + "\n}  // extern \"C\"\n";
 }

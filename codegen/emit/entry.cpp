@@ -1,16 +1,28 @@
 #include "codegen/emit/entry.hpp"
 
+#include <range/v3/algorithm/any_of.hpp>
+
+#include "codegen/passes/optimizer.hpp"
+
 namespace tessera::codegen {
 
-std::vector<tree::Parameter> entry_parameters(const std::string& program, const std::string& real) {
+bool softens(const graph::Recipe& recipe) { return recipe.smoothing > 0 || recipe.mixup > 0 || recipe.cutmix > 0; }
+
+bool takes_random(const KernelProgram& program) {
+  return ranges::any_of(program.graph.nodes, [](const graph::Node& n) { return n.op == graph::Op::keep; });
+}
+
+std::vector<tree::Parameter> entry_parameters(const KernelProgram& of, const std::string& real) {
+  const std::string& program = of.name;
   const std::string in = "const " + real + "*", out = real + "*";
-  if (program == "update")
-    return {{out, "parameters"},
-            {in, "gradients"},
-            {out, "moment1"},
-            {out, "moment2"},
-            {in, "learning_rate_corrected"},
-            {in, "second_correction"}};
+  if (program == "update") {
+    std::vector<tree::Parameter> p{{out, "parameters"}, {in, "gradients"}};
+    for (const std::string& state : optimizer_state(of.graph.recipe)) p.push_back({out, state});
+    for (const std::string& number : optimizer_numbers(of.graph.recipe)) p.push_back({in, number});
+    p.push_back({"const std::int64_t", "first"});
+    p.push_back({"const std::int64_t", "last"});
+    return p;
+  }
   std::vector<tree::Parameter> p{{in, "parameters"}, {in, "images"}};
   if (program == "attention_maps") {
     p.push_back({"const std::int64_t", "batch"});
@@ -18,7 +30,11 @@ std::vector<tree::Parameter> entry_parameters(const std::string& program, const 
     p.push_back({out, "scratch"});
     return p;
   }
-  if (program != "forward") p.push_back({"const std::int32_t*", "labels"});
+  if (program == "loss_and_gradients" && softens(of.graph.recipe))
+    p.push_back({in, "targets"});
+  else if (program != "forward")
+    p.push_back({"const std::int32_t*", "labels"});
+  if (takes_random(of)) p.push_back({"const std::int32_t*", "random"});
   p.push_back({"const std::int64_t", "batch"});
   p.push_back({out, "outputs"});
   if (program != "forward") p.push_back({out, "loss"});

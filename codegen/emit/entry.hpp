@@ -5,10 +5,17 @@
 #include <vector>
 
 #include "codegen/emit/tree.hpp"
+#include "codegen/kernels/kernel.hpp"
 
 namespace tessera::codegen {
 
 /// `real` is "float" or "double".
-std::vector<tree::Parameter> entry_parameters(const std::string& program, const std::string& real);
+std::vector<tree::Parameter> entry_parameters(const KernelProgram& program, const std::string& real);
+
+/// Whether training takes probabilities, "targets" [batch, classes], in the place of labels.
+bool softens(const graph::Recipe& recipe);
+
+/// Whether the program drops out, and takes the random state for it.
+bool takes_random(const KernelProgram& program);
 
 }  // namespace tessera::codegen

@@ -4,8 +4,30 @@
 
 #include "codegen/emit/entry.hpp"
 #include "codegen/emit/model.hpp"
+#include "codegen/passes/optimizer.hpp"
 
 namespace tessera::codegen {
+
+namespace {
+
+std::string update_comment(const graph::Recipe& recipe) {
+  const char* kind = recipe.optimizer == graph::Recipe::Optimizer::adam    ? "Adam step"
+                     : recipe.optimizer == graph::Recipe::Optimizer::adamw ? "AdamW step"
+                                                                           : "step of gradient descent";
+  return fmt::format("One {} in place; `step` counts from 1.", kind);
+}
+
+std::string schedule_comment(const graph::Recipe& recipe) {
+  using Schedule = graph::Recipe::Schedule;
+  std::string text = fmt::format("The learning rate of a step, counted from 1: {}",
+                                 recipe.schedule == Schedule::cosine  ? "rate, lowered along a cosine"
+                                 : recipe.schedule == Schedule::steps ? "rate, lowered in steps"
+                                                                      : "rate");
+  if (recipe.warmup > 0) text += fmt::format(" after a rise of {} epochs", recipe.warmup);
+  return text + ".";
+}
+
+}  // namespace
 
 std::vector<tree::Function> api_functions(const ModelFiles& m) {
   const std::string in = "const " + m.real + "*", out = m.real + "*", n = m.name;
@@ -20,8 +42,10 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
     f.comment = std::move(comment);
     functions.push_back(std::move(f));
   };
+  const graph::Recipe& recipe = m.forward.recipe;
   const tree::Parameter parameters{in, "parameters"}, images{in, "images"}, labels{"const int32_t*", "labels"},
-      batch{"int64_t", "batch"}, outputs{out, "outputs"}, loss{out, "loss"}, scratch{"void*", "scratch"};
+      batch{"int64_t", "batch"}, seed{"uint64_t", "seed"}, step{"int64_t", "step"}, outputs{out, "outputs"},
+      loss{out, "loss"}, scratch{"void*", "scratch"};
   add("error", {{"int", "code"}}, {"What an error code means, as a sentence."}, "const char*");
   add("isa", {{"void", ""}},
       {"The kernels in use: \"scalar\", \"avx2\", \"avx512\"; \"\" when TESSERA_ISA asks for what cannot be had."},
@@ -35,8 +59,14 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
       {fmt::format("outputs [batch, {}] of images.", m.classes())});
   add("evaluate", {parameters, images, labels, batch, outputs, loss, scratch},
       {"As forward, and the mean loss over the batch."});
-  add("loss_and_gradients", {parameters, images, labels, batch, outputs, loss, {out, "gradients"}, scratch},
-      {"Overwrites gradients, which lie as the parameters do."});
+  const tree::Parameter wanted = softens(recipe) ? tree::Parameter{in, "targets"} : labels;
+  add("loss_and_gradients", {parameters, images, wanted, batch, seed, step, outputs, loss, {out, "gradients"}, scratch},
+      softens(recipe)
+          ? std::vector<std::string>{"Overwrites gradients, which lie as the parameters do. What dropout drops is a "
+                                     "function of seed and step.",
+                                     fmt::format("Targets are probabilities, [batch, {}].", m.classes())}
+          : std::vector<std::string>{"Overwrites gradients, which lie as the parameters do. What dropout drops is a "
+                                     "function of seed and step."});
   add("input_gradient", {parameters, images, labels, batch, outputs, loss, {out, "image_gradients"}, scratch},
       {fmt::format("The gradient of the loss with respect to each pixel: [batch, {}].",
                    fmt::join(m.image_shape(), ", "))});
@@ -44,17 +74,19 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
     add("attention_maps", {parameters, images, batch, {out, "maps"}, scratch},
         {fmt::format("What each token attends to, rows summing to one: [batch, {} layers, {} heads, {}, {}].", a.layers,
                      a.heads, a.rows, a.columns)});
-  add("update",
-      {{out, "parameters"}, {in, "gradients"}, {out, "optimizer"}, {"int64_t", "step"}, {"float", "learning_rate"}},
-      {"One Adam step in place; `step` counts from 1."});
+  add("update", {{out, "parameters"}, {in, "gradients"}, {out, "optimizer"}, step, {"float", "learning_rate"}},
+      {update_comment(recipe)});
+  add("learning_rate", {{"double", "rate"}, {"int64_t", "step"}, {"int64_t", "steps_per_epoch"}, {"int64_t", "steps"}},
+      {schedule_comment(recipe)}, "float");
   add("train_step",
       {{out, "parameters"},
        {out, "gradients"},
        {out, "optimizer"},
        images,
-       labels,
+       wanted,
        batch,
-       {"int64_t", "step"},
+       seed,
+       step,
        {"float", "learning_rate"},
        outputs,
        loss,
@@ -72,11 +104,15 @@ std::string names_of(const std::vector<Target>& targets) {
   return list;
 }
 
+std::string macro_of_batch(const ModelFiles& m, const std::string& what, const Extent& e) {
+  return fmt::format("#define {}_{}(batch) (INT64_C({}) + INT64_C({}) * (int64_t)(batch))\n", m.upper(), what, e.fixed,
+                     e.per_batch);
+}
+
 std::string scratch_macro(const ModelFiles& m, const std::string& what, const std::string& program) {
   const Extent& e = m.plan(program).scratch;
   const std::int64_t bytes = m.real == "double" ? 8 : 4;
-  return fmt::format("#define {}_{}_SCRATCH_BYTES(batch) (INT64_C({}) + INT64_C({}) * (int64_t)(batch))\n", m.upper(),
-                     what, e.fixed * bytes, e.per_batch * bytes);
+  return macro_of_batch(m, what + "_SCRATCH_BYTES", {e.fixed * bytes, e.per_batch * bytes});
 }
 
 }  // namespace
@@ -113,6 +149,7 @@ typedef struct tessera_parameter {{
   int32_t decay; /* 1 where weight decay applies */
   int64_t shape[8];
   int64_t offset; /* in floats, from the start of the parameters, and of the gradients alike */
+  const char* named_shape; /* "[D=192, C=3]" */
 }} tessera_parameter;
 #endif
 
@@ -130,13 +167,27 @@ typedef struct tessera_parameter {{
   macro("PARAMETERS", tensors, "rows of the parameter table");
   macro("PARAMETER_FLOATS", m.arena.reals, "of the parameters, and of the gradients; gaps are zero");
   macro("PACKED_FLOATS", 0, "these kernels read the parameters as they are");
-  macro("OPTIMIZER_FLOATS", 2 * m.arena.reals, "zero before the first step");
+  macro("OPTIMIZER_FLOATS", static_cast<std::int64_t>(optimizer_state(m.forward.recipe).size()) * m.arena.reals,
+        "zero before the first step");
   if (maps.layers) macro("ATTENTION_FLOATS", maps.of_image(), "of the attention maps of one image");
   out += scratch_macro(m, "FORWARD", "forward");
   out += scratch_macro(m, "EVALUATE", "evaluate");
   out += scratch_macro(m, "TRAIN", "loss_and_gradients");
   out += scratch_macro(m, "INPUT_GRADIENT", "input_gradient");
   if (maps.layers) out += scratch_macro(m, "ATTENTION_MAPS", "attention_maps");
+
+  const Contract c = contract(m);
+  out += R"c(
+/* What the model costs: constant expressions, for static_assert. FORWARD_BYTES and TRAIN_BYTES are all the memory that a
+ * call needs: parameters, images, outputs and scratch; for a training step also gradients, optimizer, labels and loss.
+ * FLOPs: 2 for each multiply-add of a contraction, 1 for each element of any other operation. */
+)c";
+  out += fmt::format("#define {}_PARAMETER_BYTES INT64_C({})\n", u, c.parameter_bytes);
+  out += fmt::format("#define {}_OPTIMIZER_BYTES INT64_C({})\n", u, c.optimizer_bytes);
+  out += macro_of_batch(m, "FORWARD_BYTES", c.forward_bytes);
+  out += macro_of_batch(m, "TRAIN_BYTES", c.train_bytes);
+  out += macro_of_batch(m, "FORWARD_FLOPS", c.forward_flops);
+  out += macro_of_batch(m, "TRAIN_FLOPS", c.train_flops);
 
   out += fmt::format(R"c(
 enum {{
@@ -175,7 +226,7 @@ std::string emit_kernels_header(const ModelFiles& m) {
       tree::Function f;
       f.linkage = "";
       f.name = fmt::format("{}_{}_{}", m.name, p.program.name, t.name);
-      f.parameters = entry_parameters(p.program.name, m.real);
+      f.parameters = entry_parameters(p.program, m.real);
       out += tree::print_declaration(f);
     }
     out += "\n";

@@ -41,7 +41,23 @@ std::vector<tree::Function> api_functions(const ModelFiles& model);
 /// FNV-1a, 64 bits: http://www.isthe.com/chongo/tech/comp/fnv/
 std::uint64_t hash_text(const std::string& text);
 
-/// The shape table: every step of the model with its named shape, every parameter, and the memory.
+/// What a model costs: numbers that are known when it is generated, but for the batch. Bytes are those of memory that
+/// the caller brings; FLOPs are counted as flops() in codegen/passes says.
+struct Contract {
+  std::int64_t parameters = 0;       ///< numbers that are learned
+  std::int64_t parameter_bytes = 0;  ///< with the gaps between them; the gradients take as many
+  std::int64_t optimizer_bytes = 0;
+  Extent forward_bytes;  ///< parameters, images, outputs and scratch
+  Extent train_bytes;    ///< parameters, gradients, optimiser state, images, labels or targets, outputs, loss, scratch
+  Extent forward_flops;
+  Extent train_flops;  ///< of one step: loss, gradients and update
+};
+Contract contract(const ModelFiles& model);
+
+/// Every step of a declared graph with what it reads and its named shape; every parameter with its shape, size and
+/// whether weight decay applies. A block that is repeated stands once, with how often it runs.
+std::string shape_table(const graph::Graph& declared);
+/// The shape table and the contract, the latter also at the recipe's batch: what NAME_summary() returns.
 std::string summary(const ModelFiles& model);
 
 std::string emit_header(const ModelFiles& model);

@@ -3,13 +3,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
+#include <range/v3/algorithm/find.hpp>
 #include <range/v3/algorithm/find_if.hpp>
-#include <range/v3/range/conversion.hpp>
-#include <range/v3/view/transform.hpp>
 
 #include "codegen/emit/model.hpp"
 #include "codegen/error.hpp"
 #include "codegen/passes/op.hpp"
+#include "codegen/passes/print.hpp"
 
 namespace tessera::codegen {
 
@@ -87,57 +88,166 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
   return out;
 }
 
-bool worth_showing(const graph::Node& n) {
-  switch (n.op) {
-    case graph::Op::constant:
-    case graph::Op::extent:
-    case graph::Op::broadcast:
-    case graph::Op::parameter:
-    case graph::Op::carry:
-      return false;
-    default:
-      return true;
-  }
+/// 64 + 45,824 * B
+std::string polynomial(const Extent& e, const std::string& batch) {
+  if (e.per_batch == 0) return grouped(e.fixed);
+  const std::string linear = fmt::format("{} * {}", grouped(e.per_batch), batch);
+  return e.fixed ? fmt::format("{} + {}", grouped(e.fixed), linear) : linear;
 }
+
+/// The images' first axis.
+std::string batch_axis(const graph::Graph& g) {
+  auto images = ranges::find_if(g.nodes, [](const graph::Node& n) { return n.op == graph::Op::input; });
+  return to_string(images->shape.front());
+}
+
+/// Writes the rows of a graph's shape table.
+class ShapeTable {
+ public:
+  explicit ShapeTable(const graph::Graph& g) : g_(g) {
+    std::map<std::string, int> count;
+    for (const graph::Node& n : g_.nodes) {
+      std::string path = path_of(n), operation = operation_of(n);
+      if (const int earlier = n.name.empty() ? count[path + "." + operation]++ : 0)
+        operation += fmt::format(".{}", earlier + 1);
+      paths_.push_back(std::move(path));
+      operations_.push_back(std::move(operation));
+    }
+  }
+
+  std::vector<std::vector<std::string>> rows() const {
+    std::vector<std::vector<std::string>> rows;
+    for (std::size_t i = 0; i < g_.nodes.size(); ++i) {
+      const graph::Node& n = g_.nodes[i];
+      if (!has_row(n)) continue;
+      const int layers = g_.regions[static_cast<std::size_t>(n.region)].count;
+      rows.push_back({n.name.empty() ? paths_[i] : n.name, operations_[i] + read(i) + how(n), to_string(n.shape),
+                      layers > 1 ? fmt::format("x {}", layers) : ""});
+    }
+    return rows;
+  }
+
+ private:
+  using Op = graph::Op;
+
+  /// Parameters have a table of their own; the others stand where they are read.
+  static bool has_row(const graph::Node& n) {
+    return n.op != Op::parameter && n.op != Op::constant && n.op != Op::extent && n.op != Op::broadcast;
+  }
+
+  /// What enters a repeated block and what leaves it belong to the block.
+  std::string path_of(const graph::Node& n) const {
+    const graph::Node& inner = n.op == Op::carry_out ? g_[n.operands[0]] : n;
+    if (inner.op == Op::carry) return g_.regions[static_cast<std::size_t>(inner.region)].path;
+    return n.path.empty() ? g_.name : n.path;
+  }
+
+  static std::string operation_of(const graph::Node& n) {
+    if (n.op == Op::carry) return "enter";
+    if (n.op == Op::carry_out) return "leave";
+    return std::string(op_name(n.op));
+  }
+
+  /// A value as it is called in the row of node `reader`: without the path where that is the reader's own.
+  std::string name(graph::NodeId id, std::size_t reader) const {
+    const graph::Node& n = g_[id];
+    if (n.op == Op::constant) return fmt::format("{}", n.value);
+    if (n.op == Op::extent) return to_string(n.dim);
+    if (n.op == Op::broadcast) {
+      const std::string narrow = name(n.operands[0], reader);
+      const std::vector<Dim>& shape = g_[n.operands[0]].shape;
+      return shape.empty() ? narrow : fmt::format("{} {}", narrow, to_string(shape));
+    }
+    const std::string full = n.name.empty() ? paths_[at(id)] + "." + operations_[at(id)] : n.name;
+    const std::string own = paths_[reader] + ".";
+    return full.starts_with(own) && !full.starts_with(own + "{}") ? full.substr(own.size()) : full;
+  }
+
+  std::string read(std::size_t reader) const {
+    const graph::Node& n = g_.nodes[reader];
+    std::vector<graph::NodeId> operands = n.operands;
+    if (n.op == Op::carry_out) {  // of the last layer
+      const graph::Region& region = g_.regions[static_cast<std::size_t>(g_[operands[0]].region)];
+      operands[0] =
+          region.yields[static_cast<std::size_t>(ranges::find(region.carries, operands[0]) - region.carries.begin())];
+    }
+    std::vector<std::string> names;
+    for (const graph::NodeId operand : operands) names.push_back(name(operand, reader));
+    return names.empty() ? "" : fmt::format("({})", fmt::join(names, ", "));
+  }
+
+  /// What a shape does not tell.
+  std::string how(const graph::Node& n) const {
+    switch (n.op) {
+      case Op::einsum: {
+        std::vector<std::string> sides;
+        for (const std::vector<int>& letters : n.letters) sides.push_back(letters_of(letters));
+        const std::string result = sides.back();
+        sides.pop_back();
+        return fmt::format(" {} -> {}", fmt::join(sides, ", "), result);
+      }
+      case Op::rearrange:
+        return " " + print(n.rearrangement);
+      case Op::slice:
+        return fmt::format(" from {}", n.offset);
+      case Op::dropout:
+        return fmt::format(" of {}", n.value);
+      case Op::softmax:
+      case Op::log_softmax:
+      case Op::layer_norm:
+      case Op::reduce_sum:
+      case Op::reduce_max: {
+        std::vector<Dim> over;
+        for (const int axis : n.axes) over.push_back(g_[n.operands[0]].shape[static_cast<std::size_t>(axis)]);
+        return " over " + to_string(over);
+      }
+      default:
+        return "";
+    }
+  }
+
+  const graph::Graph& g_;
+  std::vector<std::string> paths_, operations_;  ///< by node; the operation with a number where the path has several
+};
 
 }  // namespace
 
-std::string summary(const ModelFiles& model) {
-  const graph::Graph& g = model.forward;
-  std::string out = fmt::format("{}\n\nshapes\n", model.name);
+std::string shape_table(const graph::Graph& g) {
+  std::string out = fmt::format("{}\n\nshapes\n{}\nparameters\n", g.name, table(ShapeTable(g).rows()));
   std::vector<std::vector<std::string>> rows;
-  for (const graph::Node& n : g.nodes) {
-    if (!worth_showing(n)) continue;
-    const graph::Region& region = g.regions[static_cast<std::size_t>(n.region)];
-    std::string path = n.path.empty() ? model.name : n.path;
-    std::string times = region.count > 1 ? fmt::format("x {}", region.count) : "";
-    rows.push_back({n.name.empty() ? path : n.name, std::string(op_name(n.op)), to_string(n.shape), times});
-  }
-  out += table(rows) + "\nparameters\n";
-  rows.clear();
   std::int64_t total = 0;
   for (const graph::Node& n : g.nodes) {
     if (n.op != graph::Op::parameter) continue;
     std::int64_t reals = 1;
     for (const Dim& d : n.shape) reals *= d.value();
-    std::int64_t count = g.regions[static_cast<std::size_t>(n.region)].count;
-    total += reals * count;
-    rows.push_back({n.name, to_string(n.shape), grouped(reals), count > 1 ? fmt::format("x {}", count) : ""});
+    const int layers = g.regions[static_cast<std::size_t>(n.region)].count;
+    total += reals * layers;
+    rows.push_back({n.name, to_string(n.shape), grouped(reals), n.decay ? "decays" : "",
+                    layers > 1 ? fmt::format("x {}", layers) : ""});
   }
-  out += table(rows);
-  out += fmt::format("  {} in all, {} with padding\n\nmemory in bytes, for batch images at once\n", grouped(total),
-                     grouped(model.arena.reals));
-  const std::int64_t real_bytes = model.real == "double" ? 8 : 4;
-  rows = {{"parameters", grouped(real_bytes * model.arena.reals)},
-          {"gradients", grouped(real_bytes * model.arena.reals)},
-          {"optimizer", grouped(2 * real_bytes * model.arena.reals)}};
-  for (const Plan& p : model.plans) {
-    if (p.scratch == Extent{}) continue;
-    auto bytes = [&](Extent e) { return to_string(Extent{e.fixed * real_bytes, e.per_batch * real_bytes}); };
-    rows.push_back(
-        {p.program.name + " scratch", bytes(p.scratch), "at least " + bytes(p.lower_bound) + " are live at once"});
-  }
-  return out + table(rows);
+  return out + table(rows) + fmt::format("  {} in all\n", grouped(total));
+}
+
+std::string summary(const ModelFiles& m) {
+  const std::int64_t real_bytes = m.real == "double" ? 8 : 4, batch = m.forward.recipe.batch;
+  const std::string symbol = batch_axis(m.forward);
+  std::vector<std::vector<std::string>> rows{
+      {"", fmt::format("{} images", symbol), fmt::format("{} = {}", symbol, batch)}};
+  auto row = [&](const std::string& what, const Extent& e) {
+    rows.push_back({what, polynomial(e, symbol), grouped(e.at(batch))});
+  };
+  const Contract c = contract(m);
+  row("parameters", {c.parameters, 0});
+  row("parameter bytes", {c.parameter_bytes, 0});
+  row("optimizer bytes", {c.optimizer_bytes, 0});
+  for (const Plan& p : m.plans)
+    if (p.scratch != Extent{})
+      row(p.program.name + " scratch bytes", {p.scratch.fixed * real_bytes, p.scratch.per_batch * real_bytes});
+  row("forward bytes in all", c.forward_bytes);
+  row("training step bytes in all", c.train_bytes);
+  row("forward FLOPs", c.forward_flops);
+  row("training step FLOPs", c.train_flops);
+  return shape_table(m.forward) + "\ncontract\n" + table(rows);
 }
 
 }  // namespace tessera::codegen

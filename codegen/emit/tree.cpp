@@ -33,6 +33,32 @@ std::string number(double value) {
 
 }  // namespace
 
+std::string variable(const std::string& declared) {
+  static const std::set<std::string> taken{
+      // C++, and what is written before the kernels
+      "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
+      "class", "co_await", "co_return", "co_yield", "compl", "concept", "const", "consteval", "constexpr", "constinit",
+      "const_cast", "continue", "decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum",
+      "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int", "long",
+      "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private",
+      "protected", "public", "register", "reinterpret_cast", "requires", "return", "short", "signed", "sizeof",
+      "static", "static_assert", "static_cast", "std", "struct", "switch", "template", "this", "thread_local", "throw",
+      "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual", "void", "volatile",
+      "wchar_t", "while", "xor", "xor_eq", "real", "vec", "lanes",
+      // arguments and loops of every kernel and entry point
+      "parameters", "images", "labels", "targets", "random", "batch", "outputs", "loss", "gradients", "image_gradients",
+      "maps", "scratch", "moment1", "moment2", "velocity", "average", "learning_rate", "learning_rate_corrected",
+      "second_correction", "decay", "gradient_scale", "average_kept", "first", "last", "begin", "end", "chunk",
+      "partial", "image", "layer", "pass"};
+  // Numbered: temporaries, sums, and what is left of an axis.
+  const std::string word = declared.substr(0, declared.find_first_of("0123456789"));
+  const bool numbered =
+      word.size() < declared.size() && (word == "x" || word == "t" || word == "sum" || word == "most" || word == "row");
+  return numbered || taken.contains(declared) || declared.starts_with("v_") || declared.ends_with("_rest")
+             ? declared + "_"
+             : declared;
+}
+
 Expr name(std::string text) {
   Node n;
   n.text = std::move(text);

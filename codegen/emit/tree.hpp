@@ -33,6 +33,10 @@ Expr index(Expr a, Expr b);
 Expr operator+(Expr a, Expr b);
 Expr operator*(Expr a, std::int64_t factor);
 
+/// A name of the declaration's as a variable: one that emitted code needs for itself (a keyword, "batch", "x1") gets an
+/// underscore behind it.
+std::string variable(const std::string& declared);
+
 std::string print(const Expr& e);
 
 struct Statement;

@@ -154,6 +154,7 @@ Analysis analyse(const Graph& graph) {
         break;
       case Op::constant:
       case Op::extent:
+      case Op::keep:
       case Op::broadcast:
       case Op::slice:
       case Op::one_hot:

@@ -448,16 +448,18 @@ class Fuser {
         for (NodeId o : graph_[n].operands) todo.push_back(o);
       }
     }
+    // Sums over the batch come before repeated blocks: gradients are final in the order in which backward meets them.
+    constexpr int sums = 2, blocks = 3;
     auto kind = [&](const Item& item) {
-      if (item.region >= 0) return 2;
+      if (item.region >= 0) return blocks;
       const Group& g = group(item.kernel);
-      if (g.across_batch) return 3;
+      if (g.across_batch) return sums;
       return std::any_of(g.axes.begin(), g.axes.end(), [](const Axis& a) { return !a.dim.known(); }) ? 1 : 0;
     };
     int running = 0;
     auto rank = [&](std::size_t k) {
       const int its = kind(items[k]);
-      return std::make_tuple(its == running && its != 3 ? 0 : 1, its, key[k]);
+      return std::make_tuple(its == running && its != sums ? 0 : 1, its, key[k]);
     };
     std::vector<bool> done(items.size(), false);
     for (std::size_t placed = 0; placed < items.size(); ++placed) {

@@ -43,11 +43,13 @@ struct Access {
 
 /// A node of a kernel's expression tree; operands are positions in Kernel::expressions, earlier ones.
 struct Expression {
-  enum class Kind : std::uint8_t { load, constant, extent, local, index_equals, op } kind = Kind::constant;
+  enum class Kind : std::uint8_t { load, constant, extent, local, index_equals, keep, op } kind = Kind::constant;
   graph::Op op = graph::Op::add;  ///< of an op: an elementwise one
-  int a = -1, b = -1;             ///< operands of an op; the integer load of index_equals; a local's step
+  int a = -1, b = -1, c = -1;     ///< operands of an op; the integer load of index_equals or keep; a local's step
   int axis = -1;                  ///< of index_equals: 1 where this axis stands at the loaded integer
-  double value = 0;
+  double value = 0;               ///< of a constant; of keep: the rate
+  Affine element;                 ///< of keep: which of the factors
+  std::int64_t dropout = 0;       ///< of keep: which dropout
   Dim dim;
   Access access;
 };

@@ -201,6 +201,7 @@ class Lowering {
       e.a = read(c, n.operands[0], {index.begin(), index.end() - 1});
       return push(c, e);
     }
+    if (n.op == Op::keep) return push(c, keep(c, n, index));
     if (n.op == Op::copy) return read(c, n.operands[0], index);
     Expression e;
     e.kind = Expression::Kind::op;
@@ -208,7 +209,24 @@ class Lowering {
     e.a = read(c, n.operands[0], graph_[n.operands[0]].shape.empty() ? std::vector<Affine>{} : index);
     if (n.operands.size() > 1)
       e.b = read(c, n.operands[1], graph_[n.operands[1]].shape.empty() ? std::vector<Affine>{} : index);
+    if (n.operands.size() > 2)
+      e.c = read(c, n.operands[2], graph_[n.operands[2]].shape.empty() ? std::vector<Affine>{} : index);
     return push(c, e);
+  }
+
+  /// Dropout's factor for an element: a function of the random state, the dropout, the layer and the element's number.
+  Expression keep(Context& c, const Node& n, const std::vector<Affine>& index) {
+    Expression e;
+    e.kind = Expression::Kind::keep;
+    e.value = n.value;
+    e.dropout = n.offset;
+    e.a = read(c, n.operands[0], {Affine{}});
+    std::int64_t stride = 1;
+    for (std::size_t d = index.size(); d-- > 0;) {
+      e.element = e.element + index[d] * stride;
+      if (d) stride *= extent(n.shape[d]).fixed;
+    }
+    return e;
   }
 
   static Expression load(Access access) {
@@ -301,7 +319,8 @@ class Lowering {
   }
   static bool needs(const Kernel& k, int e, int part) {
     const Expression& x = k.expressions[static_cast<std::size_t>(e)];
-    return e == part || (x.kind == Expression::Kind::op && (needs(k, x.a, part) || (x.b >= 0 && needs(k, x.b, part))));
+    return e == part || (x.kind == Expression::Kind::op && (needs(k, x.a, part) || (x.b >= 0 && needs(k, x.b, part)) ||
+                                                            (x.c >= 0 && needs(k, x.c, part))));
   }
   /// Expression e with `by` in the place of `part`.
   int replaced(Context& c, int e, int part, int by) {
@@ -310,6 +329,7 @@ class Lowering {
     Expression x = c.kernel.expressions[static_cast<std::size_t>(e)];
     x.a = replaced(c, x.a, part, by);
     if (x.b >= 0) x.b = replaced(c, x.b, part, by);
+    if (x.c >= 0) x.c = replaced(c, x.c, part, by);
     return push(c, std::move(x));
   }
 

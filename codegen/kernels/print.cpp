@@ -45,12 +45,16 @@ std::string print_expression(const KernelProgram& p, const Kernel& k, int i) {
       return fmt::format("r{}", e.a);
     case Expression::Kind::index_equals:
       return fmt::format("({} == {})", k.axes[static_cast<std::size_t>(e.axis)].name, print_expression(p, k, e.a));
+    case Expression::Kind::keep:
+      return fmt::format("keep{}(rate {}, element {})", e.dropout, e.value, print_affine(k, e.element));
     case Expression::Kind::op:
       break;
   }
   std::string a = print_expression(p, k, e.a);
   if (e.b < 0) return fmt::format("{}({})", op_name(e.op), a);
-  return fmt::format("{}({}, {})", op_name(e.op), a, print_expression(p, k, e.b));
+  const std::string b = print_expression(p, k, e.b);
+  if (e.c < 0) return fmt::format("{}({}, {})", op_name(e.op), a, b);
+  return fmt::format("{}({}, {}, {})", op_name(e.op), a, b, print_expression(p, k, e.c));
 }
 
 std::string_view anchor_name(Anchor a) {

@@ -77,10 +77,16 @@ class Verifier {
         if (!scope.contains(e.axis)) fail(k, "compares an axis outside its scope");
         expression(k, e.a, scope, step);
         break;
+      case Expression::Kind::keep:
+        for (const Affine::Part& part : e.element.parts)
+          if (!scope.contains(part.axis)) fail(k, "drops out along an axis outside its scope");
+        expression(k, e.a, scope, step);
+        break;
       case Expression::Kind::op:
-        if (e.a >= i || e.b >= i) fail(k, "has an expression that reads a later one");
+        if (e.a >= i || e.b >= i || e.c >= i) fail(k, "has an expression that reads a later one");
         expression(k, e.a, scope, step);
         if (e.b >= 0) expression(k, e.b, scope, step);
+        if (e.c >= 0) expression(k, e.c, scope, step);
         break;
     }
   }

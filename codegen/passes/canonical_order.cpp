@@ -92,10 +92,12 @@ class Orderer {
       if (id != graph::none) id = map[at(id)];
     };
     Graph result = graph_;
+    std::int64_t dropouts = 0;
     for (std::size_t i = 0; i < order_.size(); ++i) {
       Node n = graph_[order_[i]];
       for (NodeId& o : n.operands) rename(o);
       n.region = number_[static_cast<std::size_t>(n.region)];
+      if (n.op == Op::dropout) n.offset = dropouts++;
       result.nodes[i] = std::move(n);
     }
     for (std::size_t r = 0; r < graph_.regions.size(); ++r) {

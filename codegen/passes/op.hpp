@@ -2,20 +2,19 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "dsl/graph/graph.hpp"
+#include "dsl/graph/op_name.hpp"
 
 namespace tessera::codegen {
 
-/// "reduce_sum": the name in dumps and sentences.
-std::string_view op_name(graph::Op op);
+using graph::op_name;
 
 bool is_unary(graph::Op op);   ///< elementwise, one operand
 bool is_binary(graph::Op op);  ///< elementwise, two operands
 /// Whether the op is a function of its operands' elements at the same place, so that it can be moved past any view.
-inline bool is_pointwise(graph::Op op) { return is_unary(op) || is_binary(op); }
+inline bool is_pointwise(graph::Op op) { return is_unary(op) || is_binary(op) || op == graph::Op::select; }
 
 /// [B, N+1=50, D=8]
 std::string to_string(const std::vector<Dim>& shape);

@@ -54,7 +54,12 @@ std::string attributes(const Node& n) {
       return fmt::format(" axes={} epsilon={}", n.axes, n.value);
     case Op::slice:
       return fmt::format(" axis={} offset={}", n.axes[0], n.offset);
+    case Op::keep:
+      return fmt::format(" {} rate={}", n.offset, n.value);
+    case Op::dropout:
+      return fmt::format(" {} rate={} axes={}", n.offset, n.value, n.axes);
     case Op::concat:
+    case Op::log_softmax:
     case Op::softmax:
       return fmt::format(" axis={}", n.axes[0]);
     case Op::broadcast:
@@ -65,8 +70,7 @@ std::string attributes(const Node& n) {
       std::vector<std::string> extents;
       for (std::size_t i = 0; i < n.rearrangement.atoms.size(); ++i)
         extents.push_back(fmt::format("{}:{}", letters_of({static_cast<int>(i)}), to_string(n.rearrangement.atoms[i])));
-      return fmt::format(" \"{} -> {}\" {}", side(n.rearrangement.from), side(n.rearrangement.to),
-                         fmt::join(extents, " "));
+      return fmt::format(" \"{}\" {}", print(n.rearrangement), fmt::join(extents, " "));
     }
     case Op::einsum: {
       auto texts = n.letters | ranges::views::transform(letters_of) | ranges::to<std::vector<std::string>>();
@@ -97,6 +101,8 @@ std::string_view kind(Output::Kind kind) {
 }
 
 }  // namespace
+
+std::string print(const graph::Rearrangement& r) { return fmt::format("{} -> {}", side(r.from), side(r.to)); }
 
 std::string print(const Graph& graph) {
   std::string text = fmt::format("graph \"{}\"\n", graph.name);

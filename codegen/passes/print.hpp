@@ -12,4 +12,7 @@ namespace tessera::codegen {
 ///     %12 = einsum "bij,bjk->bik" %3, %7 : [B, N+1=50, D=8]   # blocks.{}.mhsa
 std::string print(const graph::Graph& graph);
 
+/// "a b (c d) -> a (b c) d", a letter for each atom.
+std::string print(const graph::Rearrangement& r);
+
 }  // namespace tessera::codegen

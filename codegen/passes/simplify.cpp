@@ -128,12 +128,20 @@ class Sweep {
 
   NodeId pointwise(const Node& n, NodeId old) {
     if (n.op == Op::copy) return graph::none;
+    if (n.op == Op::select) return select(n, old);
     const std::optional<double> a = number(n.operands[0]), b = n.operands.size() > 1 ? number(n.operands[1]) : a;
     if (a && b)
       if (const std::optional<double> value = fold(n.op, *a, *b)) return spread(*value, n.shape);
     for (NodeId id : {identity(n), of_broadcasts(n), into_concat(n, old)})
       if (id != graph::none) return id;
     return graph::none;
+  }
+
+  NodeId select(const Node& n, NodeId old) {
+    if (const std::optional<double> condition = number(n.operands[0]))
+      return condition > 0 ? n.operands[1] : n.operands[2];
+    if (n.operands[1] == n.operands[2]) return n.operands[1];
+    return into_concat(n, old);
   }
 
   NodeId identity(const Node& n) {

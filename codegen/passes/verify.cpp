@@ -119,8 +119,10 @@ class Verifier {
         case Op::extent:
           return count == 0;
         case Op::cross_entropy:
+        case Op::gather:
           return count == 2;
         case Op::layer_norm:
+        case Op::select:
           return count == 3;
         case Op::concat:
           return count >= 1;
@@ -138,7 +140,8 @@ class Verifier {
     const bool view = n.op == Op::rearrange || n.op == Op::slice || n.op == Op::concat || n.op == Op::broadcast ||
                       n.op == Op::carry || n.op == Op::carry_out || n.op == Op::copy;
     for (std::size_t k = 0; k < n.operands.size(); ++k) {
-      const bool integer = n.op == Op::one_hot || (n.op == Op::cross_entropy && k == 1);
+      const bool integer =
+          n.op == Op::one_hot || n.op == Op::keep || (k == 1 && (n.op == Op::cross_entropy || n.op == Op::gather));
       const Type expected = view ? n.type : integer ? Type::integer : Type::real;
       if (operand(k).type != expected)
         fail("takes {} as operand {}, but %{} has {}", expected == Type::real ? "reals" : "integers", k, n.operands[k],
@@ -199,11 +202,26 @@ class Verifier {
         reduce();
         break;
       case Op::softmax:
+      case Op::log_softmax:
         one_axis_in(n.shape);
         expect(operand_shape(0));
         break;
       case Op::layer_norm:
         layer_norm();
+        break;
+      case Op::keep:
+        if (operand_shape(0) != std::vector<Dim>{Dim::constant(4)})
+          fail("takes the random state, integers [4], not {}", to_string(operand_shape(0)));
+        rate();
+        break;
+      case Op::dropout:
+        axes_in(n.shape);
+        if (!std::is_sorted(n.axes.begin(), n.axes.end())) fail("names its axes out of order");
+        expect(operand_shape(0));
+        rate();
+        break;
+      case Op::gather:
+        gather();
         break;
       case Op::cross_entropy:
         if (operand_shape(0).size() != 2 || operand_shape(1).size() != 1 || operand_shape(0)[0] != operand_shape(1)[0])
@@ -239,6 +257,18 @@ class Verifier {
       if (n.shape[static_cast<std::size_t>(n.axes[i])] != operand_shape(0)[i])
         fail("places dim {} of {} at axis {} of {}", i, to_string(operand_shape(0)), n.axes[i], to_string(n.shape));
     }
+  }
+
+  void rate() const {
+    if (!(node().value >= 0 && node().value < 1)) fail("has the rate {}, which is not in [0, 1)", node().value);
+    if (node().offset < 0 || node().offset > 0xffff) fail("is dropout number {}, which is too many", node().offset);
+  }
+
+  void gather() const {
+    if (operand_shape(0).empty()) fail("takes rows of a table, not of one number");
+    std::vector<Dim> expected = operand_shape(1);
+    expected.insert(expected.end(), operand_shape(0).begin() + 1, operand_shape(0).end());
+    expect(expected);
   }
 
   void one_hot() const {

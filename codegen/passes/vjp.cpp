@@ -32,6 +32,8 @@ class Vjp {
       give(0, [&] { return unary(x()); });
     else if (is_binary(n_.op))
       binary(x(), n_.operands[1]);
+    else if (n_.op == Op::select)
+      select();
     else
       structural();
     return to_;
@@ -115,6 +117,16 @@ class Vjp {
     }
   }
 
+  /// Each choice gets the gradient where it was taken. Selected, not multiplied: what was not taken may be infinite.
+  void select() {
+    auto taken = [&](bool first) {
+      const NodeId zero = b_.constant(0);
+      return first ? b_.select(n_.operands[0], g_, zero) : b_.select(n_.operands[0], zero, g_);
+    };
+    give(1, [&] { return taken(true); });
+    give(2, [&] { return taken(false); });
+  }
+
   void structural() {
     const std::vector<Dim> shape = b_.shape(x());
     switch (n_.op) {
@@ -152,6 +164,22 @@ class Vjp {
       case Op::softmax:
         give(0, [&] { return times(y_, b_.subtract(g_, spread_reduce(b_, Op::reduce_sum, times(g_, y_), n_.axes))); });
         break;
+      case Op::log_softmax:
+        give(0, [&] {
+          const NodeId total = spread_reduce(b_, Op::reduce_sum, g_, n_.axes);
+          return b_.subtract(g_, times(b_.unary(Op::exp, y_), total));
+        });
+        break;
+      case Op::dropout:  // the same factors again
+        give(0, [&] {
+          const NodeId dropped = b_.dropout(g_, n_.value, n_.axes);
+          b_.graph()[dropped].offset = n_.offset;
+          return dropped;
+        });
+        break;
+      case Op::gather:
+        give(0, [&] { return scattered(); });
+        break;
       case Op::layer_norm:
         layer_norm();
         break;
@@ -167,6 +195,20 @@ class Vjp {
       default:
         throw Error(fmt::format("the op {} has no gradient", op_name(n_.op)));
     }
+  }
+
+  /// Each row of the table gets the sum of the gradients of where it was taken.
+  NodeId scattered() {
+    const NodeId chosen = b_.one_hot(n_.operands[1], b_.shape(x())[0]);
+    const int picks = static_cast<int>(b_.shape(n_.operands[1]).size());
+    std::vector<int> left, right, result{picks};
+    for (int i = 0; i <= picks; ++i) left.push_back(i);
+    for (std::size_t i = 0; i < n_.shape.size(); ++i) {
+      const int letter = static_cast<int>(i);
+      right.push_back(letter < picks ? letter : letter + 1);
+      if (letter >= picks) result.push_back(letter + 1);
+    }
+    return b_.einsum({chosen, g_}, {left, right, result});
   }
 
   void concat() {

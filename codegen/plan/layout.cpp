@@ -40,7 +40,8 @@ void reach(const Kernel& kernel, int root, std::set<int>& seen) {
   if (e.kind == Expression::Kind::op) {
     reach(kernel, e.a, seen);
     reach(kernel, e.b, seen);
-  } else if (e.kind == Expression::Kind::index_equals) {
+    reach(kernel, e.c, seen);
+  } else if (e.kind == Expression::Kind::index_equals || e.kind == Expression::Kind::keep) {
     reach(kernel, e.a, seen);
   }
 }
@@ -124,6 +125,7 @@ double estimate(const KernelProgram& program, const std::vector<Layout>& layouts
       if (x.kind == Expression::Kind::load) cost += reuse * lane_cost(x.access, 1, 1);
       if (x.kind == Expression::Kind::op) cost += op_cost(x.op);
       if (x.kind == Expression::Kind::index_equals) cost += 2;
+      if (x.kind == Expression::Kind::keep) cost += 100;
     }
     for (const Step::Store& s : step.stores) cost += lane_cost(s.to, 1, 1.5);
     total += iterations * cost;
@@ -135,6 +137,14 @@ double estimate(const KernelProgram& program, const std::vector<Layout>& layouts
 
 namespace {
 
+/// Whether different lanes along an axis would compare with different labels: there are no vectors of integers.
+bool labels_vary_along(const Kernel& kernel, int axis) {
+  return std::any_of(kernel.expressions.begin(), kernel.expressions.end(), [&](const Expression& e) {
+    return e.kind == Expression::Kind::index_equals &&
+           uses_axis(kernel.expressions[static_cast<std::size_t>(e.a)].access, axis);
+  });
+}
+
 /// The cheapest axis to vectorise over, and its cost.
 std::pair<int, double> best_axis(const KernelProgram& program, const std::vector<Layout>& layouts, const Kernel& kernel,
                                  const Target& target) {
@@ -142,6 +152,7 @@ std::pair<int, double> best_axis(const KernelProgram& program, const std::vector
   for (int a = 0; a < static_cast<int>(kernel.axes.size()); ++a) {
     // The batch is shared out among threads; lanes run over it only where there is nothing else to sum over.
     if (!kernel.axes[static_cast<std::size_t>(a)].dim.known() && tasks_of(kernel) != Tasks::serial) continue;
+    if (labels_vary_along(kernel, a)) continue;
     double cost = estimate(program, layouts, kernel, a, target);
     if (best.first < 0 || cost < best.second) best = {a, cost};
   }

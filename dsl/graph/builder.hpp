@@ -66,6 +66,14 @@ class Builder {
   NodeId multiply(NodeId a, NodeId b) { return binary(Op::multiply, a, b); }
   NodeId divide(NodeId a, NodeId b) { return binary(Op::divide, a, b); }
 
+  /// a where condition > 0, else b.
+  NodeId select(NodeId condition, NodeId a, NodeId b) {
+    const std::vector<Dim> s = shape(condition);
+    if (shape(a).empty() && !s.empty()) a = broadcast(a, s, {});
+    if (shape(b).empty() && !s.empty()) b = broadcast(b, s, {});
+    return append(node(Op::select, {condition, a, b}, s));
+  }
+
   // Structure
   NodeId broadcast(NodeId x, std::vector<Dim> to, std::vector<int> axes) {
     Node n = node(Op::broadcast, {x}, std::move(to));
@@ -132,6 +140,34 @@ class Builder {
     Node n = node(Op::layer_norm, {x, weight, bias}, shape(x));
     n.axes = std::move(axes);
     n.value = epsilon;
+    return append(std::move(n));
+  }
+  NodeId log_softmax(NodeId x, int axis) {
+    Node n = node(Op::log_softmax, {x}, shape(x));
+    n.axes = {axis};
+    return append(std::move(n));
+  }
+  NodeId gather(NodeId table, NodeId rows) {
+    std::vector<Dim> s = shape(rows);
+    s.insert(s.end(), shape(table).begin() + 1, shape(table).end());
+    return append(node(Op::gather, {table, rows}, std::move(s)));
+  }
+  /// `axes`: those that the factors vary over, ascending; along the others one factor is for all.
+  NodeId dropout(NodeId x, double rate, std::vector<int> axes) {
+    Node n = node(Op::dropout, {x}, shape(x));
+    n.axes = std::move(axes);
+    n.value = rate;
+    n.offset =
+        std::count_if(graph_.nodes.begin(), graph_.nodes.end(), [](const Node& o) { return o.op == Op::dropout; });
+    return append(std::move(n));
+  }
+  /// The factors of a dropout, over the axes that they vary over.
+  NodeId keep(NodeId random, const Node& dropout) {
+    std::vector<Dim> s;
+    for (int axis : dropout.axes) s.push_back(dropout.shape[static_cast<std::size_t>(axis)]);
+    Node n = node(Op::keep, {random}, std::move(s));
+    n.value = dropout.value;
+    n.offset = dropout.offset;
     return append(std::move(n));
   }
   NodeId cross_entropy(NodeId logits, NodeId labels) { return append(node(Op::cross_entropy, {logits, labels}, {})); }

@@ -25,6 +25,7 @@ enum class Op : std::uint8_t {
   table,      ///< fixed numbers in data, row-major
   constant,   ///< value; no dims
   extent,     ///< the value of dim (a real, no dims): for means over dims known only at run time
+  keep,  ///< operand: integers [4], the random state. Dropout's factors: 0 with probability value, else 1 / (1 - value)
   // elementwise, same shape
   add,
   subtract,
@@ -41,9 +42,10 @@ enum class Op : std::uint8_t {
   gelu,           ///< x * Phi(x), exact (erf)
   gelu_gradient,  ///< d gelu(x) / dx
   relu,
-  step,   ///< 1 where x > 0, else 0
-  equal,  ///< 1 where the operands agree, else 0 (for max gradients)
-  copy,   ///< the operand's value in memory of its own; made by the generator where a value must stand twice
+  step,    ///< 1 where x > 0, else 0
+  equal,   ///< 1 where the operands agree, else 0
+  select,  ///< the second operand where the first is > 0, else the third
+  copy,    ///< the operand's value in memory of its own; made by the generator where a value must stand twice
   // structure
   broadcast,  ///< axes[i] is the result's dim that operand dim i becomes; the other result dims are new
   one_hot,    ///< operand: integers [d...]; result [d..., J]: 1 where the last index equals the integer
@@ -56,8 +58,11 @@ enum class Op : std::uint8_t {
   reduce_max,  ///< over axes (removed from the shape)
   // composites, taken apart by the generator
   softmax,        ///< over axes[0]
+  log_softmax,    ///< over axes[0]
   layer_norm,     ///< operands x, weight, bias; over axes; value is epsilon; weight and bias have those dims in order
   cross_entropy,  ///< operands logits [B, J], integers [B]; mean over B of logsumexp(row) - row[label]; no dims
+  gather,         ///< operands [V, d...], integers [i...]: the operand's rows at these integers, [i..., d...]
+  dropout,        ///< times factors that vary over axes, 0 with probability value; offset: which dropout. Evaluation: x
   // regions
   carry,      ///< the value that enters a layer: operand 0 on the first, what the layer before yielded afterwards
   carry_out,  ///< in the parent region: what the last layer yielded for carry operand 0
@@ -87,7 +92,8 @@ struct Node {
       path;  ///< the module that recorded it, in checkpoint spelling: "blocks.{}.mlp.0"; empty: the model itself
   std::string name;  ///< of an input, parameter or table
   std::vector<int> axes;
-  std::int64_t offset = 0;
+  std::int64_t offset =
+      0;  ///< of a slice; of dropout and keep: which dropout of the model, so that each has its own factors
   double value = 0;
   Dim dim;
   std::vector<std::vector<int>> letters;
@@ -116,14 +122,26 @@ struct Output {
   NodeId parameter = none;  ///< of a gradient: whose
 };
 
-/// How a model is trained, as declared.
+/// How a model is trained, as declared: the numbers of dsl/recipe.hpp, which says what each means.
 struct Recipe {
-  std::int64_t batch = 128;
-  std::int64_t epochs = 5;
-  std::uint64_t seed = 1;
+  enum class Optimizer : std::uint8_t { adam, adamw, sgd } optimizer = Optimizer::adam;
   double learning_rate = 1e-3;
-  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  ///< Adam: Kingma & Ba 2015, algorithm 1
-  double input_mean = 0, input_deviation = 1;         ///< a pixel in [0, 1] enters as (pixel - mean) / deviation
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  double momentum = 0;
+  bool nesterov = false;
+  double weight_decay = 0, clip_norm = 0;
+  enum class Schedule : std::uint8_t { constant, cosine, steps } schedule = Schedule::constant;
+  double warmup = 0, floor = 0, every = 1, factor = 0.1;
+  std::int64_t batch = 128, accumulate = 1, epochs = 5;
+  std::uint64_t seed = 1;
+  double input_mean = 0, input_deviation = 1;
+  double smoothing = 0, mixup = 0, cutmix = 0;
+  std::int64_t crop = 0;
+  bool flip = false;
+  int operations = 0, magnitude = 9;
+  double erase = 0;
+  double average = 0;
+  std::int64_t patience = 0;
 };
 
 struct Graph {

@@ -11,48 +11,48 @@ extern "C" const tessera_parameter vit_mnist_parameters[VIT_MNIST_PARAMETERS] = 
     {"linear_mapper.weight", 2, 1, {8, 16}, 1744},
     {"linear_mapper.bias", 1, 0, {8}, 1728},
     {"class_token", 2, 0, {1, 8}, 1872},
-    {"mlp.0.weight", 2, 1, {10, 8}, 1648},
-    {"mlp.0.bias", 1, 0, {10}, 1632},
-    {"blocks.0.norm1.weight", 1, 0, {8}, 1600},
-    {"blocks.0.norm1.bias", 1, 0, {8}, 1616},
-    {"blocks.0.mhsa.q_mappings.0.weight", 2, 1, {4, 4}, 1584},
-    {"blocks.0.mhsa.q_mappings.0.bias", 1, 0, {4}, 1568},
-    {"blocks.0.mhsa.q_mappings.1.weight", 2, 1, {4, 4}, 1488},
-    {"blocks.0.mhsa.q_mappings.1.bias", 1, 0, {4}, 1472},
-    {"blocks.0.mhsa.k_mappings.0.weight", 2, 1, {4, 4}, 1552},
-    {"blocks.0.mhsa.k_mappings.0.bias", 1, 0, {4}, 1536},
-    {"blocks.0.mhsa.k_mappings.1.weight", 2, 1, {4, 4}, 1456},
-    {"blocks.0.mhsa.k_mappings.1.bias", 1, 0, {4}, 1440},
-    {"blocks.0.mhsa.v_mappings.0.weight", 2, 1, {4, 4}, 1520},
-    {"blocks.0.mhsa.v_mappings.0.bias", 1, 0, {4}, 1504},
-    {"blocks.0.mhsa.v_mappings.1.weight", 2, 1, {4, 4}, 1424},
-    {"blocks.0.mhsa.v_mappings.1.bias", 1, 0, {4}, 1408},
-    {"blocks.0.norm2.weight", 1, 0, {8}, 1376},
-    {"blocks.0.norm2.bias", 1, 0, {8}, 1392},
-    {"blocks.0.mlp.0.weight", 2, 1, {32, 8}, 1120},
-    {"blocks.0.mlp.0.bias", 1, 0, {32}, 1088},
-    {"blocks.0.mlp.2.weight", 2, 1, {8, 32}, 832},
-    {"blocks.0.mlp.2.bias", 1, 0, {8}, 816},
-    {"blocks.1.norm1.weight", 1, 0, {8}, 784},
-    {"blocks.1.norm1.bias", 1, 0, {8}, 800},
-    {"blocks.1.mhsa.q_mappings.0.weight", 2, 1, {4, 4}, 768},
-    {"blocks.1.mhsa.q_mappings.0.bias", 1, 0, {4}, 752},
-    {"blocks.1.mhsa.q_mappings.1.weight", 2, 1, {4, 4}, 672},
-    {"blocks.1.mhsa.q_mappings.1.bias", 1, 0, {4}, 656},
-    {"blocks.1.mhsa.k_mappings.0.weight", 2, 1, {4, 4}, 736},
-    {"blocks.1.mhsa.k_mappings.0.bias", 1, 0, {4}, 720},
-    {"blocks.1.mhsa.k_mappings.1.weight", 2, 1, {4, 4}, 640},
-    {"blocks.1.mhsa.k_mappings.1.bias", 1, 0, {4}, 624},
-    {"blocks.1.mhsa.v_mappings.0.weight", 2, 1, {4, 4}, 704},
-    {"blocks.1.mhsa.v_mappings.0.bias", 1, 0, {4}, 688},
-    {"blocks.1.mhsa.v_mappings.1.weight", 2, 1, {4, 4}, 608},
-    {"blocks.1.mhsa.v_mappings.1.bias", 1, 0, {4}, 592},
-    {"blocks.1.norm2.weight", 1, 0, {8}, 560},
-    {"blocks.1.norm2.bias", 1, 0, {8}, 576},
-    {"blocks.1.mlp.0.weight", 2, 1, {32, 8}, 304},
-    {"blocks.1.mlp.0.bias", 1, 0, {32}, 272},
-    {"blocks.1.mlp.2.weight", 2, 1, {8, 32}, 16},
-    {"blocks.1.mlp.2.bias", 1, 0, {8}, 0},
+    {"mlp.0.weight", 2, 1, {10, 8}, 16},
+    {"mlp.0.bias", 1, 0, {10}, 0},
+    {"blocks.0.norm1.weight", 1, 0, {8}, 1696},
+    {"blocks.0.norm1.bias", 1, 0, {8}, 1712},
+    {"blocks.0.mhsa.q_mappings.0.weight", 2, 1, {4, 4}, 1680},
+    {"blocks.0.mhsa.q_mappings.0.bias", 1, 0, {4}, 1664},
+    {"blocks.0.mhsa.q_mappings.1.weight", 2, 1, {4, 4}, 1584},
+    {"blocks.0.mhsa.q_mappings.1.bias", 1, 0, {4}, 1568},
+    {"blocks.0.mhsa.k_mappings.0.weight", 2, 1, {4, 4}, 1648},
+    {"blocks.0.mhsa.k_mappings.0.bias", 1, 0, {4}, 1632},
+    {"blocks.0.mhsa.k_mappings.1.weight", 2, 1, {4, 4}, 1552},
+    {"blocks.0.mhsa.k_mappings.1.bias", 1, 0, {4}, 1536},
+    {"blocks.0.mhsa.v_mappings.0.weight", 2, 1, {4, 4}, 1616},
+    {"blocks.0.mhsa.v_mappings.0.bias", 1, 0, {4}, 1600},
+    {"blocks.0.mhsa.v_mappings.1.weight", 2, 1, {4, 4}, 1520},
+    {"blocks.0.mhsa.v_mappings.1.bias", 1, 0, {4}, 1504},
+    {"blocks.0.norm2.weight", 1, 0, {8}, 1472},
+    {"blocks.0.norm2.bias", 1, 0, {8}, 1488},
+    {"blocks.0.mlp.0.weight", 2, 1, {32, 8}, 1216},
+    {"blocks.0.mlp.0.bias", 1, 0, {32}, 1184},
+    {"blocks.0.mlp.2.weight", 2, 1, {8, 32}, 928},
+    {"blocks.0.mlp.2.bias", 1, 0, {8}, 912},
+    {"blocks.1.norm1.weight", 1, 0, {8}, 880},
+    {"blocks.1.norm1.bias", 1, 0, {8}, 896},
+    {"blocks.1.mhsa.q_mappings.0.weight", 2, 1, {4, 4}, 864},
+    {"blocks.1.mhsa.q_mappings.0.bias", 1, 0, {4}, 848},
+    {"blocks.1.mhsa.q_mappings.1.weight", 2, 1, {4, 4}, 768},
+    {"blocks.1.mhsa.q_mappings.1.bias", 1, 0, {4}, 752},
+    {"blocks.1.mhsa.k_mappings.0.weight", 2, 1, {4, 4}, 832},
+    {"blocks.1.mhsa.k_mappings.0.bias", 1, 0, {4}, 816},
+    {"blocks.1.mhsa.k_mappings.1.weight", 2, 1, {4, 4}, 736},
+    {"blocks.1.mhsa.k_mappings.1.bias", 1, 0, {4}, 720},
+    {"blocks.1.mhsa.v_mappings.0.weight", 2, 1, {4, 4}, 800},
+    {"blocks.1.mhsa.v_mappings.0.bias", 1, 0, {4}, 784},
+    {"blocks.1.mhsa.v_mappings.1.weight", 2, 1, {4, 4}, 704},
+    {"blocks.1.mhsa.v_mappings.1.bias", 1, 0, {4}, 688},
+    {"blocks.1.norm2.weight", 1, 0, {8}, 656},
+    {"blocks.1.norm2.bias", 1, 0, {8}, 672},
+    {"blocks.1.mlp.0.weight", 2, 1, {32, 8}, 400},
+    {"blocks.1.mlp.0.bias", 1, 0, {32}, 368},
+    {"blocks.1.mlp.2.weight", 2, 1, {8, 32}, 112},
+    {"blocks.1.mlp.2.bias", 1, 0, {8}, 96},
 };
 
 namespace {
@@ -211,91 +211,97 @@ const char* vit_mnist_summary(void) {
     "vit_mnist\n"
     "\n"
     "shapes\n"
-    "  images                      input         [B, C=1, IH=28, IW=28]\n"
-    "  labels                      input         [B]\n"
-    "  vit_mnist                   rearrange     [B, N=49, C*P*P=16]\n"
-    "  linear_mapper               einsum        [B, N=49, D=8]\n"
-    "  linear_mapper               add           [B, N=49, D=8]\n"
-    "  vit_mnist                   concat        [B, N+1=50, D=8]\n"
-    "  sinusoidal_50x8             table         [N+1=50, D=8]\n"
-    "  vit_mnist                   add           [B, N+1=50, D=8]\n"
-    "  blocks.{}.norm1             layer_norm    [B, N+1=50, D=8]       x 2\n"
-    "  blocks.{}.mhsa              slice         [B, N+1=50, K=4]       x 2\n"
-    "  blocks.{}.mhsa.q_mappings.0 einsum        [B, N+1=50, K=4]       x 2\n"
-    "  blocks.{}.mhsa.q_mappings.0 add           [B, N+1=50, K=4]       x 2\n"
-    "  blocks.{}.mhsa.k_mappings.0 einsum        [B, N+1=50, K=4]       x 2\n"
-    "  blocks.{}.mhsa.k_mappings.0 add           [B, N+1=50, K=4]       x 2\n"
-    "  blocks.{}.mhsa              einsum        [B, N+1=50, N+1=50]    x 2\n"
-    "  blocks.{}.mhsa              multiply      [B, N+1=50, N+1=50]    x 2\n"
-    "  blocks.{}.mhsa              softmax       [B, N+1=50, N+1=50]    x 2\n"
-    "  blocks.{}.mhsa.v_mappings.0 einsum        [B, N+1=50, K=4]       x 2\n"
-    "  blocks.{}.mhsa.v_mappings.0 add           [B, N+1=50, K=4]       x 2\n"
-    "  blocks.{}.mhsa              einsum        [B, N+1=50, K=4]       x 2\n"
-    "  blocks.{}.mhsa              slice         [B, N+1=50, K=4]       x 2\n"
-    "  blocks.{}.mhsa.q_mappings.1 einsum        [B, N+1=50, K=4]       x 2\n"
-    "  blocks.{}.mhsa.q_mappings.1 add           [B, N+1=50, K=4]       x 2\n"
-    "  blocks.{}.mhsa.k_mappings.1 einsum        [B, N+1=50, K=4]       x 2\n"
-    "  blocks.{}.mhsa.k_mappings.1 add           [B, N+1=50, K=4]       x 2\n"
-    "  blocks.{}.mhsa              einsum        [B, N+1=50, N+1=50]    x 2\n"
-    "  blocks.{}.mhsa              multiply      [B, N+1=50, N+1=50]    x 2\n"
-    "  blocks.{}.mhsa              softmax       [B, N+1=50, N+1=50]    x 2\n"
-    "  blocks.{}.mhsa.v_mappings.1 einsum        [B, N+1=50, K=4]       x 2\n"
-    "  blocks.{}.mhsa.v_mappings.1 add           [B, N+1=50, K=4]       x 2\n"
-    "  blocks.{}.mhsa              einsum        [B, N+1=50, K=4]       x 2\n"
-    "  blocks.{}.mhsa              concat        [B, N+1=50, D=8]       x 2\n"
-    "  blocks.{}                   add           [B, N+1=50, D=8]       x 2\n"
-    "  blocks.{}.norm2             layer_norm    [B, N+1=50, D=8]       x 2\n"
-    "  blocks.{}.mlp.0             einsum        [B, N+1=50, M=32]      x 2\n"
-    "  blocks.{}.mlp.0             add           [B, N+1=50, M=32]      x 2\n"
-    "  blocks.{}.mlp.1             gelu          [B, N+1=50, M=32]      x 2\n"
-    "  blocks.{}.mlp.2             einsum        [B, N+1=50, D=8]       x 2\n"
-    "  blocks.{}.mlp.2             add           [B, N+1=50, D=8]       x 2\n"
-    "  blocks.{}                   add           [B, N+1=50, D=8]       x 2\n"
-    "  blocks                      carry_out     [B, N+1=50, D=8]\n"
-    "  vit_mnist                   slice         [B, 1, D=8]\n"
-    "  vit_mnist                   rearrange     [B, D=8]\n"
-    "  mlp.0                       einsum        [B, CLASSES=10]\n"
-    "  mlp.0                       add           [B, CLASSES=10]\n"
-    "  mlp.1                       softmax       [B, CLASSES=10]\n"
-    "  vit_mnist                   cross_entropy []\n"
+    "  images                      input                                                        [B, C=1, IH=28, IW=28]\n"
+    "  labels                      input                                                        [B]\n"
+    "  vit_mnist                   rearrange(images) a b (c d) (e f) -> a (c e) (b d f)         [B, N=49, C*P*P=16]\n"
+    "  linear_mapper               einsum(vit_mnist.rearrange, weight) abc, dc -> abd           [B, N=49, D=8]\n"
+    "  linear_mapper               add(einsum, bias [D=8])                                      [B, N=49, D=8]\n"
+    "  vit_mnist                   concat(class_token [1, D=8], linear_mapper.add)              [B, N+1=50, D=8]\n"
+    "  sinusoidal_50x8             table                                                        [N+1=50, D=8]\n"
+    "  vit_mnist                   add(concat, sinusoidal_50x8 [N+1=50, D=8])                   [B, N+1=50, D=8]\n"
+    "  blocks                      enter(vit_mnist.add)                                         [B, N+1=50, D=8]       x 2\n"
+    "  blocks.{}.norm1             layer_norm(blocks.enter, weight, bias) over [D=8]            [B, N+1=50, D=8]       x 2\n"
+    "  blocks.{}.mhsa              slice(blocks.{}.norm1.layer_norm) from 0                     [B, N+1=50, K=4]       x 2\n"
+    "  blocks.{}.mhsa.q_mappings.0 einsum(blocks.{}.mhsa.slice, weight) abc, dc -> abd          [B, N+1=50, K=4]       x 2\n"
+    "  blocks.{}.mhsa.q_mappings.0 add(einsum, bias [K=4])                                      [B, N+1=50, K=4]       x 2\n"
+    "  blocks.{}.mhsa.k_mappings.0 einsum(blocks.{}.mhsa.slice, weight) abc, dc -> abd          [B, N+1=50, K=4]       x 2\n"
+    "  blocks.{}.mhsa.k_mappings.0 add(einsum, bias [K=4])                                      [B, N+1=50, K=4]       x 2\n"
+    "  blocks.{}.mhsa              einsum(q_mappings.0.add, k_mappings.0.add) abc, adc -> abd   [B, N+1=50, N+1=50]    x 2\n"
+    "  blocks.{}.mhsa              multiply(einsum, 0.5)                                        [B, N+1=50, N+1=50]    x 2\n"
+    "  blocks.{}.mhsa              softmax(multiply) over [N+1=50]                              [B, N+1=50, N+1=50]    x 2\n"
+    "  blocks.{}.mhsa.v_mappings.0 einsum(blocks.{}.mhsa.slice, weight) abc, dc -> abd          [B, N+1=50, K=4]       x 2\n"
+    "  blocks.{}.mhsa.v_mappings.0 add(einsum, bias [K=4])                                      [B, N+1=50, K=4]       x 2\n"
+    "  blocks.{}.mhsa              einsum.2(softmax, v_mappings.0.add) abc, acd -> abd          [B, N+1=50, K=4]       x 2\n"
+    "  blocks.{}.mhsa              slice.2(blocks.{}.norm1.layer_norm) from 4                   [B, N+1=50, K=4]       x 2\n"
+    "  blocks.{}.mhsa.q_mappings.1 einsum(blocks.{}.mhsa.slice.2, weight) abc, dc -> abd        [B, N+1=50, K=4]       x 2\n"
+    "  blocks.{}.mhsa.q_mappings.1 add(einsum, bias [K=4])                                      [B, N+1=50, K=4]       x 2\n"
+    "  blocks.{}.mhsa.k_mappings.1 einsum(blocks.{}.mhsa.slice.2, weight) abc, dc -> abd        [B, N+1=50, K=4]       x 2\n"
+    "  blocks.{}.mhsa.k_mappings.1 add(einsum, bias [K=4])                                      [B, N+1=50, K=4]       x 2\n"
+    "  blocks.{}.mhsa              einsum.3(q_mappings.1.add, k_mappings.1.add) abc, adc -> abd [B, N+1=50, N+1=50]    x 2\n"
+    "  blocks.{}.mhsa              multiply.2(einsum.3, 0.5)                                    [B, N+1=50, N+1=50]    x 2\n"
+    "  blocks.{}.mhsa              softmax.2(multiply.2) over [N+1=50]                          [B, N+1=50, N+1=50]    x 2\n"
+    "  blocks.{}.mhsa.v_mappings.1 einsum(blocks.{}.mhsa.slice.2, weight) abc, dc -> abd        [B, N+1=50, K=4]       x 2\n"
+    "  blocks.{}.mhsa.v_mappings.1 add(einsum, bias [K=4])                                      [B, N+1=50, K=4]       x 2\n"
+    "  blocks.{}.mhsa              einsum.4(softmax.2, v_mappings.1.add) abc, acd -> abd        [B, N+1=50, K=4]       x 2\n"
+    "  blocks.{}.mhsa              concat(einsum.2, einsum.4)                                   [B, N+1=50, D=8]       x 2\n"
+    "  blocks.{}                   add(blocks.enter, mhsa.concat)                               [B, N+1=50, D=8]       x 2\n"
+    "  blocks.{}.norm2             layer_norm(blocks.{}.add, weight, bias) over [D=8]           [B, N+1=50, D=8]       x 2\n"
+    "  blocks.{}.mlp.0             einsum(blocks.{}.norm2.layer_norm, weight) abc, dc -> abd    [B, N+1=50, M=32]      x 2\n"
+    "  blocks.{}.mlp.0             add(einsum, bias [M=32])                                     [B, N+1=50, M=32]      x 2\n"
+    "  blocks.{}.mlp.1             gelu(blocks.{}.mlp.0.add)                                    [B, N+1=50, M=32]      x 2\n"
+    "  blocks.{}.mlp.2             einsum(blocks.{}.mlp.1.gelu, weight) abc, dc -> abd          [B, N+1=50, D=8]       x 2\n"
+    "  blocks.{}.mlp.2             add(einsum, bias [D=8])                                      [B, N+1=50, D=8]       x 2\n"
+    "  blocks.{}                   add.2(add, mlp.2.add)                                        [B, N+1=50, D=8]       x 2\n"
+    "  blocks                      leave(blocks.{}.add.2)                                       [B, N+1=50, D=8]\n"
+    "  vit_mnist                   slice(blocks.leave) from 0                                   [B, 1, D=8]\n"
+    "  vit_mnist                   rearrange.2(slice) a 1 b -> a b                              [B, D=8]\n"
+    "  mlp.0                       einsum(vit_mnist.rearrange.2, weight) ab, cb -> ac           [B, CLASSES=10]\n"
+    "  mlp.0                       add(einsum, bias [CLASSES=10])                               [B, CLASSES=10]\n"
+    "  mlp.1                       softmax(mlp.0.add) over [CLASSES=10]                         [B, CLASSES=10]\n"
+    "  vit_mnist                   cross_entropy(mlp.1.softmax, labels)                         []\n"
     "\n"
     "parameters\n"
-    "  linear_mapper.weight               [D=8, C*P*P=16]   128\n"
+    "  linear_mapper.weight               [D=8, C*P*P=16]   128 decays\n"
     "  linear_mapper.bias                 [D=8]             8\n"
     "  class_token                        [1, D=8]          8\n"
-    "  mlp.0.weight                       [CLASSES=10, D=8] 80\n"
+    "  mlp.0.weight                       [CLASSES=10, D=8] 80  decays\n"
     "  mlp.0.bias                         [CLASSES=10]      10\n"
-    "  blocks.{}.norm1.weight             [D=8]             8   x 2\n"
-    "  blocks.{}.norm1.bias               [D=8]             8   x 2\n"
-    "  blocks.{}.mhsa.q_mappings.0.weight [K=4, K=4]        16  x 2\n"
-    "  blocks.{}.mhsa.q_mappings.0.bias   [K=4]             4   x 2\n"
-    "  blocks.{}.mhsa.q_mappings.1.weight [K=4, K=4]        16  x 2\n"
-    "  blocks.{}.mhsa.q_mappings.1.bias   [K=4]             4   x 2\n"
-    "  blocks.{}.mhsa.k_mappings.0.weight [K=4, K=4]        16  x 2\n"
-    "  blocks.{}.mhsa.k_mappings.0.bias   [K=4]             4   x 2\n"
-    "  blocks.{}.mhsa.k_mappings.1.weight [K=4, K=4]        16  x 2\n"
-    "  blocks.{}.mhsa.k_mappings.1.bias   [K=4]             4   x 2\n"
-    "  blocks.{}.mhsa.v_mappings.0.weight [K=4, K=4]        16  x 2\n"
-    "  blocks.{}.mhsa.v_mappings.0.bias   [K=4]             4   x 2\n"
-    "  blocks.{}.mhsa.v_mappings.1.weight [K=4, K=4]        16  x 2\n"
-    "  blocks.{}.mhsa.v_mappings.1.bias   [K=4]             4   x 2\n"
-    "  blocks.{}.norm2.weight             [D=8]             8   x 2\n"
-    "  blocks.{}.norm2.bias               [D=8]             8   x 2\n"
-    "  blocks.{}.mlp.0.weight             [M=32, D=8]       256 x 2\n"
-    "  blocks.{}.mlp.0.bias               [M=32]            32  x 2\n"
-    "  blocks.{}.mlp.2.weight             [D=8, M=32]       256 x 2\n"
-    "  blocks.{}.mlp.2.bias               [D=8]             8   x 2\n"
-    "  1,642 in all, 1,888 with padding\n"
+    "  blocks.{}.norm1.weight             [D=8]             8          x 2\n"
+    "  blocks.{}.norm1.bias               [D=8]             8          x 2\n"
+    "  blocks.{}.mhsa.q_mappings.0.weight [K=4, K=4]        16  decays x 2\n"
+    "  blocks.{}.mhsa.q_mappings.0.bias   [K=4]             4          x 2\n"
+    "  blocks.{}.mhsa.q_mappings.1.weight [K=4, K=4]        16  decays x 2\n"
+    "  blocks.{}.mhsa.q_mappings.1.bias   [K=4]             4          x 2\n"
+    "  blocks.{}.mhsa.k_mappings.0.weight [K=4, K=4]        16  decays x 2\n"
+    "  blocks.{}.mhsa.k_mappings.0.bias   [K=4]             4          x 2\n"
+    "  blocks.{}.mhsa.k_mappings.1.weight [K=4, K=4]        16  decays x 2\n"
+    "  blocks.{}.mhsa.k_mappings.1.bias   [K=4]             4          x 2\n"
+    "  blocks.{}.mhsa.v_mappings.0.weight [K=4, K=4]        16  decays x 2\n"
+    "  blocks.{}.mhsa.v_mappings.0.bias   [K=4]             4          x 2\n"
+    "  blocks.{}.mhsa.v_mappings.1.weight [K=4, K=4]        16  decays x 2\n"
+    "  blocks.{}.mhsa.v_mappings.1.bias   [K=4]             4          x 2\n"
+    "  blocks.{}.norm2.weight             [D=8]             8          x 2\n"
+    "  blocks.{}.norm2.bias               [D=8]             8          x 2\n"
+    "  blocks.{}.mlp.0.weight             [M=32, D=8]       256 decays x 2\n"
+    "  blocks.{}.mlp.0.bias               [M=32]            32         x 2\n"
+    "  blocks.{}.mlp.2.weight             [D=8, M=32]       256 decays x 2\n"
+    "  blocks.{}.mlp.2.bias               [D=8]             8          x 2\n"
+    "  1,642 in all\n"
     "\n"
-    "memory in bytes, for batch images at once\n"
-    "  parameters                 7,552\n"
-    "  gradients                  7,552\n"
-    "  optimizer                  15,104\n"
-    "  forward scratch            64 + 45824 * batch     at least 64 + 45824 * batch are live at once\n"
-    "  evaluate scratch           64 + 45824 * batch     at least 64 + 45824 * batch are live at once\n"
-    "  loss_and_gradients scratch 45056 + 150784 * batch at least 45056 + 150784 * batch are live at once\n"
-    "  input_gradient scratch     64 + 116352 * batch    at least 64 + 116352 * batch are live at once\n"
-    "  attention_maps scratch     64 + 27392 * batch     at least 64 + 27392 * batch are live at once\n";
+    "contract\n"
+    "                                   B images               B = 128\n"
+    "  parameters                       1,642                  1,642\n"
+    "  parameter bytes                  7,552                  7,552\n"
+    "  optimizer bytes                  15,104                 15,104\n"
+    "  forward scratch bytes            64 + 45,824 * B        5,865,536\n"
+    "  evaluate scratch bytes           64 + 45,824 * B        5,865,536\n"
+    "  loss_and_gradients scratch bytes 45,056 + 147,392 * B   18,911,232\n"
+    "  input_gradient scratch bytes     64 + 116,224 * B       14,876,736\n"
+    "  attention_maps scratch bytes     64 + 27,392 * B        3,506,240\n"
+    "  forward bytes in all             7,616 + 49,000 * B     6,279,616\n"
+    "  training step bytes in all       75,268 + 150,572 * B   19,348,484\n"
+    "  forward FLOPs                    8 + 378,348 * B        48,428,552\n"
+    "  training step FLOPs              24,554 + 1,038,956 * B 133,010,922\n";
 }
 
 int vit_mnist_init(float* parameters, uint64_t seed) {
@@ -364,11 +370,13 @@ int vit_mnist_evaluate(const float* parameters, const float* images, const int32
 }
 
 int vit_mnist_loss_and_gradients(const float* parameters, const float* images, const int32_t* labels, int64_t batch,
-                                 float* outputs, float* loss, float* gradients, void* scratch) {
+                                 uint64_t seed, int64_t step, float* outputs, float* loss, float* gradients,
+                                 void* scratch) {
   if (!parameters || !images || !labels || !outputs || !loss || !gradients || !scratch) return VIT_MNIST_ERROR_NULL;
   if (batch < 1) return VIT_MNIST_ERROR_BATCH;
   zero_gaps(gradients);
   if (!labels_fit(labels, batch)) return VIT_MNIST_ERROR_LABEL;
+  (void)seed, (void)step;  // nothing drops out
   switch (choose_isa()) {
     case 0:
       vit_mnist_loss_and_gradients_scalar(parameters, images, labels, batch, outputs, loss, gradients,
@@ -445,14 +453,17 @@ int vit_mnist_update(float* parameters, const float* gradients, float* optimizer
   float* const moment2 = optimizer + VIT_MNIST_PARAMETER_FLOATS;
   switch (choose_isa()) {
     case 0:
-      vit_mnist_update_scalar(parameters, gradients, moment1, moment2, &learning_rate_corrected, &second_correction);
+      vit_mnist_update_scalar(parameters, gradients, moment1, moment2, &learning_rate_corrected, &second_correction, 0,
+                              VIT_MNIST_PARAMETER_FLOATS);
       return VIT_MNIST_OK;
 #if defined(__x86_64__)
     case 1:
-      vit_mnist_update_avx2(parameters, gradients, moment1, moment2, &learning_rate_corrected, &second_correction);
+      vit_mnist_update_avx2(parameters, gradients, moment1, moment2, &learning_rate_corrected, &second_correction, 0,
+                            VIT_MNIST_PARAMETER_FLOATS);
       return VIT_MNIST_OK;
     case 2:
-      vit_mnist_update_avx512(parameters, gradients, moment1, moment2, &learning_rate_corrected, &second_correction);
+      vit_mnist_update_avx512(parameters, gradients, moment1, moment2, &learning_rate_corrected, &second_correction, 0,
+                              VIT_MNIST_PARAMETER_FLOATS);
       return VIT_MNIST_OK;
 #endif
     default:
@@ -460,12 +471,18 @@ int vit_mnist_update(float* parameters, const float* gradients, float* optimizer
   }
 }
 
+float vit_mnist_learning_rate(double rate, int64_t step, int64_t steps_per_epoch, int64_t steps) {
+  (void)step, (void)steps_per_epoch, (void)steps;
+  return static_cast<float>(rate);
+}
+
 int vit_mnist_train_step(float* parameters, float* gradients, float* optimizer, const float* images,
-                         const int32_t* labels, int64_t batch, int64_t step, float learning_rate, float* outputs,
-                         float* loss, void* scratch) {
+                         const int32_t* labels, int64_t batch, uint64_t seed, int64_t step, float learning_rate,
+                         float* outputs, float* loss, void* scratch) {
   if (!optimizer) return VIT_MNIST_ERROR_NULL;
   if (step < 1) return VIT_MNIST_ERROR_STEP;
-  const int code = vit_mnist_loss_and_gradients(parameters, images, labels, batch, outputs, loss, gradients, scratch);
+  const int code =
+      vit_mnist_loss_and_gradients(parameters, images, labels, batch, seed, step, outputs, loss, gradients, scratch);
   return code ? code : vit_mnist_update(parameters, gradients, optimizer, step, learning_rate);
 }
 

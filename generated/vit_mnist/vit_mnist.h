@@ -38,9 +38,19 @@ typedef struct tessera_parameter {
 #define VIT_MNIST_ATTENTION_FLOATS 10000 /* of the attention maps of one image */
 #define VIT_MNIST_FORWARD_SCRATCH_BYTES(batch) (INT64_C(64) + INT64_C(45824) * (int64_t)(batch))
 #define VIT_MNIST_EVALUATE_SCRATCH_BYTES(batch) (INT64_C(64) + INT64_C(45824) * (int64_t)(batch))
-#define VIT_MNIST_TRAIN_SCRATCH_BYTES(batch) (INT64_C(45056) + INT64_C(150784) * (int64_t)(batch))
-#define VIT_MNIST_INPUT_GRADIENT_SCRATCH_BYTES(batch) (INT64_C(64) + INT64_C(116352) * (int64_t)(batch))
+#define VIT_MNIST_TRAIN_SCRATCH_BYTES(batch) (INT64_C(45056) + INT64_C(147392) * (int64_t)(batch))
+#define VIT_MNIST_INPUT_GRADIENT_SCRATCH_BYTES(batch) (INT64_C(64) + INT64_C(116224) * (int64_t)(batch))
 #define VIT_MNIST_ATTENTION_MAPS_SCRATCH_BYTES(batch) (INT64_C(64) + INT64_C(27392) * (int64_t)(batch))
+
+/* What the model costs: constant expressions, for static_assert. FORWARD_BYTES and TRAIN_BYTES are all the memory that a
+ * call needs: parameters, images, outputs and scratch; for a training step also gradients, optimizer, labels and loss.
+ * FLOPs: 2 for each multiply-add of a contraction, 1 for each element of any other operation. */
+#define VIT_MNIST_PARAMETER_BYTES INT64_C(7552)
+#define VIT_MNIST_OPTIMIZER_BYTES INT64_C(15104)
+#define VIT_MNIST_FORWARD_BYTES(batch) (INT64_C(7616) + INT64_C(49000) * (int64_t)(batch))
+#define VIT_MNIST_TRAIN_BYTES(batch) (INT64_C(75268) + INT64_C(150572) * (int64_t)(batch))
+#define VIT_MNIST_FORWARD_FLOPS(batch) (INT64_C(8) + INT64_C(378348) * (int64_t)(batch))
+#define VIT_MNIST_TRAIN_FLOPS(batch) (INT64_C(24554) + INT64_C(1038956) * (int64_t)(batch))
 
 enum {
   VIT_MNIST_OK = 0,
@@ -75,9 +85,10 @@ int vit_mnist_forward(const float* parameters, const float* images, int64_t batc
 int vit_mnist_evaluate(const float* parameters, const float* images, const int32_t* labels, int64_t batch,
                        float* outputs, float* loss, void* scratch);
 
-/* Overwrites gradients, which lie as the parameters do. */
+/* Overwrites gradients, which lie as the parameters do. What dropout drops is a function of seed and step. */
 int vit_mnist_loss_and_gradients(const float* parameters, const float* images, const int32_t* labels, int64_t batch,
-                                 float* outputs, float* loss, float* gradients, void* scratch);
+                                 uint64_t seed, int64_t step, float* outputs, float* loss, float* gradients,
+                                 void* scratch);
 
 /* The gradient of the loss with respect to each pixel: [batch, 1, 28, 28]. */
 int vit_mnist_input_gradient(const float* parameters, const float* images, const int32_t* labels, int64_t batch,
@@ -89,10 +100,13 @@ int vit_mnist_attention_maps(const float* parameters, const float* images, int64
 /* One Adam step in place; `step` counts from 1. */
 int vit_mnist_update(float* parameters, const float* gradients, float* optimizer, int64_t step, float learning_rate);
 
+/* The learning rate of a step, counted from 1: rate. */
+float vit_mnist_learning_rate(double rate, int64_t step, int64_t steps_per_epoch, int64_t steps);
+
 /* loss_and_gradients and update in one call. */
 int vit_mnist_train_step(float* parameters, float* gradients, float* optimizer, const float* images,
-                         const int32_t* labels, int64_t batch, int64_t step, float learning_rate, float* outputs,
-                         float* loss, void* scratch);
+                         const int32_t* labels, int64_t batch, uint64_t seed, int64_t step, float learning_rate,
+                         float* outputs, float* loss, void* scratch);
 
 #ifdef __cplusplus
 }

@@ -208,6 +208,35 @@ typedef __m256 vec;
   return v_fma(v_set(real(0.5)), v_add(erf, v_set(real(1))), phi);
 }
 
+/// Dropout's factors for elements `element`, `element + step`, ...: 0 where a random word is below `threshold`, else
+/// `scale`. Philox4x32-10 (Salmon et al. 2011) of the element, the stream (which dropout, of which layer) and the step,
+/// keyed by the seed: a factor depends on these alone, so that nothing is stored and every back end draws the same.
+[[maybe_unused]] static inline vec v_keep(const std::int32_t* random, std::int64_t stream, std::int64_t element,
+                                          std::int64_t step, std::int64_t threshold, real scale) {
+  std::uint32_t a[lanes], b[lanes], c[lanes], d[lanes];
+  for (int i = 0; i < lanes; ++i) {
+    a[i] = static_cast<std::uint32_t>(element + step * i);
+    b[i] = static_cast<std::uint32_t>(stream);
+    c[i] = static_cast<std::uint32_t>(random[2]);
+    d[i] = static_cast<std::uint32_t>(random[3]);
+  }
+  std::uint32_t key0 = static_cast<std::uint32_t>(random[0]), key1 = static_cast<std::uint32_t>(random[1]);
+  for (int round = 0; round < 10; ++round) {
+    for (int i = 0; i < lanes; ++i) {
+      const std::uint64_t left = std::uint64_t{0xD2511F53u} * a[i], right = std::uint64_t{0xCD9E8D57u} * c[i];
+      a[i] = static_cast<std::uint32_t>(right >> 32) ^ b[i] ^ key0;
+      b[i] = static_cast<std::uint32_t>(right);
+      c[i] = static_cast<std::uint32_t>(left >> 32) ^ d[i] ^ key1;
+      d[i] = static_cast<std::uint32_t>(left);
+    }
+    key0 += 0x9E3779B9u;
+    key1 += 0xBB67AE85u;
+  }
+  real factors[lanes];
+  for (int i = 0; i < lanes; ++i) factors[i] = a[i] < static_cast<std::uint64_t>(threshold) ? real(0) : scale;
+  return v_load_n(factors, lanes);
+}
+
 // ---- tables ----
 
 // sinusoidal_50x8 [D=8, N+1=50]
@@ -2580,6 +2609,118 @@ static void copy_backward(const real* d_mlp_0_einsum, real* d_blocks_carry) {
   }
 }
 
+// b < B (summed); lanes along b
+static void divide_forward_train(const std::int64_t batch, const real* add, const real* reduce_sum, real* loss) {
+  vec sum0 = v_zero();
+  for (std::int64_t b = 0; b + 8 <= batch; b += 8) {
+    const vec x0 = v_load_strided(add + b * 36848, 36848, lanes);
+    const vec x1 = v_load_strided(reduce_sum + b * 36848, 36848, lanes);
+    const vec t2 = v_sub(x0, x1);
+    sum0 = v_add(sum0, t2);
+  }
+  const std::int64_t b_rest = (batch - 0) / 8 * 8;
+  if (b_rest < batch) {
+    const vec x3 = v_load_strided(add + b_rest * 36848, 36848, static_cast<int>(batch - b_rest));
+    const vec x4 = v_load_strided(reduce_sum + b_rest * 36848, 36848, static_cast<int>(batch - b_rest));
+    const vec t5 = v_sub(x3, x4);
+    sum0 = v_add(sum0, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
+  }
+  const vec all0 = v_set(v_sum(sum0));
+  const vec t6 = v_set(static_cast<real>(batch));
+  const vec t7 = v_div(all0, t6);
+  v_store_n(loss, t7, 1);
+}
+
+// b < B (summed), classes < CLASSES=10; lanes along classes
+static void mlp_0_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+                                        const real* d_mlp_1_multiply, real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  vec sum0 = v_zero();
+  vec sum1 = v_zero();
+  for (std::int64_t b = begin; b < end; ++b) {
+    const vec x0 = v_load(d_mlp_1_multiply + b * 36848);
+    sum0 = v_add(sum0, x0);
+    const vec x1 = v_load_n(d_mlp_1_multiply + (b * 36848 + 8), 2);
+    sum1 = v_add(sum1, x1);
+  }
+  v_store(partial + chunk * 10, sum0);
+  v_store_n(partial + (chunk * 10 + 8), sum1, 2);
+}
+
+// b < B (summed), classes < CLASSES=10; lanes along classes
+static void mlp_0_bias_gradient_sum(real* gradient_mlp_0_bias, const real* partial) {
+  {
+    vec sum0 = v_zero();
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + chunk * 10));
+    v_store(gradient_mlp_0_bias, sum0);
+  }
+  {
+    vec sum0 = v_zero();
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load_n(partial + (chunk * 10 + 8), 2));
+    v_store_n(gradient_mlp_0_bias + 8, sum0, 2);
+  }
+}
+
+// classes < CLASSES=10, d < D=8, b < B (summed); lanes along classes
+static void mlp_0_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+                                          const real* d_mlp_1_multiply, const real* blocks_carry_next, real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  for (std::int64_t d = 0; d < 8; d += 4) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    for (std::int64_t b = begin; b < end; ++b) {
+      const vec x0 = v_load(d_mlp_1_multiply + b * 36848);
+      const vec x1 = v_set(blocks_carry_next[d * 50 + b * 36848]);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load_n(d_mlp_1_multiply + (b * 36848 + 8), 2);
+      sum1 = v_fma(x2, x1, sum1);
+      const vec x3 = v_set(blocks_carry_next[d * 50 + b * 36848 + 50]);
+      sum2 = v_fma(x0, x3, sum2);
+      sum3 = v_fma(x2, x3, sum3);
+      const vec x4 = v_set(blocks_carry_next[d * 50 + b * 36848 + 100]);
+      sum4 = v_fma(x0, x4, sum4);
+      sum5 = v_fma(x2, x4, sum5);
+      const vec x5 = v_set(blocks_carry_next[d * 50 + b * 36848 + 150]);
+      sum6 = v_fma(x0, x5, sum6);
+      sum7 = v_fma(x2, x5, sum7);
+    }
+    v_store(partial + (chunk * 80 + d * 10), sum0);
+    v_store_n(partial + (chunk * 80 + (d * 10 + 8)), sum1, 2);
+    v_store(partial + (chunk * 80 + (d * 10 + 10)), sum2);
+    v_store_n(partial + (chunk * 80 + (d * 10 + 10 + 8)), sum3, 2);
+    v_store(partial + (chunk * 80 + (d * 10 + 20)), sum4);
+    v_store_n(partial + (chunk * 80 + (d * 10 + 20 + 8)), sum5, 2);
+    v_store(partial + (chunk * 80 + (d * 10 + 30)), sum6);
+    v_store_n(partial + (chunk * 80 + (d * 10 + 30 + 8)), sum7, 2);
+  }
+}
+
+// classes < CLASSES=10, d < D=8, b < B (summed); lanes along classes
+static void mlp_0_weight_gradient_sum(real* gradient_mlp_0_weight, const real* partial) {
+  for (std::int64_t d = 0; d < 8; ++d) {
+    {
+      vec sum0 = v_zero();
+      for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 80 + d * 10)));
+      v_store_strided(gradient_mlp_0_weight + d, 8, sum0, lanes);
+    }
+    {
+      vec sum0 = v_zero();
+      for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+        sum0 = v_add(sum0, v_load_n(partial + (chunk * 80 + (d * 10 + 8)), 2));
+      }
+      v_store_strided(gradient_mlp_0_weight + (d + 64), 8, sum0, 2);
+    }
+  }
+}
+
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed); lanes along n
 static void blocks_mlp_2_backward(const real* d_blocks_carry, const real* blocks_mlp_2_weight,
                                   const real* blocks_mlp_0_add, real* d_blocks_mlp_1_multiply) {
@@ -4416,39 +4557,39 @@ static void blocks_mlp_2_bias_gradient_partial(const std::int64_t chunk, const s
   vec sum7 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_carry + (b * 37696 + n));
+      const vec x0 = v_load(d_blocks_carry + (b * 36848 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_carry + (b * 37696 + n + 50));
+      const vec x1 = v_load(d_blocks_carry + (b * 36848 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_carry + (b * 37696 + n + 100));
+      const vec x2 = v_load(d_blocks_carry + (b * 36848 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_carry + (b * 37696 + n + 150));
+      const vec x3 = v_load(d_blocks_carry + (b * 36848 + n + 150));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_blocks_carry + (b * 37696 + n + 200));
+      const vec x4 = v_load(d_blocks_carry + (b * 36848 + n + 200));
       sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_blocks_carry + (b * 37696 + n + 250));
+      const vec x5 = v_load(d_blocks_carry + (b * 36848 + n + 250));
       sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_blocks_carry + (b * 37696 + n + 300));
+      const vec x6 = v_load(d_blocks_carry + (b * 36848 + n + 300));
       sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_blocks_carry + (b * 37696 + n + 350));
+      const vec x7 = v_load(d_blocks_carry + (b * 36848 + n + 350));
       sum7 = v_add(sum7, x7);
     }
     {
-      const vec x8 = v_load_n(d_blocks_carry + (b * 37696 + 48), 2);
+      const vec x8 = v_load_n(d_blocks_carry + (b * 36848 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x8, 2, real(0.0)));
-      const vec x9 = v_load_n(d_blocks_carry + (b * 37696 + 98), 2);
+      const vec x9 = v_load_n(d_blocks_carry + (b * 36848 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x9, 2, real(0.0)));
-      const vec x10 = v_load_n(d_blocks_carry + (b * 37696 + 148), 2);
+      const vec x10 = v_load_n(d_blocks_carry + (b * 36848 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x10, 2, real(0.0)));
-      const vec x11 = v_load_n(d_blocks_carry + (b * 37696 + 198), 2);
+      const vec x11 = v_load_n(d_blocks_carry + (b * 36848 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x11, 2, real(0.0)));
-      const vec x12 = v_load_n(d_blocks_carry + (b * 37696 + 248), 2);
+      const vec x12 = v_load_n(d_blocks_carry + (b * 36848 + 248), 2);
       sum4 = v_add(sum4, v_keep_n(x12, 2, real(0.0)));
-      const vec x13 = v_load_n(d_blocks_carry + (b * 37696 + 298), 2);
+      const vec x13 = v_load_n(d_blocks_carry + (b * 36848 + 298), 2);
       sum5 = v_add(sum5, v_keep_n(x13, 2, real(0.0)));
-      const vec x14 = v_load_n(d_blocks_carry + (b * 37696 + 348), 2);
+      const vec x14 = v_load_n(d_blocks_carry + (b * 36848 + 348), 2);
       sum6 = v_add(sum6, v_keep_n(x14, 2, real(0.0)));
-      const vec x15 = v_load_n(d_blocks_carry + (b * 37696 + 398), 2);
+      const vec x15 = v_load_n(d_blocks_carry + (b * 36848 + 398), 2);
       sum7 = v_add(sum7, v_keep_n(x15, 2, real(0.0)));
     }
   }
@@ -4499,42 +4640,42 @@ static void blocks_mlp_2_weight_gradient_partial(const std::int64_t chunk, const
       vec sum11 = v_zero();
       for (std::int64_t b = begin; b < end; ++b) {
         for (std::int64_t n = 0; n < 48; n += 8) {
-          const vec x0 = v_load(d_blocks_carry + (d * 50 + b * 37696 + n));
-          const vec x1 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 37696 + n));
+          const vec x0 = v_load(d_blocks_carry + (d * 50 + b * 36848 + n));
+          const vec x1 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 36848 + n));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 37696 + n + 50));
+          const vec x2 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 36848 + n + 50));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 37696 + n + 100));
+          const vec x3 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 36848 + n + 100));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 37696 + n + 150));
+          const vec x4 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 36848 + n + 150));
           sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_load(d_blocks_carry + (d * 50 + b * 37696 + n + 50));
+          const vec x5 = v_load(d_blocks_carry + (d * 50 + b * 36848 + n + 50));
           sum4 = v_fma(x5, x1, sum4);
           sum5 = v_fma(x5, x2, sum5);
           sum6 = v_fma(x5, x3, sum6);
           sum7 = v_fma(x5, x4, sum7);
-          const vec x6 = v_load(d_blocks_carry + (d * 50 + b * 37696 + n + 100));
+          const vec x6 = v_load(d_blocks_carry + (d * 50 + b * 36848 + n + 100));
           sum8 = v_fma(x6, x1, sum8);
           sum9 = v_fma(x6, x2, sum9);
           sum10 = v_fma(x6, x3, sum10);
           sum11 = v_fma(x6, x4, sum11);
         }
         {
-          const vec x7 = v_load_n(d_blocks_carry + (d * 50 + b * 37696 + 48), 2);
-          const vec x8 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 37696 + 48), 2);
+          const vec x7 = v_load_n(d_blocks_carry + (d * 50 + b * 36848 + 48), 2);
+          const vec x8 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 36848 + 48), 2);
           sum0 = v_fma(x7, x8, sum0);
-          const vec x9 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 37696 + 98), 2);
+          const vec x9 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 36848 + 98), 2);
           sum1 = v_fma(x7, x9, sum1);
-          const vec x10 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 37696 + 148), 2);
+          const vec x10 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 36848 + 148), 2);
           sum2 = v_fma(x7, x10, sum2);
-          const vec x11 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 37696 + 198), 2);
+          const vec x11 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 36848 + 198), 2);
           sum3 = v_fma(x7, x11, sum3);
-          const vec x12 = v_load_n(d_blocks_carry + (d * 50 + b * 37696 + 98), 2);
+          const vec x12 = v_load_n(d_blocks_carry + (d * 50 + b * 36848 + 98), 2);
           sum4 = v_fma(x12, x8, sum4);
           sum5 = v_fma(x12, x9, sum5);
           sum6 = v_fma(x12, x10, sum6);
           sum7 = v_fma(x12, x11, sum7);
-          const vec x13 = v_load_n(d_blocks_carry + (d * 50 + b * 37696 + 148), 2);
+          const vec x13 = v_load_n(d_blocks_carry + (d * 50 + b * 36848 + 148), 2);
           sum8 = v_fma(x13, x8, sum8);
           sum9 = v_fma(x13, x9, sum9);
           sum10 = v_fma(x13, x10, sum10);
@@ -4578,32 +4719,32 @@ static void blocks_mlp_2_weight_gradient_partial(const std::int64_t chunk, const
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_carry + (b * 37696 + n + 300));
-        const vec x15 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 37696 + n));
+        const vec x14 = v_load(d_blocks_carry + (b * 36848 + n + 300));
+        const vec x15 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 36848 + n));
         sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 37696 + n + 50));
+        const vec x16 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 36848 + n + 50));
         sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 37696 + n + 100));
+        const vec x17 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 36848 + n + 100));
         sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 37696 + n + 150));
+        const vec x18 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 36848 + n + 150));
         sum3 = v_fma(x14, x18, sum3);
-        const vec x19 = v_load(d_blocks_carry + (b * 37696 + n + 350));
+        const vec x19 = v_load(d_blocks_carry + (b * 36848 + n + 350));
         sum4 = v_fma(x19, x15, sum4);
         sum5 = v_fma(x19, x16, sum5);
         sum6 = v_fma(x19, x17, sum6);
         sum7 = v_fma(x19, x18, sum7);
       }
       {
-        const vec x20 = v_load_n(d_blocks_carry + (b * 37696 + 348), 2);
-        const vec x21 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 37696 + 48), 2);
+        const vec x20 = v_load_n(d_blocks_carry + (b * 36848 + 348), 2);
+        const vec x21 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 36848 + 48), 2);
         sum0 = v_fma(x20, x21, sum0);
-        const vec x22 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 37696 + 98), 2);
+        const vec x22 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 36848 + 98), 2);
         sum1 = v_fma(x20, x22, sum1);
-        const vec x23 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 37696 + 148), 2);
+        const vec x23 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 36848 + 148), 2);
         sum2 = v_fma(x20, x23, sum2);
-        const vec x24 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 37696 + 198), 2);
+        const vec x24 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 36848 + 198), 2);
         sum3 = v_fma(x20, x24, sum3);
-        const vec x25 = v_load_n(d_blocks_carry + (b * 37696 + 398), 2);
+        const vec x25 = v_load_n(d_blocks_carry + (b * 36848 + 398), 2);
         sum4 = v_fma(x25, x21, sum4);
         sum5 = v_fma(x25, x22, sum5);
         sum6 = v_fma(x25, x23, sum6);
@@ -4658,39 +4799,39 @@ static void blocks_mlp_0_bias_gradient_partial(const std::int64_t chunk, const s
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x0 = v_load(d_blocks_mlp_1_multiply + (b * 37696 + n + m * 50));
+        const vec x0 = v_load(d_blocks_mlp_1_multiply + (b * 36848 + n + m * 50));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_blocks_mlp_1_multiply + (b * 37696 + n + m * 50 + 50));
+        const vec x1 = v_load(d_blocks_mlp_1_multiply + (b * 36848 + n + m * 50 + 50));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_blocks_mlp_1_multiply + (b * 37696 + n + m * 50 + 100));
+        const vec x2 = v_load(d_blocks_mlp_1_multiply + (b * 36848 + n + m * 50 + 100));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_blocks_mlp_1_multiply + (b * 37696 + n + m * 50 + 150));
+        const vec x3 = v_load(d_blocks_mlp_1_multiply + (b * 36848 + n + m * 50 + 150));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_blocks_mlp_1_multiply + (b * 37696 + n + m * 50 + 200));
+        const vec x4 = v_load(d_blocks_mlp_1_multiply + (b * 36848 + n + m * 50 + 200));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_blocks_mlp_1_multiply + (b * 37696 + n + m * 50 + 250));
+        const vec x5 = v_load(d_blocks_mlp_1_multiply + (b * 36848 + n + m * 50 + 250));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_blocks_mlp_1_multiply + (b * 37696 + n + m * 50 + 300));
+        const vec x6 = v_load(d_blocks_mlp_1_multiply + (b * 36848 + n + m * 50 + 300));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_blocks_mlp_1_multiply + (b * 37696 + n + m * 50 + 350));
+        const vec x7 = v_load(d_blocks_mlp_1_multiply + (b * 36848 + n + m * 50 + 350));
         sum7 = v_add(sum7, x7);
       }
       {
-        const vec x8 = v_load_n(d_blocks_mlp_1_multiply + (b * 37696 + m * 50 + 48), 2);
+        const vec x8 = v_load_n(d_blocks_mlp_1_multiply + (b * 36848 + m * 50 + 48), 2);
         sum0 = v_add(sum0, v_keep_n(x8, 2, real(0.0)));
-        const vec x9 = v_load_n(d_blocks_mlp_1_multiply + (b * 37696 + m * 50 + 98), 2);
+        const vec x9 = v_load_n(d_blocks_mlp_1_multiply + (b * 36848 + m * 50 + 98), 2);
         sum1 = v_add(sum1, v_keep_n(x9, 2, real(0.0)));
-        const vec x10 = v_load_n(d_blocks_mlp_1_multiply + (b * 37696 + m * 50 + 148), 2);
+        const vec x10 = v_load_n(d_blocks_mlp_1_multiply + (b * 36848 + m * 50 + 148), 2);
         sum2 = v_add(sum2, v_keep_n(x10, 2, real(0.0)));
-        const vec x11 = v_load_n(d_blocks_mlp_1_multiply + (b * 37696 + m * 50 + 198), 2);
+        const vec x11 = v_load_n(d_blocks_mlp_1_multiply + (b * 36848 + m * 50 + 198), 2);
         sum3 = v_add(sum3, v_keep_n(x11, 2, real(0.0)));
-        const vec x12 = v_load_n(d_blocks_mlp_1_multiply + (b * 37696 + m * 50 + 248), 2);
+        const vec x12 = v_load_n(d_blocks_mlp_1_multiply + (b * 36848 + m * 50 + 248), 2);
         sum4 = v_add(sum4, v_keep_n(x12, 2, real(0.0)));
-        const vec x13 = v_load_n(d_blocks_mlp_1_multiply + (b * 37696 + m * 50 + 298), 2);
+        const vec x13 = v_load_n(d_blocks_mlp_1_multiply + (b * 36848 + m * 50 + 298), 2);
         sum5 = v_add(sum5, v_keep_n(x13, 2, real(0.0)));
-        const vec x14 = v_load_n(d_blocks_mlp_1_multiply + (b * 37696 + m * 50 + 348), 2);
+        const vec x14 = v_load_n(d_blocks_mlp_1_multiply + (b * 36848 + m * 50 + 348), 2);
         sum6 = v_add(sum6, v_keep_n(x14, 2, real(0.0)));
-        const vec x15 = v_load_n(d_blocks_mlp_1_multiply + (b * 37696 + m * 50 + 398), 2);
+        const vec x15 = v_load_n(d_blocks_mlp_1_multiply + (b * 36848 + m * 50 + 398), 2);
         sum7 = v_add(sum7, v_keep_n(x15, 2, real(0.0)));
       }
     }
@@ -4744,42 +4885,42 @@ static void blocks_mlp_0_weight_gradient_partial(const std::int64_t chunk, const
       vec sum11 = v_zero();
       for (std::int64_t b = begin; b < end; ++b) {
         for (std::int64_t n = 0; n < 48; n += 8) {
-          const vec x0 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 37696 + n));
-          const vec x1 = v_load(blocks_norm2_add + (d * 50 + b * 37696 + n));
+          const vec x0 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 36848 + n));
+          const vec x1 = v_load(blocks_norm2_add + (d * 50 + b * 36848 + n));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(blocks_norm2_add + (d * 50 + b * 37696 + n + 50));
+          const vec x2 = v_load(blocks_norm2_add + (d * 50 + b * 36848 + n + 50));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(blocks_norm2_add + (d * 50 + b * 37696 + n + 100));
+          const vec x3 = v_load(blocks_norm2_add + (d * 50 + b * 36848 + n + 100));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(blocks_norm2_add + (d * 50 + b * 37696 + n + 150));
+          const vec x4 = v_load(blocks_norm2_add + (d * 50 + b * 36848 + n + 150));
           sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 37696 + n + 50));
+          const vec x5 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 36848 + n + 50));
           sum4 = v_fma(x5, x1, sum4);
           sum5 = v_fma(x5, x2, sum5);
           sum6 = v_fma(x5, x3, sum6);
           sum7 = v_fma(x5, x4, sum7);
-          const vec x6 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 37696 + n + 100));
+          const vec x6 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 36848 + n + 100));
           sum8 = v_fma(x6, x1, sum8);
           sum9 = v_fma(x6, x2, sum9);
           sum10 = v_fma(x6, x3, sum10);
           sum11 = v_fma(x6, x4, sum11);
         }
         {
-          const vec x7 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 37696 + 48), 2);
-          const vec x8 = v_load_n(blocks_norm2_add + (d * 50 + b * 37696 + 48), 2);
+          const vec x7 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 36848 + 48), 2);
+          const vec x8 = v_load_n(blocks_norm2_add + (d * 50 + b * 36848 + 48), 2);
           sum0 = v_fma(x7, x8, sum0);
-          const vec x9 = v_load_n(blocks_norm2_add + (d * 50 + b * 37696 + 98), 2);
+          const vec x9 = v_load_n(blocks_norm2_add + (d * 50 + b * 36848 + 98), 2);
           sum1 = v_fma(x7, x9, sum1);
-          const vec x10 = v_load_n(blocks_norm2_add + (d * 50 + b * 37696 + 148), 2);
+          const vec x10 = v_load_n(blocks_norm2_add + (d * 50 + b * 36848 + 148), 2);
           sum2 = v_fma(x7, x10, sum2);
-          const vec x11 = v_load_n(blocks_norm2_add + (d * 50 + b * 37696 + 198), 2);
+          const vec x11 = v_load_n(blocks_norm2_add + (d * 50 + b * 36848 + 198), 2);
           sum3 = v_fma(x7, x11, sum3);
-          const vec x12 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 37696 + 98), 2);
+          const vec x12 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 36848 + 98), 2);
           sum4 = v_fma(x12, x8, sum4);
           sum5 = v_fma(x12, x9, sum5);
           sum6 = v_fma(x12, x10, sum6);
           sum7 = v_fma(x12, x11, sum7);
-          const vec x13 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 37696 + 148), 2);
+          const vec x13 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 36848 + 148), 2);
           sum8 = v_fma(x13, x8, sum8);
           sum9 = v_fma(x13, x9, sum9);
           sum10 = v_fma(x13, x10, sum10);
@@ -4823,32 +4964,32 @@ static void blocks_mlp_0_weight_gradient_partial(const std::int64_t chunk, const
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_mlp_1_multiply + (b * 37696 + n + 1500));
-        const vec x15 = v_load(blocks_norm2_add + (d * 50 + b * 37696 + n));
+        const vec x14 = v_load(d_blocks_mlp_1_multiply + (b * 36848 + n + 1500));
+        const vec x15 = v_load(blocks_norm2_add + (d * 50 + b * 36848 + n));
         sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(blocks_norm2_add + (d * 50 + b * 37696 + n + 50));
+        const vec x16 = v_load(blocks_norm2_add + (d * 50 + b * 36848 + n + 50));
         sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(blocks_norm2_add + (d * 50 + b * 37696 + n + 100));
+        const vec x17 = v_load(blocks_norm2_add + (d * 50 + b * 36848 + n + 100));
         sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(blocks_norm2_add + (d * 50 + b * 37696 + n + 150));
+        const vec x18 = v_load(blocks_norm2_add + (d * 50 + b * 36848 + n + 150));
         sum3 = v_fma(x14, x18, sum3);
-        const vec x19 = v_load(d_blocks_mlp_1_multiply + (b * 37696 + n + 1550));
+        const vec x19 = v_load(d_blocks_mlp_1_multiply + (b * 36848 + n + 1550));
         sum4 = v_fma(x19, x15, sum4);
         sum5 = v_fma(x19, x16, sum5);
         sum6 = v_fma(x19, x17, sum6);
         sum7 = v_fma(x19, x18, sum7);
       }
       {
-        const vec x20 = v_load_n(d_blocks_mlp_1_multiply + (b * 37696 + 1548), 2);
-        const vec x21 = v_load_n(blocks_norm2_add + (d * 50 + b * 37696 + 48), 2);
+        const vec x20 = v_load_n(d_blocks_mlp_1_multiply + (b * 36848 + 1548), 2);
+        const vec x21 = v_load_n(blocks_norm2_add + (d * 50 + b * 36848 + 48), 2);
         sum0 = v_fma(x20, x21, sum0);
-        const vec x22 = v_load_n(blocks_norm2_add + (d * 50 + b * 37696 + 98), 2);
+        const vec x22 = v_load_n(blocks_norm2_add + (d * 50 + b * 36848 + 98), 2);
         sum1 = v_fma(x20, x22, sum1);
-        const vec x23 = v_load_n(blocks_norm2_add + (d * 50 + b * 37696 + 148), 2);
+        const vec x23 = v_load_n(blocks_norm2_add + (d * 50 + b * 36848 + 148), 2);
         sum2 = v_fma(x20, x23, sum2);
-        const vec x24 = v_load_n(blocks_norm2_add + (d * 50 + b * 37696 + 198), 2);
+        const vec x24 = v_load_n(blocks_norm2_add + (d * 50 + b * 36848 + 198), 2);
         sum3 = v_fma(x20, x24, sum3);
-        const vec x25 = v_load_n(d_blocks_mlp_1_multiply + (b * 37696 + 1598), 2);
+        const vec x25 = v_load_n(d_blocks_mlp_1_multiply + (b * 36848 + 1598), 2);
         sum4 = v_fma(x25, x21, sum4);
         sum5 = v_fma(x25, x22, sum5);
         sum6 = v_fma(x25, x23, sum6);
@@ -4899,55 +5040,55 @@ static void blocks_norm2_weight_gradient_partial(const std::int64_t chunk, const
   vec sum7 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_mlp_0_einsum + (b * 37696 + n));
-      const vec x1 = v_load(blocks_norm2_multiply + (b * 37696 + n));
+      const vec x0 = v_load(d_blocks_mlp_0_einsum + (b * 36848 + n));
+      const vec x1 = v_load(blocks_norm2_multiply + (b * 36848 + n));
       sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_mlp_0_einsum + (b * 37696 + n + 50));
-      const vec x3 = v_load(blocks_norm2_multiply + (b * 37696 + n + 50));
+      const vec x2 = v_load(d_blocks_mlp_0_einsum + (b * 36848 + n + 50));
+      const vec x3 = v_load(blocks_norm2_multiply + (b * 36848 + n + 50));
       sum1 = v_fma(x2, x3, sum1);
-      const vec x4 = v_load(d_blocks_mlp_0_einsum + (b * 37696 + n + 100));
-      const vec x5 = v_load(blocks_norm2_multiply + (b * 37696 + n + 100));
+      const vec x4 = v_load(d_blocks_mlp_0_einsum + (b * 36848 + n + 100));
+      const vec x5 = v_load(blocks_norm2_multiply + (b * 36848 + n + 100));
       sum2 = v_fma(x4, x5, sum2);
-      const vec x6 = v_load(d_blocks_mlp_0_einsum + (b * 37696 + n + 150));
-      const vec x7 = v_load(blocks_norm2_multiply + (b * 37696 + n + 150));
+      const vec x6 = v_load(d_blocks_mlp_0_einsum + (b * 36848 + n + 150));
+      const vec x7 = v_load(blocks_norm2_multiply + (b * 36848 + n + 150));
       sum3 = v_fma(x6, x7, sum3);
-      const vec x8 = v_load(d_blocks_mlp_0_einsum + (b * 37696 + n + 200));
-      const vec x9 = v_load(blocks_norm2_multiply + (b * 37696 + n + 200));
+      const vec x8 = v_load(d_blocks_mlp_0_einsum + (b * 36848 + n + 200));
+      const vec x9 = v_load(blocks_norm2_multiply + (b * 36848 + n + 200));
       sum4 = v_fma(x8, x9, sum4);
-      const vec x10 = v_load(d_blocks_mlp_0_einsum + (b * 37696 + n + 250));
-      const vec x11 = v_load(blocks_norm2_multiply + (b * 37696 + n + 250));
+      const vec x10 = v_load(d_blocks_mlp_0_einsum + (b * 36848 + n + 250));
+      const vec x11 = v_load(blocks_norm2_multiply + (b * 36848 + n + 250));
       sum5 = v_fma(x10, x11, sum5);
-      const vec x12 = v_load(d_blocks_mlp_0_einsum + (b * 37696 + n + 300));
-      const vec x13 = v_load(blocks_norm2_multiply + (b * 37696 + n + 300));
+      const vec x12 = v_load(d_blocks_mlp_0_einsum + (b * 36848 + n + 300));
+      const vec x13 = v_load(blocks_norm2_multiply + (b * 36848 + n + 300));
       sum6 = v_fma(x12, x13, sum6);
-      const vec x14 = v_load(d_blocks_mlp_0_einsum + (b * 37696 + n + 350));
-      const vec x15 = v_load(blocks_norm2_multiply + (b * 37696 + n + 350));
+      const vec x14 = v_load(d_blocks_mlp_0_einsum + (b * 36848 + n + 350));
+      const vec x15 = v_load(blocks_norm2_multiply + (b * 36848 + n + 350));
       sum7 = v_fma(x14, x15, sum7);
     }
     {
-      const vec x16 = v_load_n(d_blocks_mlp_0_einsum + (b * 37696 + 48), 2);
-      const vec x17 = v_load_n(blocks_norm2_multiply + (b * 37696 + 48), 2);
+      const vec x16 = v_load_n(d_blocks_mlp_0_einsum + (b * 36848 + 48), 2);
+      const vec x17 = v_load_n(blocks_norm2_multiply + (b * 36848 + 48), 2);
       sum0 = v_fma(x16, x17, sum0);
-      const vec x18 = v_load_n(d_blocks_mlp_0_einsum + (b * 37696 + 98), 2);
-      const vec x19 = v_load_n(blocks_norm2_multiply + (b * 37696 + 98), 2);
+      const vec x18 = v_load_n(d_blocks_mlp_0_einsum + (b * 36848 + 98), 2);
+      const vec x19 = v_load_n(blocks_norm2_multiply + (b * 36848 + 98), 2);
       sum1 = v_fma(x18, x19, sum1);
-      const vec x20 = v_load_n(d_blocks_mlp_0_einsum + (b * 37696 + 148), 2);
-      const vec x21 = v_load_n(blocks_norm2_multiply + (b * 37696 + 148), 2);
+      const vec x20 = v_load_n(d_blocks_mlp_0_einsum + (b * 36848 + 148), 2);
+      const vec x21 = v_load_n(blocks_norm2_multiply + (b * 36848 + 148), 2);
       sum2 = v_fma(x20, x21, sum2);
-      const vec x22 = v_load_n(d_blocks_mlp_0_einsum + (b * 37696 + 198), 2);
-      const vec x23 = v_load_n(blocks_norm2_multiply + (b * 37696 + 198), 2);
+      const vec x22 = v_load_n(d_blocks_mlp_0_einsum + (b * 36848 + 198), 2);
+      const vec x23 = v_load_n(blocks_norm2_multiply + (b * 36848 + 198), 2);
       sum3 = v_fma(x22, x23, sum3);
-      const vec x24 = v_load_n(d_blocks_mlp_0_einsum + (b * 37696 + 248), 2);
-      const vec x25 = v_load_n(blocks_norm2_multiply + (b * 37696 + 248), 2);
+      const vec x24 = v_load_n(d_blocks_mlp_0_einsum + (b * 36848 + 248), 2);
+      const vec x25 = v_load_n(blocks_norm2_multiply + (b * 36848 + 248), 2);
       sum4 = v_fma(x24, x25, sum4);
-      const vec x26 = v_load_n(d_blocks_mlp_0_einsum + (b * 37696 + 298), 2);
-      const vec x27 = v_load_n(blocks_norm2_multiply + (b * 37696 + 298), 2);
+      const vec x26 = v_load_n(d_blocks_mlp_0_einsum + (b * 36848 + 298), 2);
+      const vec x27 = v_load_n(blocks_norm2_multiply + (b * 36848 + 298), 2);
       sum5 = v_fma(x26, x27, sum5);
-      const vec x28 = v_load_n(d_blocks_mlp_0_einsum + (b * 37696 + 348), 2);
-      const vec x29 = v_load_n(blocks_norm2_multiply + (b * 37696 + 348), 2);
+      const vec x28 = v_load_n(d_blocks_mlp_0_einsum + (b * 36848 + 348), 2);
+      const vec x29 = v_load_n(blocks_norm2_multiply + (b * 36848 + 348), 2);
       sum6 = v_fma(x28, x29, sum6);
-      const vec x30 = v_load_n(d_blocks_mlp_0_einsum + (b * 37696 + 398), 2);
-      const vec x31 = v_load_n(blocks_norm2_multiply + (b * 37696 + 398), 2);
+      const vec x30 = v_load_n(d_blocks_mlp_0_einsum + (b * 36848 + 398), 2);
+      const vec x31 = v_load_n(blocks_norm2_multiply + (b * 36848 + 398), 2);
       sum7 = v_fma(x30, x31, sum7);
     }
   }
@@ -4991,39 +5132,39 @@ static void blocks_norm2_bias_gradient_partial(const std::int64_t chunk, const s
   vec sum7 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_mlp_0_einsum + (b * 37696 + n));
+      const vec x0 = v_load(d_blocks_mlp_0_einsum + (b * 36848 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mlp_0_einsum + (b * 37696 + n + 50));
+      const vec x1 = v_load(d_blocks_mlp_0_einsum + (b * 36848 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mlp_0_einsum + (b * 37696 + n + 100));
+      const vec x2 = v_load(d_blocks_mlp_0_einsum + (b * 36848 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mlp_0_einsum + (b * 37696 + n + 150));
+      const vec x3 = v_load(d_blocks_mlp_0_einsum + (b * 36848 + n + 150));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_blocks_mlp_0_einsum + (b * 37696 + n + 200));
+      const vec x4 = v_load(d_blocks_mlp_0_einsum + (b * 36848 + n + 200));
       sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_blocks_mlp_0_einsum + (b * 37696 + n + 250));
+      const vec x5 = v_load(d_blocks_mlp_0_einsum + (b * 36848 + n + 250));
       sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_blocks_mlp_0_einsum + (b * 37696 + n + 300));
+      const vec x6 = v_load(d_blocks_mlp_0_einsum + (b * 36848 + n + 300));
       sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_blocks_mlp_0_einsum + (b * 37696 + n + 350));
+      const vec x7 = v_load(d_blocks_mlp_0_einsum + (b * 36848 + n + 350));
       sum7 = v_add(sum7, x7);
     }
     {
-      const vec x8 = v_load_n(d_blocks_mlp_0_einsum + (b * 37696 + 48), 2);
+      const vec x8 = v_load_n(d_blocks_mlp_0_einsum + (b * 36848 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x8, 2, real(0.0)));
-      const vec x9 = v_load_n(d_blocks_mlp_0_einsum + (b * 37696 + 98), 2);
+      const vec x9 = v_load_n(d_blocks_mlp_0_einsum + (b * 36848 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x9, 2, real(0.0)));
-      const vec x10 = v_load_n(d_blocks_mlp_0_einsum + (b * 37696 + 148), 2);
+      const vec x10 = v_load_n(d_blocks_mlp_0_einsum + (b * 36848 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x10, 2, real(0.0)));
-      const vec x11 = v_load_n(d_blocks_mlp_0_einsum + (b * 37696 + 198), 2);
+      const vec x11 = v_load_n(d_blocks_mlp_0_einsum + (b * 36848 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x11, 2, real(0.0)));
-      const vec x12 = v_load_n(d_blocks_mlp_0_einsum + (b * 37696 + 248), 2);
+      const vec x12 = v_load_n(d_blocks_mlp_0_einsum + (b * 36848 + 248), 2);
       sum4 = v_add(sum4, v_keep_n(x12, 2, real(0.0)));
-      const vec x13 = v_load_n(d_blocks_mlp_0_einsum + (b * 37696 + 298), 2);
+      const vec x13 = v_load_n(d_blocks_mlp_0_einsum + (b * 36848 + 298), 2);
       sum5 = v_add(sum5, v_keep_n(x13, 2, real(0.0)));
-      const vec x14 = v_load_n(d_blocks_mlp_0_einsum + (b * 37696 + 348), 2);
+      const vec x14 = v_load_n(d_blocks_mlp_0_einsum + (b * 36848 + 348), 2);
       sum6 = v_add(sum6, v_keep_n(x14, 2, real(0.0)));
-      const vec x15 = v_load_n(d_blocks_mlp_0_einsum + (b * 37696 + 398), 2);
+      const vec x15 = v_load_n(d_blocks_mlp_0_einsum + (b * 36848 + 398), 2);
       sum7 = v_add(sum7, v_keep_n(x15, 2, real(0.0)));
     }
   }
@@ -5063,23 +5204,23 @@ static void blocks_mhsa_v_mappings_1_bias_gradient_partial(const std::int64_t ch
   vec sum3 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_2 + (b * 37696 + n));
+      const vec x0 = v_load(d_blocks_mhsa_einsum_2 + (b * 36848 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mhsa_einsum_2 + (b * 37696 + n + 50));
+      const vec x1 = v_load(d_blocks_mhsa_einsum_2 + (b * 36848 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_2 + (b * 37696 + n + 100));
+      const vec x2 = v_load(d_blocks_mhsa_einsum_2 + (b * 36848 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_2 + (b * 37696 + n + 150));
+      const vec x3 = v_load(d_blocks_mhsa_einsum_2 + (b * 36848 + n + 150));
       sum3 = v_add(sum3, x3);
     }
     {
-      const vec x4 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 37696 + 48), 2);
+      const vec x4 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 36848 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 37696 + 98), 2);
+      const vec x5 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 36848 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 37696 + 148), 2);
+      const vec x6 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 36848 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 37696 + 198), 2);
+      const vec x7 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 36848 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
     }
   }
@@ -5122,42 +5263,42 @@ static void blocks_mhsa_v_mappings_1_weight_gradient_partial(const std::int64_t 
     vec sum11 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x0 = v_load(d_blocks_mhsa_einsum_2 + (b * 37696 + n));
-        const vec x1 = v_load(blocks_norm1_add + (b * 37696 + n + 200));
+        const vec x0 = v_load(d_blocks_mhsa_einsum_2 + (b * 36848 + n));
+        const vec x1 = v_load(blocks_norm1_add + (b * 36848 + n + 200));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_norm1_add + (b * 37696 + n + 250));
+        const vec x2 = v_load(blocks_norm1_add + (b * 36848 + n + 250));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_norm1_add + (b * 37696 + n + 300));
+        const vec x3 = v_load(blocks_norm1_add + (b * 36848 + n + 300));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_norm1_add + (b * 37696 + n + 350));
+        const vec x4 = v_load(blocks_norm1_add + (b * 36848 + n + 350));
         sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load(d_blocks_mhsa_einsum_2 + (b * 37696 + n + 50));
+        const vec x5 = v_load(d_blocks_mhsa_einsum_2 + (b * 36848 + n + 50));
         sum4 = v_fma(x5, x1, sum4);
         sum5 = v_fma(x5, x2, sum5);
         sum6 = v_fma(x5, x3, sum6);
         sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_load(d_blocks_mhsa_einsum_2 + (b * 37696 + n + 100));
+        const vec x6 = v_load(d_blocks_mhsa_einsum_2 + (b * 36848 + n + 100));
         sum8 = v_fma(x6, x1, sum8);
         sum9 = v_fma(x6, x2, sum9);
         sum10 = v_fma(x6, x3, sum10);
         sum11 = v_fma(x6, x4, sum11);
       }
       {
-        const vec x7 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 37696 + 48), 2);
-        const vec x8 = v_load_n(blocks_norm1_add + (b * 37696 + 248), 2);
+        const vec x7 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 36848 + 48), 2);
+        const vec x8 = v_load_n(blocks_norm1_add + (b * 36848 + 248), 2);
         sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load_n(blocks_norm1_add + (b * 37696 + 298), 2);
+        const vec x9 = v_load_n(blocks_norm1_add + (b * 36848 + 298), 2);
         sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_load_n(blocks_norm1_add + (b * 37696 + 348), 2);
+        const vec x10 = v_load_n(blocks_norm1_add + (b * 36848 + 348), 2);
         sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_load_n(blocks_norm1_add + (b * 37696 + 398), 2);
+        const vec x11 = v_load_n(blocks_norm1_add + (b * 36848 + 398), 2);
         sum3 = v_fma(x7, x11, sum3);
-        const vec x12 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 37696 + 98), 2);
+        const vec x12 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 36848 + 98), 2);
         sum4 = v_fma(x12, x8, sum4);
         sum5 = v_fma(x12, x9, sum5);
         sum6 = v_fma(x12, x10, sum6);
         sum7 = v_fma(x12, x11, sum7);
-        const vec x13 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 37696 + 148), 2);
+        const vec x13 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 36848 + 148), 2);
         sum8 = v_fma(x13, x8, sum8);
         sum9 = v_fma(x13, x9, sum9);
         sum10 = v_fma(x13, x10, sum10);
@@ -5196,25 +5337,25 @@ static void blocks_mhsa_v_mappings_1_weight_gradient_partial(const std::int64_t 
     vec sum3 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_mhsa_einsum_2 + (b * 37696 + n + 150));
-        const vec x15 = v_load(blocks_norm1_add + (b * 37696 + n + 200));
+        const vec x14 = v_load(d_blocks_mhsa_einsum_2 + (b * 36848 + n + 150));
+        const vec x15 = v_load(blocks_norm1_add + (b * 36848 + n + 200));
         sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(blocks_norm1_add + (b * 37696 + n + 250));
+        const vec x16 = v_load(blocks_norm1_add + (b * 36848 + n + 250));
         sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(blocks_norm1_add + (b * 37696 + n + 300));
+        const vec x17 = v_load(blocks_norm1_add + (b * 36848 + n + 300));
         sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(blocks_norm1_add + (b * 37696 + n + 350));
+        const vec x18 = v_load(blocks_norm1_add + (b * 36848 + n + 350));
         sum3 = v_fma(x14, x18, sum3);
       }
       {
-        const vec x19 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 37696 + 198), 2);
-        const vec x20 = v_load_n(blocks_norm1_add + (b * 37696 + 248), 2);
+        const vec x19 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 36848 + 198), 2);
+        const vec x20 = v_load_n(blocks_norm1_add + (b * 36848 + 248), 2);
         sum0 = v_fma(x19, x20, sum0);
-        const vec x21 = v_load_n(blocks_norm1_add + (b * 37696 + 298), 2);
+        const vec x21 = v_load_n(blocks_norm1_add + (b * 36848 + 298), 2);
         sum1 = v_fma(x19, x21, sum1);
-        const vec x22 = v_load_n(blocks_norm1_add + (b * 37696 + 348), 2);
+        const vec x22 = v_load_n(blocks_norm1_add + (b * 36848 + 348), 2);
         sum2 = v_fma(x19, x22, sum2);
-        const vec x23 = v_load_n(blocks_norm1_add + (b * 37696 + 398), 2);
+        const vec x23 = v_load_n(blocks_norm1_add + (b * 36848 + 398), 2);
         sum3 = v_fma(x19, x23, sum3);
       }
     }
@@ -5252,23 +5393,23 @@ static void blocks_mhsa_k_mappings_1_bias_gradient_partial(const std::int64_t ch
   vec sum3 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_5 + (b * 37696 + n));
+      const vec x0 = v_load(d_blocks_mhsa_einsum_5 + (b * 36848 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mhsa_einsum_5 + (b * 37696 + n + 50));
+      const vec x1 = v_load(d_blocks_mhsa_einsum_5 + (b * 36848 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_5 + (b * 37696 + n + 100));
+      const vec x2 = v_load(d_blocks_mhsa_einsum_5 + (b * 36848 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_5 + (b * 37696 + n + 150));
+      const vec x3 = v_load(d_blocks_mhsa_einsum_5 + (b * 36848 + n + 150));
       sum3 = v_add(sum3, x3);
     }
     {
-      const vec x4 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 37696 + 48), 2);
+      const vec x4 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 36848 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 37696 + 98), 2);
+      const vec x5 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 36848 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 37696 + 148), 2);
+      const vec x6 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 36848 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 37696 + 198), 2);
+      const vec x7 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 36848 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
     }
   }
@@ -5311,42 +5452,42 @@ static void blocks_mhsa_k_mappings_1_weight_gradient_partial(const std::int64_t 
     vec sum11 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x0 = v_load(d_blocks_mhsa_einsum_5 + (b * 37696 + n));
-        const vec x1 = v_load(blocks_norm1_add + (b * 37696 + n + 200));
+        const vec x0 = v_load(d_blocks_mhsa_einsum_5 + (b * 36848 + n));
+        const vec x1 = v_load(blocks_norm1_add + (b * 36848 + n + 200));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_norm1_add + (b * 37696 + n + 250));
+        const vec x2 = v_load(blocks_norm1_add + (b * 36848 + n + 250));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_norm1_add + (b * 37696 + n + 300));
+        const vec x3 = v_load(blocks_norm1_add + (b * 36848 + n + 300));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_norm1_add + (b * 37696 + n + 350));
+        const vec x4 = v_load(blocks_norm1_add + (b * 36848 + n + 350));
         sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load(d_blocks_mhsa_einsum_5 + (b * 37696 + n + 50));
+        const vec x5 = v_load(d_blocks_mhsa_einsum_5 + (b * 36848 + n + 50));
         sum4 = v_fma(x5, x1, sum4);
         sum5 = v_fma(x5, x2, sum5);
         sum6 = v_fma(x5, x3, sum6);
         sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_load(d_blocks_mhsa_einsum_5 + (b * 37696 + n + 100));
+        const vec x6 = v_load(d_blocks_mhsa_einsum_5 + (b * 36848 + n + 100));
         sum8 = v_fma(x6, x1, sum8);
         sum9 = v_fma(x6, x2, sum9);
         sum10 = v_fma(x6, x3, sum10);
         sum11 = v_fma(x6, x4, sum11);
       }
       {
-        const vec x7 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 37696 + 48), 2);
-        const vec x8 = v_load_n(blocks_norm1_add + (b * 37696 + 248), 2);
+        const vec x7 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 36848 + 48), 2);
+        const vec x8 = v_load_n(blocks_norm1_add + (b * 36848 + 248), 2);
         sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load_n(blocks_norm1_add + (b * 37696 + 298), 2);
+        const vec x9 = v_load_n(blocks_norm1_add + (b * 36848 + 298), 2);
         sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_load_n(blocks_norm1_add + (b * 37696 + 348), 2);
+        const vec x10 = v_load_n(blocks_norm1_add + (b * 36848 + 348), 2);
         sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_load_n(blocks_norm1_add + (b * 37696 + 398), 2);
+        const vec x11 = v_load_n(blocks_norm1_add + (b * 36848 + 398), 2);
         sum3 = v_fma(x7, x11, sum3);
-        const vec x12 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 37696 + 98), 2);
+        const vec x12 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 36848 + 98), 2);
         sum4 = v_fma(x12, x8, sum4);
         sum5 = v_fma(x12, x9, sum5);
         sum6 = v_fma(x12, x10, sum6);
         sum7 = v_fma(x12, x11, sum7);
-        const vec x13 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 37696 + 148), 2);
+        const vec x13 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 36848 + 148), 2);
         sum8 = v_fma(x13, x8, sum8);
         sum9 = v_fma(x13, x9, sum9);
         sum10 = v_fma(x13, x10, sum10);
@@ -5385,25 +5526,25 @@ static void blocks_mhsa_k_mappings_1_weight_gradient_partial(const std::int64_t 
     vec sum3 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_mhsa_einsum_5 + (b * 37696 + n + 150));
-        const vec x15 = v_load(blocks_norm1_add + (b * 37696 + n + 200));
+        const vec x14 = v_load(d_blocks_mhsa_einsum_5 + (b * 36848 + n + 150));
+        const vec x15 = v_load(blocks_norm1_add + (b * 36848 + n + 200));
         sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(blocks_norm1_add + (b * 37696 + n + 250));
+        const vec x16 = v_load(blocks_norm1_add + (b * 36848 + n + 250));
         sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(blocks_norm1_add + (b * 37696 + n + 300));
+        const vec x17 = v_load(blocks_norm1_add + (b * 36848 + n + 300));
         sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(blocks_norm1_add + (b * 37696 + n + 350));
+        const vec x18 = v_load(blocks_norm1_add + (b * 36848 + n + 350));
         sum3 = v_fma(x14, x18, sum3);
       }
       {
-        const vec x19 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 37696 + 198), 2);
-        const vec x20 = v_load_n(blocks_norm1_add + (b * 37696 + 248), 2);
+        const vec x19 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 36848 + 198), 2);
+        const vec x20 = v_load_n(blocks_norm1_add + (b * 36848 + 248), 2);
         sum0 = v_fma(x19, x20, sum0);
-        const vec x21 = v_load_n(blocks_norm1_add + (b * 37696 + 298), 2);
+        const vec x21 = v_load_n(blocks_norm1_add + (b * 36848 + 298), 2);
         sum1 = v_fma(x19, x21, sum1);
-        const vec x22 = v_load_n(blocks_norm1_add + (b * 37696 + 348), 2);
+        const vec x22 = v_load_n(blocks_norm1_add + (b * 36848 + 348), 2);
         sum2 = v_fma(x19, x22, sum2);
-        const vec x23 = v_load_n(blocks_norm1_add + (b * 37696 + 398), 2);
+        const vec x23 = v_load_n(blocks_norm1_add + (b * 36848 + 398), 2);
         sum3 = v_fma(x19, x23, sum3);
       }
     }
@@ -5441,23 +5582,23 @@ static void blocks_mhsa_q_mappings_1_bias_gradient_partial(const std::int64_t ch
   vec sum3 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_4 + (b * 37696 + n));
+      const vec x0 = v_load(d_blocks_mhsa_einsum_4 + (b * 36848 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mhsa_einsum_4 + (b * 37696 + n + 50));
+      const vec x1 = v_load(d_blocks_mhsa_einsum_4 + (b * 36848 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_4 + (b * 37696 + n + 100));
+      const vec x2 = v_load(d_blocks_mhsa_einsum_4 + (b * 36848 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_4 + (b * 37696 + n + 150));
+      const vec x3 = v_load(d_blocks_mhsa_einsum_4 + (b * 36848 + n + 150));
       sum3 = v_add(sum3, x3);
     }
     {
-      const vec x4 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 37696 + 48), 2);
+      const vec x4 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 36848 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 37696 + 98), 2);
+      const vec x5 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 36848 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 37696 + 148), 2);
+      const vec x6 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 36848 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 37696 + 198), 2);
+      const vec x7 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 36848 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
     }
   }
@@ -5500,42 +5641,42 @@ static void blocks_mhsa_q_mappings_1_weight_gradient_partial(const std::int64_t 
     vec sum11 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x0 = v_load(d_blocks_mhsa_einsum_4 + (b * 37696 + n));
-        const vec x1 = v_load(blocks_norm1_add + (b * 37696 + n + 200));
+        const vec x0 = v_load(d_blocks_mhsa_einsum_4 + (b * 36848 + n));
+        const vec x1 = v_load(blocks_norm1_add + (b * 36848 + n + 200));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_norm1_add + (b * 37696 + n + 250));
+        const vec x2 = v_load(blocks_norm1_add + (b * 36848 + n + 250));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_norm1_add + (b * 37696 + n + 300));
+        const vec x3 = v_load(blocks_norm1_add + (b * 36848 + n + 300));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_norm1_add + (b * 37696 + n + 350));
+        const vec x4 = v_load(blocks_norm1_add + (b * 36848 + n + 350));
         sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load(d_blocks_mhsa_einsum_4 + (b * 37696 + n + 50));
+        const vec x5 = v_load(d_blocks_mhsa_einsum_4 + (b * 36848 + n + 50));
         sum4 = v_fma(x5, x1, sum4);
         sum5 = v_fma(x5, x2, sum5);
         sum6 = v_fma(x5, x3, sum6);
         sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_load(d_blocks_mhsa_einsum_4 + (b * 37696 + n + 100));
+        const vec x6 = v_load(d_blocks_mhsa_einsum_4 + (b * 36848 + n + 100));
         sum8 = v_fma(x6, x1, sum8);
         sum9 = v_fma(x6, x2, sum9);
         sum10 = v_fma(x6, x3, sum10);
         sum11 = v_fma(x6, x4, sum11);
       }
       {
-        const vec x7 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 37696 + 48), 2);
-        const vec x8 = v_load_n(blocks_norm1_add + (b * 37696 + 248), 2);
+        const vec x7 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 36848 + 48), 2);
+        const vec x8 = v_load_n(blocks_norm1_add + (b * 36848 + 248), 2);
         sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load_n(blocks_norm1_add + (b * 37696 + 298), 2);
+        const vec x9 = v_load_n(blocks_norm1_add + (b * 36848 + 298), 2);
         sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_load_n(blocks_norm1_add + (b * 37696 + 348), 2);
+        const vec x10 = v_load_n(blocks_norm1_add + (b * 36848 + 348), 2);
         sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_load_n(blocks_norm1_add + (b * 37696 + 398), 2);
+        const vec x11 = v_load_n(blocks_norm1_add + (b * 36848 + 398), 2);
         sum3 = v_fma(x7, x11, sum3);
-        const vec x12 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 37696 + 98), 2);
+        const vec x12 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 36848 + 98), 2);
         sum4 = v_fma(x12, x8, sum4);
         sum5 = v_fma(x12, x9, sum5);
         sum6 = v_fma(x12, x10, sum6);
         sum7 = v_fma(x12, x11, sum7);
-        const vec x13 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 37696 + 148), 2);
+        const vec x13 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 36848 + 148), 2);
         sum8 = v_fma(x13, x8, sum8);
         sum9 = v_fma(x13, x9, sum9);
         sum10 = v_fma(x13, x10, sum10);
@@ -5574,25 +5715,25 @@ static void blocks_mhsa_q_mappings_1_weight_gradient_partial(const std::int64_t 
     vec sum3 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_mhsa_einsum_4 + (b * 37696 + n + 150));
-        const vec x15 = v_load(blocks_norm1_add + (b * 37696 + n + 200));
+        const vec x14 = v_load(d_blocks_mhsa_einsum_4 + (b * 36848 + n + 150));
+        const vec x15 = v_load(blocks_norm1_add + (b * 36848 + n + 200));
         sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(blocks_norm1_add + (b * 37696 + n + 250));
+        const vec x16 = v_load(blocks_norm1_add + (b * 36848 + n + 250));
         sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(blocks_norm1_add + (b * 37696 + n + 300));
+        const vec x17 = v_load(blocks_norm1_add + (b * 36848 + n + 300));
         sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(blocks_norm1_add + (b * 37696 + n + 350));
+        const vec x18 = v_load(blocks_norm1_add + (b * 36848 + n + 350));
         sum3 = v_fma(x14, x18, sum3);
       }
       {
-        const vec x19 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 37696 + 198), 2);
-        const vec x20 = v_load_n(blocks_norm1_add + (b * 37696 + 248), 2);
+        const vec x19 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 36848 + 198), 2);
+        const vec x20 = v_load_n(blocks_norm1_add + (b * 36848 + 248), 2);
         sum0 = v_fma(x19, x20, sum0);
-        const vec x21 = v_load_n(blocks_norm1_add + (b * 37696 + 298), 2);
+        const vec x21 = v_load_n(blocks_norm1_add + (b * 36848 + 298), 2);
         sum1 = v_fma(x19, x21, sum1);
-        const vec x22 = v_load_n(blocks_norm1_add + (b * 37696 + 348), 2);
+        const vec x22 = v_load_n(blocks_norm1_add + (b * 36848 + 348), 2);
         sum2 = v_fma(x19, x22, sum2);
-        const vec x23 = v_load_n(blocks_norm1_add + (b * 37696 + 398), 2);
+        const vec x23 = v_load_n(blocks_norm1_add + (b * 36848 + 398), 2);
         sum3 = v_fma(x19, x23, sum3);
       }
     }
@@ -5630,23 +5771,23 @@ static void blocks_mhsa_v_mappings_0_bias_gradient_partial(const std::int64_t ch
   vec sum3 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_6 + (b * 37696 + n));
+      const vec x0 = v_load(d_blocks_mhsa_einsum_6 + (b * 36848 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mhsa_einsum_6 + (b * 37696 + n + 50));
+      const vec x1 = v_load(d_blocks_mhsa_einsum_6 + (b * 36848 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_6 + (b * 37696 + n + 100));
+      const vec x2 = v_load(d_blocks_mhsa_einsum_6 + (b * 36848 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_6 + (b * 37696 + n + 150));
+      const vec x3 = v_load(d_blocks_mhsa_einsum_6 + (b * 36848 + n + 150));
       sum3 = v_add(sum3, x3);
     }
     {
-      const vec x4 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 37696 + 48), 2);
+      const vec x4 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 36848 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 37696 + 98), 2);
+      const vec x5 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 36848 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 37696 + 148), 2);
+      const vec x6 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 36848 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 37696 + 198), 2);
+      const vec x7 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 36848 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
     }
   }
@@ -5689,42 +5830,42 @@ static void blocks_mhsa_v_mappings_0_weight_gradient_partial(const std::int64_t 
     vec sum11 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x0 = v_load(d_blocks_mhsa_einsum_6 + (b * 37696 + n));
-        const vec x1 = v_load(blocks_norm1_add + (b * 37696 + n));
+        const vec x0 = v_load(d_blocks_mhsa_einsum_6 + (b * 36848 + n));
+        const vec x1 = v_load(blocks_norm1_add + (b * 36848 + n));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_norm1_add + (b * 37696 + n + 50));
+        const vec x2 = v_load(blocks_norm1_add + (b * 36848 + n + 50));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_norm1_add + (b * 37696 + n + 100));
+        const vec x3 = v_load(blocks_norm1_add + (b * 36848 + n + 100));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_norm1_add + (b * 37696 + n + 150));
+        const vec x4 = v_load(blocks_norm1_add + (b * 36848 + n + 150));
         sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load(d_blocks_mhsa_einsum_6 + (b * 37696 + n + 50));
+        const vec x5 = v_load(d_blocks_mhsa_einsum_6 + (b * 36848 + n + 50));
         sum4 = v_fma(x5, x1, sum4);
         sum5 = v_fma(x5, x2, sum5);
         sum6 = v_fma(x5, x3, sum6);
         sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_load(d_blocks_mhsa_einsum_6 + (b * 37696 + n + 100));
+        const vec x6 = v_load(d_blocks_mhsa_einsum_6 + (b * 36848 + n + 100));
         sum8 = v_fma(x6, x1, sum8);
         sum9 = v_fma(x6, x2, sum9);
         sum10 = v_fma(x6, x3, sum10);
         sum11 = v_fma(x6, x4, sum11);
       }
       {
-        const vec x7 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 37696 + 48), 2);
-        const vec x8 = v_load_n(blocks_norm1_add + (b * 37696 + 48), 2);
+        const vec x7 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 36848 + 48), 2);
+        const vec x8 = v_load_n(blocks_norm1_add + (b * 36848 + 48), 2);
         sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load_n(blocks_norm1_add + (b * 37696 + 98), 2);
+        const vec x9 = v_load_n(blocks_norm1_add + (b * 36848 + 98), 2);
         sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_load_n(blocks_norm1_add + (b * 37696 + 148), 2);
+        const vec x10 = v_load_n(blocks_norm1_add + (b * 36848 + 148), 2);
         sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_load_n(blocks_norm1_add + (b * 37696 + 198), 2);
+        const vec x11 = v_load_n(blocks_norm1_add + (b * 36848 + 198), 2);
         sum3 = v_fma(x7, x11, sum3);
-        const vec x12 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 37696 + 98), 2);
+        const vec x12 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 36848 + 98), 2);
         sum4 = v_fma(x12, x8, sum4);
         sum5 = v_fma(x12, x9, sum5);
         sum6 = v_fma(x12, x10, sum6);
         sum7 = v_fma(x12, x11, sum7);
-        const vec x13 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 37696 + 148), 2);
+        const vec x13 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 36848 + 148), 2);
         sum8 = v_fma(x13, x8, sum8);
         sum9 = v_fma(x13, x9, sum9);
         sum10 = v_fma(x13, x10, sum10);
@@ -5763,25 +5904,25 @@ static void blocks_mhsa_v_mappings_0_weight_gradient_partial(const std::int64_t 
     vec sum3 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_mhsa_einsum_6 + (b * 37696 + n + 150));
-        const vec x15 = v_load(blocks_norm1_add + (b * 37696 + n));
+        const vec x14 = v_load(d_blocks_mhsa_einsum_6 + (b * 36848 + n + 150));
+        const vec x15 = v_load(blocks_norm1_add + (b * 36848 + n));
         sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(blocks_norm1_add + (b * 37696 + n + 50));
+        const vec x16 = v_load(blocks_norm1_add + (b * 36848 + n + 50));
         sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(blocks_norm1_add + (b * 37696 + n + 100));
+        const vec x17 = v_load(blocks_norm1_add + (b * 36848 + n + 100));
         sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(blocks_norm1_add + (b * 37696 + n + 150));
+        const vec x18 = v_load(blocks_norm1_add + (b * 36848 + n + 150));
         sum3 = v_fma(x14, x18, sum3);
       }
       {
-        const vec x19 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 37696 + 198), 2);
-        const vec x20 = v_load_n(blocks_norm1_add + (b * 37696 + 48), 2);
+        const vec x19 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 36848 + 198), 2);
+        const vec x20 = v_load_n(blocks_norm1_add + (b * 36848 + 48), 2);
         sum0 = v_fma(x19, x20, sum0);
-        const vec x21 = v_load_n(blocks_norm1_add + (b * 37696 + 98), 2);
+        const vec x21 = v_load_n(blocks_norm1_add + (b * 36848 + 98), 2);
         sum1 = v_fma(x19, x21, sum1);
-        const vec x22 = v_load_n(blocks_norm1_add + (b * 37696 + 148), 2);
+        const vec x22 = v_load_n(blocks_norm1_add + (b * 36848 + 148), 2);
         sum2 = v_fma(x19, x22, sum2);
-        const vec x23 = v_load_n(blocks_norm1_add + (b * 37696 + 198), 2);
+        const vec x23 = v_load_n(blocks_norm1_add + (b * 36848 + 198), 2);
         sum3 = v_fma(x19, x23, sum3);
       }
     }
@@ -5819,23 +5960,23 @@ static void blocks_mhsa_k_mappings_0_bias_gradient_partial(const std::int64_t ch
   vec sum3 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_8 + (b * 37696 + n));
+      const vec x0 = v_load(d_blocks_mhsa_einsum_8 + (b * 36848 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mhsa_einsum_8 + (b * 37696 + n + 50));
+      const vec x1 = v_load(d_blocks_mhsa_einsum_8 + (b * 36848 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_8 + (b * 37696 + n + 100));
+      const vec x2 = v_load(d_blocks_mhsa_einsum_8 + (b * 36848 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_8 + (b * 37696 + n + 150));
+      const vec x3 = v_load(d_blocks_mhsa_einsum_8 + (b * 36848 + n + 150));
       sum3 = v_add(sum3, x3);
     }
     {
-      const vec x4 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 37696 + 48), 2);
+      const vec x4 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 36848 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 37696 + 98), 2);
+      const vec x5 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 36848 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 37696 + 148), 2);
+      const vec x6 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 36848 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 37696 + 198), 2);
+      const vec x7 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 36848 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
     }
   }
@@ -5878,42 +6019,42 @@ static void blocks_mhsa_k_mappings_0_weight_gradient_partial(const std::int64_t 
     vec sum11 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x0 = v_load(d_blocks_mhsa_einsum_8 + (b * 37696 + n));
-        const vec x1 = v_load(blocks_norm1_add + (b * 37696 + n));
+        const vec x0 = v_load(d_blocks_mhsa_einsum_8 + (b * 36848 + n));
+        const vec x1 = v_load(blocks_norm1_add + (b * 36848 + n));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_norm1_add + (b * 37696 + n + 50));
+        const vec x2 = v_load(blocks_norm1_add + (b * 36848 + n + 50));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_norm1_add + (b * 37696 + n + 100));
+        const vec x3 = v_load(blocks_norm1_add + (b * 36848 + n + 100));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_norm1_add + (b * 37696 + n + 150));
+        const vec x4 = v_load(blocks_norm1_add + (b * 36848 + n + 150));
         sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load(d_blocks_mhsa_einsum_8 + (b * 37696 + n + 50));
+        const vec x5 = v_load(d_blocks_mhsa_einsum_8 + (b * 36848 + n + 50));
         sum4 = v_fma(x5, x1, sum4);
         sum5 = v_fma(x5, x2, sum5);
         sum6 = v_fma(x5, x3, sum6);
         sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_load(d_blocks_mhsa_einsum_8 + (b * 37696 + n + 100));
+        const vec x6 = v_load(d_blocks_mhsa_einsum_8 + (b * 36848 + n + 100));
         sum8 = v_fma(x6, x1, sum8);
         sum9 = v_fma(x6, x2, sum9);
         sum10 = v_fma(x6, x3, sum10);
         sum11 = v_fma(x6, x4, sum11);
       }
       {
-        const vec x7 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 37696 + 48), 2);
-        const vec x8 = v_load_n(blocks_norm1_add + (b * 37696 + 48), 2);
+        const vec x7 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 36848 + 48), 2);
+        const vec x8 = v_load_n(blocks_norm1_add + (b * 36848 + 48), 2);
         sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load_n(blocks_norm1_add + (b * 37696 + 98), 2);
+        const vec x9 = v_load_n(blocks_norm1_add + (b * 36848 + 98), 2);
         sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_load_n(blocks_norm1_add + (b * 37696 + 148), 2);
+        const vec x10 = v_load_n(blocks_norm1_add + (b * 36848 + 148), 2);
         sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_load_n(blocks_norm1_add + (b * 37696 + 198), 2);
+        const vec x11 = v_load_n(blocks_norm1_add + (b * 36848 + 198), 2);
         sum3 = v_fma(x7, x11, sum3);
-        const vec x12 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 37696 + 98), 2);
+        const vec x12 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 36848 + 98), 2);
         sum4 = v_fma(x12, x8, sum4);
         sum5 = v_fma(x12, x9, sum5);
         sum6 = v_fma(x12, x10, sum6);
         sum7 = v_fma(x12, x11, sum7);
-        const vec x13 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 37696 + 148), 2);
+        const vec x13 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 36848 + 148), 2);
         sum8 = v_fma(x13, x8, sum8);
         sum9 = v_fma(x13, x9, sum9);
         sum10 = v_fma(x13, x10, sum10);
@@ -5952,25 +6093,25 @@ static void blocks_mhsa_k_mappings_0_weight_gradient_partial(const std::int64_t 
     vec sum3 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_mhsa_einsum_8 + (b * 37696 + n + 150));
-        const vec x15 = v_load(blocks_norm1_add + (b * 37696 + n));
+        const vec x14 = v_load(d_blocks_mhsa_einsum_8 + (b * 36848 + n + 150));
+        const vec x15 = v_load(blocks_norm1_add + (b * 36848 + n));
         sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(blocks_norm1_add + (b * 37696 + n + 50));
+        const vec x16 = v_load(blocks_norm1_add + (b * 36848 + n + 50));
         sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(blocks_norm1_add + (b * 37696 + n + 100));
+        const vec x17 = v_load(blocks_norm1_add + (b * 36848 + n + 100));
         sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(blocks_norm1_add + (b * 37696 + n + 150));
+        const vec x18 = v_load(blocks_norm1_add + (b * 36848 + n + 150));
         sum3 = v_fma(x14, x18, sum3);
       }
       {
-        const vec x19 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 37696 + 198), 2);
-        const vec x20 = v_load_n(blocks_norm1_add + (b * 37696 + 48), 2);
+        const vec x19 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 36848 + 198), 2);
+        const vec x20 = v_load_n(blocks_norm1_add + (b * 36848 + 48), 2);
         sum0 = v_fma(x19, x20, sum0);
-        const vec x21 = v_load_n(blocks_norm1_add + (b * 37696 + 98), 2);
+        const vec x21 = v_load_n(blocks_norm1_add + (b * 36848 + 98), 2);
         sum1 = v_fma(x19, x21, sum1);
-        const vec x22 = v_load_n(blocks_norm1_add + (b * 37696 + 148), 2);
+        const vec x22 = v_load_n(blocks_norm1_add + (b * 36848 + 148), 2);
         sum2 = v_fma(x19, x22, sum2);
-        const vec x23 = v_load_n(blocks_norm1_add + (b * 37696 + 198), 2);
+        const vec x23 = v_load_n(blocks_norm1_add + (b * 36848 + 198), 2);
         sum3 = v_fma(x19, x23, sum3);
       }
     }
@@ -6008,23 +6149,23 @@ static void blocks_mhsa_q_mappings_0_bias_gradient_partial(const std::int64_t ch
   vec sum3 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_7 + (b * 37696 + n));
+      const vec x0 = v_load(d_blocks_mhsa_einsum_7 + (b * 36848 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mhsa_einsum_7 + (b * 37696 + n + 50));
+      const vec x1 = v_load(d_blocks_mhsa_einsum_7 + (b * 36848 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_7 + (b * 37696 + n + 100));
+      const vec x2 = v_load(d_blocks_mhsa_einsum_7 + (b * 36848 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_7 + (b * 37696 + n + 150));
+      const vec x3 = v_load(d_blocks_mhsa_einsum_7 + (b * 36848 + n + 150));
       sum3 = v_add(sum3, x3);
     }
     {
-      const vec x4 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 37696 + 48), 2);
+      const vec x4 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 36848 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 37696 + 98), 2);
+      const vec x5 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 36848 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 37696 + 148), 2);
+      const vec x6 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 36848 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 37696 + 198), 2);
+      const vec x7 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 36848 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
     }
   }
@@ -6067,42 +6208,42 @@ static void blocks_mhsa_q_mappings_0_weight_gradient_partial(const std::int64_t 
     vec sum11 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x0 = v_load(d_blocks_mhsa_einsum_7 + (b * 37696 + n));
-        const vec x1 = v_load(blocks_norm1_add + (b * 37696 + n));
+        const vec x0 = v_load(d_blocks_mhsa_einsum_7 + (b * 36848 + n));
+        const vec x1 = v_load(blocks_norm1_add + (b * 36848 + n));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_norm1_add + (b * 37696 + n + 50));
+        const vec x2 = v_load(blocks_norm1_add + (b * 36848 + n + 50));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_norm1_add + (b * 37696 + n + 100));
+        const vec x3 = v_load(blocks_norm1_add + (b * 36848 + n + 100));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_norm1_add + (b * 37696 + n + 150));
+        const vec x4 = v_load(blocks_norm1_add + (b * 36848 + n + 150));
         sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load(d_blocks_mhsa_einsum_7 + (b * 37696 + n + 50));
+        const vec x5 = v_load(d_blocks_mhsa_einsum_7 + (b * 36848 + n + 50));
         sum4 = v_fma(x5, x1, sum4);
         sum5 = v_fma(x5, x2, sum5);
         sum6 = v_fma(x5, x3, sum6);
         sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_load(d_blocks_mhsa_einsum_7 + (b * 37696 + n + 100));
+        const vec x6 = v_load(d_blocks_mhsa_einsum_7 + (b * 36848 + n + 100));
         sum8 = v_fma(x6, x1, sum8);
         sum9 = v_fma(x6, x2, sum9);
         sum10 = v_fma(x6, x3, sum10);
         sum11 = v_fma(x6, x4, sum11);
       }
       {
-        const vec x7 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 37696 + 48), 2);
-        const vec x8 = v_load_n(blocks_norm1_add + (b * 37696 + 48), 2);
+        const vec x7 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 36848 + 48), 2);
+        const vec x8 = v_load_n(blocks_norm1_add + (b * 36848 + 48), 2);
         sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load_n(blocks_norm1_add + (b * 37696 + 98), 2);
+        const vec x9 = v_load_n(blocks_norm1_add + (b * 36848 + 98), 2);
         sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_load_n(blocks_norm1_add + (b * 37696 + 148), 2);
+        const vec x10 = v_load_n(blocks_norm1_add + (b * 36848 + 148), 2);
         sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_load_n(blocks_norm1_add + (b * 37696 + 198), 2);
+        const vec x11 = v_load_n(blocks_norm1_add + (b * 36848 + 198), 2);
         sum3 = v_fma(x7, x11, sum3);
-        const vec x12 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 37696 + 98), 2);
+        const vec x12 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 36848 + 98), 2);
         sum4 = v_fma(x12, x8, sum4);
         sum5 = v_fma(x12, x9, sum5);
         sum6 = v_fma(x12, x10, sum6);
         sum7 = v_fma(x12, x11, sum7);
-        const vec x13 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 37696 + 148), 2);
+        const vec x13 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 36848 + 148), 2);
         sum8 = v_fma(x13, x8, sum8);
         sum9 = v_fma(x13, x9, sum9);
         sum10 = v_fma(x13, x10, sum10);
@@ -6141,25 +6282,25 @@ static void blocks_mhsa_q_mappings_0_weight_gradient_partial(const std::int64_t 
     vec sum3 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_mhsa_einsum_7 + (b * 37696 + n + 150));
-        const vec x15 = v_load(blocks_norm1_add + (b * 37696 + n));
+        const vec x14 = v_load(d_blocks_mhsa_einsum_7 + (b * 36848 + n + 150));
+        const vec x15 = v_load(blocks_norm1_add + (b * 36848 + n));
         sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(blocks_norm1_add + (b * 37696 + n + 50));
+        const vec x16 = v_load(blocks_norm1_add + (b * 36848 + n + 50));
         sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(blocks_norm1_add + (b * 37696 + n + 100));
+        const vec x17 = v_load(blocks_norm1_add + (b * 36848 + n + 100));
         sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(blocks_norm1_add + (b * 37696 + n + 150));
+        const vec x18 = v_load(blocks_norm1_add + (b * 36848 + n + 150));
         sum3 = v_fma(x14, x18, sum3);
       }
       {
-        const vec x19 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 37696 + 198), 2);
-        const vec x20 = v_load_n(blocks_norm1_add + (b * 37696 + 48), 2);
+        const vec x19 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 36848 + 198), 2);
+        const vec x20 = v_load_n(blocks_norm1_add + (b * 36848 + 48), 2);
         sum0 = v_fma(x19, x20, sum0);
-        const vec x21 = v_load_n(blocks_norm1_add + (b * 37696 + 98), 2);
+        const vec x21 = v_load_n(blocks_norm1_add + (b * 36848 + 98), 2);
         sum1 = v_fma(x19, x21, sum1);
-        const vec x22 = v_load_n(blocks_norm1_add + (b * 37696 + 148), 2);
+        const vec x22 = v_load_n(blocks_norm1_add + (b * 36848 + 148), 2);
         sum2 = v_fma(x19, x22, sum2);
-        const vec x23 = v_load_n(blocks_norm1_add + (b * 37696 + 198), 2);
+        const vec x23 = v_load_n(blocks_norm1_add + (b * 36848 + 198), 2);
         sum3 = v_fma(x19, x23, sum3);
       }
     }
@@ -6202,55 +6343,55 @@ static void blocks_norm1_weight_gradient_partial(const std::int64_t chunk, const
   vec sum7 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_norm1_concat + (b * 37696 + n));
-      const vec x1 = v_load(blocks_norm1_multiply + (b * 37696 + n));
+      const vec x0 = v_load(d_blocks_norm1_concat + (b * 36848 + n));
+      const vec x1 = v_load(blocks_norm1_multiply + (b * 36848 + n));
       sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_norm1_concat + (b * 37696 + n + 50));
-      const vec x3 = v_load(blocks_norm1_multiply + (b * 37696 + n + 50));
+      const vec x2 = v_load(d_blocks_norm1_concat + (b * 36848 + n + 50));
+      const vec x3 = v_load(blocks_norm1_multiply + (b * 36848 + n + 50));
       sum1 = v_fma(x2, x3, sum1);
-      const vec x4 = v_load(d_blocks_norm1_concat + (b * 37696 + n + 100));
-      const vec x5 = v_load(blocks_norm1_multiply + (b * 37696 + n + 100));
+      const vec x4 = v_load(d_blocks_norm1_concat + (b * 36848 + n + 100));
+      const vec x5 = v_load(blocks_norm1_multiply + (b * 36848 + n + 100));
       sum2 = v_fma(x4, x5, sum2);
-      const vec x6 = v_load(d_blocks_norm1_concat + (b * 37696 + n + 150));
-      const vec x7 = v_load(blocks_norm1_multiply + (b * 37696 + n + 150));
+      const vec x6 = v_load(d_blocks_norm1_concat + (b * 36848 + n + 150));
+      const vec x7 = v_load(blocks_norm1_multiply + (b * 36848 + n + 150));
       sum3 = v_fma(x6, x7, sum3);
-      const vec x8 = v_load(d_blocks_norm1_concat + (b * 37696 + n + 200));
-      const vec x9 = v_load(blocks_norm1_multiply + (b * 37696 + n + 200));
+      const vec x8 = v_load(d_blocks_norm1_concat + (b * 36848 + n + 200));
+      const vec x9 = v_load(blocks_norm1_multiply + (b * 36848 + n + 200));
       sum4 = v_fma(x8, x9, sum4);
-      const vec x10 = v_load(d_blocks_norm1_concat + (b * 37696 + n + 250));
-      const vec x11 = v_load(blocks_norm1_multiply + (b * 37696 + n + 250));
+      const vec x10 = v_load(d_blocks_norm1_concat + (b * 36848 + n + 250));
+      const vec x11 = v_load(blocks_norm1_multiply + (b * 36848 + n + 250));
       sum5 = v_fma(x10, x11, sum5);
-      const vec x12 = v_load(d_blocks_norm1_concat + (b * 37696 + n + 300));
-      const vec x13 = v_load(blocks_norm1_multiply + (b * 37696 + n + 300));
+      const vec x12 = v_load(d_blocks_norm1_concat + (b * 36848 + n + 300));
+      const vec x13 = v_load(blocks_norm1_multiply + (b * 36848 + n + 300));
       sum6 = v_fma(x12, x13, sum6);
-      const vec x14 = v_load(d_blocks_norm1_concat + (b * 37696 + n + 350));
-      const vec x15 = v_load(blocks_norm1_multiply + (b * 37696 + n + 350));
+      const vec x14 = v_load(d_blocks_norm1_concat + (b * 36848 + n + 350));
+      const vec x15 = v_load(blocks_norm1_multiply + (b * 36848 + n + 350));
       sum7 = v_fma(x14, x15, sum7);
     }
     {
-      const vec x16 = v_load_n(d_blocks_norm1_concat + (b * 37696 + 48), 2);
-      const vec x17 = v_load_n(blocks_norm1_multiply + (b * 37696 + 48), 2);
+      const vec x16 = v_load_n(d_blocks_norm1_concat + (b * 36848 + 48), 2);
+      const vec x17 = v_load_n(blocks_norm1_multiply + (b * 36848 + 48), 2);
       sum0 = v_fma(x16, x17, sum0);
-      const vec x18 = v_load_n(d_blocks_norm1_concat + (b * 37696 + 98), 2);
-      const vec x19 = v_load_n(blocks_norm1_multiply + (b * 37696 + 98), 2);
+      const vec x18 = v_load_n(d_blocks_norm1_concat + (b * 36848 + 98), 2);
+      const vec x19 = v_load_n(blocks_norm1_multiply + (b * 36848 + 98), 2);
       sum1 = v_fma(x18, x19, sum1);
-      const vec x20 = v_load_n(d_blocks_norm1_concat + (b * 37696 + 148), 2);
-      const vec x21 = v_load_n(blocks_norm1_multiply + (b * 37696 + 148), 2);
+      const vec x20 = v_load_n(d_blocks_norm1_concat + (b * 36848 + 148), 2);
+      const vec x21 = v_load_n(blocks_norm1_multiply + (b * 36848 + 148), 2);
       sum2 = v_fma(x20, x21, sum2);
-      const vec x22 = v_load_n(d_blocks_norm1_concat + (b * 37696 + 198), 2);
-      const vec x23 = v_load_n(blocks_norm1_multiply + (b * 37696 + 198), 2);
+      const vec x22 = v_load_n(d_blocks_norm1_concat + (b * 36848 + 198), 2);
+      const vec x23 = v_load_n(blocks_norm1_multiply + (b * 36848 + 198), 2);
       sum3 = v_fma(x22, x23, sum3);
-      const vec x24 = v_load_n(d_blocks_norm1_concat + (b * 37696 + 248), 2);
-      const vec x25 = v_load_n(blocks_norm1_multiply + (b * 37696 + 248), 2);
+      const vec x24 = v_load_n(d_blocks_norm1_concat + (b * 36848 + 248), 2);
+      const vec x25 = v_load_n(blocks_norm1_multiply + (b * 36848 + 248), 2);
       sum4 = v_fma(x24, x25, sum4);
-      const vec x26 = v_load_n(d_blocks_norm1_concat + (b * 37696 + 298), 2);
-      const vec x27 = v_load_n(blocks_norm1_multiply + (b * 37696 + 298), 2);
+      const vec x26 = v_load_n(d_blocks_norm1_concat + (b * 36848 + 298), 2);
+      const vec x27 = v_load_n(blocks_norm1_multiply + (b * 36848 + 298), 2);
       sum5 = v_fma(x26, x27, sum5);
-      const vec x28 = v_load_n(d_blocks_norm1_concat + (b * 37696 + 348), 2);
-      const vec x29 = v_load_n(blocks_norm1_multiply + (b * 37696 + 348), 2);
+      const vec x28 = v_load_n(d_blocks_norm1_concat + (b * 36848 + 348), 2);
+      const vec x29 = v_load_n(blocks_norm1_multiply + (b * 36848 + 348), 2);
       sum6 = v_fma(x28, x29, sum6);
-      const vec x30 = v_load_n(d_blocks_norm1_concat + (b * 37696 + 398), 2);
-      const vec x31 = v_load_n(blocks_norm1_multiply + (b * 37696 + 398), 2);
+      const vec x30 = v_load_n(d_blocks_norm1_concat + (b * 36848 + 398), 2);
+      const vec x31 = v_load_n(blocks_norm1_multiply + (b * 36848 + 398), 2);
       sum7 = v_fma(x30, x31, sum7);
     }
   }
@@ -6294,39 +6435,39 @@ static void blocks_norm1_bias_gradient_partial(const std::int64_t chunk, const s
   vec sum7 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_norm1_concat + (b * 37696 + n));
+      const vec x0 = v_load(d_blocks_norm1_concat + (b * 36848 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_norm1_concat + (b * 37696 + n + 50));
+      const vec x1 = v_load(d_blocks_norm1_concat + (b * 36848 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_norm1_concat + (b * 37696 + n + 100));
+      const vec x2 = v_load(d_blocks_norm1_concat + (b * 36848 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_norm1_concat + (b * 37696 + n + 150));
+      const vec x3 = v_load(d_blocks_norm1_concat + (b * 36848 + n + 150));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_blocks_norm1_concat + (b * 37696 + n + 200));
+      const vec x4 = v_load(d_blocks_norm1_concat + (b * 36848 + n + 200));
       sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_blocks_norm1_concat + (b * 37696 + n + 250));
+      const vec x5 = v_load(d_blocks_norm1_concat + (b * 36848 + n + 250));
       sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_blocks_norm1_concat + (b * 37696 + n + 300));
+      const vec x6 = v_load(d_blocks_norm1_concat + (b * 36848 + n + 300));
       sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_blocks_norm1_concat + (b * 37696 + n + 350));
+      const vec x7 = v_load(d_blocks_norm1_concat + (b * 36848 + n + 350));
       sum7 = v_add(sum7, x7);
     }
     {
-      const vec x8 = v_load_n(d_blocks_norm1_concat + (b * 37696 + 48), 2);
+      const vec x8 = v_load_n(d_blocks_norm1_concat + (b * 36848 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x8, 2, real(0.0)));
-      const vec x9 = v_load_n(d_blocks_norm1_concat + (b * 37696 + 98), 2);
+      const vec x9 = v_load_n(d_blocks_norm1_concat + (b * 36848 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x9, 2, real(0.0)));
-      const vec x10 = v_load_n(d_blocks_norm1_concat + (b * 37696 + 148), 2);
+      const vec x10 = v_load_n(d_blocks_norm1_concat + (b * 36848 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x10, 2, real(0.0)));
-      const vec x11 = v_load_n(d_blocks_norm1_concat + (b * 37696 + 198), 2);
+      const vec x11 = v_load_n(d_blocks_norm1_concat + (b * 36848 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x11, 2, real(0.0)));
-      const vec x12 = v_load_n(d_blocks_norm1_concat + (b * 37696 + 248), 2);
+      const vec x12 = v_load_n(d_blocks_norm1_concat + (b * 36848 + 248), 2);
       sum4 = v_add(sum4, v_keep_n(x12, 2, real(0.0)));
-      const vec x13 = v_load_n(d_blocks_norm1_concat + (b * 37696 + 298), 2);
+      const vec x13 = v_load_n(d_blocks_norm1_concat + (b * 36848 + 298), 2);
       sum5 = v_add(sum5, v_keep_n(x13, 2, real(0.0)));
-      const vec x14 = v_load_n(d_blocks_norm1_concat + (b * 37696 + 348), 2);
+      const vec x14 = v_load_n(d_blocks_norm1_concat + (b * 36848 + 348), 2);
       sum6 = v_add(sum6, v_keep_n(x14, 2, real(0.0)));
-      const vec x15 = v_load_n(d_blocks_norm1_concat + (b * 37696 + 398), 2);
+      const vec x15 = v_load_n(d_blocks_norm1_concat + (b * 36848 + 398), 2);
       sum7 = v_add(sum7, v_keep_n(x15, 2, real(0.0)));
     }
   }
@@ -6355,118 +6496,6 @@ static void blocks_norm1_bias_gradient_sum(real* gradient_blocks_norm1_bias, con
   v_store(gradient_blocks_norm1_bias, sum0);
 }
 
-// b < B (summed); lanes along b
-static void divide_forward_train(const std::int64_t batch, const real* add, const real* reduce_sum, real* loss) {
-  vec sum0 = v_zero();
-  for (std::int64_t b = 0; b + 8 <= batch; b += 8) {
-    const vec x0 = v_load_strided(add + b * 37696, 37696, lanes);
-    const vec x1 = v_load_strided(reduce_sum + b * 37696, 37696, lanes);
-    const vec t2 = v_sub(x0, x1);
-    sum0 = v_add(sum0, t2);
-  }
-  const std::int64_t b_rest = (batch - 0) / 8 * 8;
-  if (b_rest < batch) {
-    const vec x3 = v_load_strided(add + b_rest * 37696, 37696, static_cast<int>(batch - b_rest));
-    const vec x4 = v_load_strided(reduce_sum + b_rest * 37696, 37696, static_cast<int>(batch - b_rest));
-    const vec t5 = v_sub(x3, x4);
-    sum0 = v_add(sum0, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
-  }
-  const vec all0 = v_set(v_sum(sum0));
-  const vec t6 = v_set(static_cast<real>(batch));
-  const vec t7 = v_div(all0, t6);
-  v_store_n(loss, t7, 1);
-}
-
-// b < B (summed), classes < CLASSES=10; lanes along classes
-static void mlp_0_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
-                                        const real* d_mlp_1_multiply, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  for (std::int64_t b = begin; b < end; ++b) {
-    const vec x0 = v_load(d_mlp_1_multiply + b * 37696);
-    sum0 = v_add(sum0, x0);
-    const vec x1 = v_load_n(d_mlp_1_multiply + (b * 37696 + 8), 2);
-    sum1 = v_add(sum1, x1);
-  }
-  v_store(partial + chunk * 10, sum0);
-  v_store_n(partial + (chunk * 10 + 8), sum1, 2);
-}
-
-// b < B (summed), classes < CLASSES=10; lanes along classes
-static void mlp_0_bias_gradient_sum(real* gradient_mlp_0_bias, const real* partial) {
-  {
-    vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + chunk * 10));
-    v_store(gradient_mlp_0_bias, sum0);
-  }
-  {
-    vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load_n(partial + (chunk * 10 + 8), 2));
-    v_store_n(gradient_mlp_0_bias + 8, sum0, 2);
-  }
-}
-
-// classes < CLASSES=10, d < D=8, b < B (summed); lanes along classes
-static void mlp_0_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
-                                          const real* d_mlp_1_multiply, const real* blocks_carry_next, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
-  for (std::int64_t d = 0; d < 8; d += 4) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_load(d_mlp_1_multiply + b * 37696);
-      const vec x1 = v_set(blocks_carry_next[d * 50 + b * 37696]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load_n(d_mlp_1_multiply + (b * 37696 + 8), 2);
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_carry_next[d * 50 + b * 37696 + 50]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_carry_next[d * 50 + b * 37696 + 100]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_carry_next[d * 50 + b * 37696 + 150]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-    }
-    v_store(partial + (chunk * 80 + d * 10), sum0);
-    v_store_n(partial + (chunk * 80 + (d * 10 + 8)), sum1, 2);
-    v_store(partial + (chunk * 80 + (d * 10 + 10)), sum2);
-    v_store_n(partial + (chunk * 80 + (d * 10 + 10 + 8)), sum3, 2);
-    v_store(partial + (chunk * 80 + (d * 10 + 20)), sum4);
-    v_store_n(partial + (chunk * 80 + (d * 10 + 20 + 8)), sum5, 2);
-    v_store(partial + (chunk * 80 + (d * 10 + 30)), sum6);
-    v_store_n(partial + (chunk * 80 + (d * 10 + 30 + 8)), sum7, 2);
-  }
-}
-
-// classes < CLASSES=10, d < D=8, b < B (summed); lanes along classes
-static void mlp_0_weight_gradient_sum(real* gradient_mlp_0_weight, const real* partial) {
-  for (std::int64_t d = 0; d < 8; ++d) {
-    {
-      vec sum0 = v_zero();
-      for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 80 + d * 10)));
-      v_store_strided(gradient_mlp_0_weight + d, 8, sum0, lanes);
-    }
-    {
-      vec sum0 = v_zero();
-      for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-        sum0 = v_add(sum0, v_load_n(partial + (chunk * 80 + (d * 10 + 8)), 2));
-      }
-      v_store_strided(gradient_mlp_0_weight + (d + 64), 8, sum0, 2);
-    }
-  }
-}
-
 // b < B (summed), n < N=49 (summed), d < D=8; lanes along n
 static void linear_mapper_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
                                                 const real* d_blocks_carry_next, real* partial) {
@@ -6482,39 +6511,39 @@ static void linear_mapper_bias_gradient_partial(const std::int64_t chunk, const 
   vec sum7 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_carry_next + (b * 37696 + n + 1));
+      const vec x0 = v_load(d_blocks_carry_next + (b * 36848 + n + 1));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_carry_next + (b * 37696 + n + 51));
+      const vec x1 = v_load(d_blocks_carry_next + (b * 36848 + n + 51));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_carry_next + (b * 37696 + n + 101));
+      const vec x2 = v_load(d_blocks_carry_next + (b * 36848 + n + 101));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_carry_next + (b * 37696 + n + 151));
+      const vec x3 = v_load(d_blocks_carry_next + (b * 36848 + n + 151));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_blocks_carry_next + (b * 37696 + n + 201));
+      const vec x4 = v_load(d_blocks_carry_next + (b * 36848 + n + 201));
       sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_blocks_carry_next + (b * 37696 + n + 251));
+      const vec x5 = v_load(d_blocks_carry_next + (b * 36848 + n + 251));
       sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_blocks_carry_next + (b * 37696 + n + 301));
+      const vec x6 = v_load(d_blocks_carry_next + (b * 36848 + n + 301));
       sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_blocks_carry_next + (b * 37696 + n + 351));
+      const vec x7 = v_load(d_blocks_carry_next + (b * 36848 + n + 351));
       sum7 = v_add(sum7, x7);
     }
     {
-      const vec x8 = v_load_n(d_blocks_carry_next + (b * 37696 + 49), 1);
+      const vec x8 = v_load_n(d_blocks_carry_next + (b * 36848 + 49), 1);
       sum0 = v_add(sum0, v_keep_n(x8, 1, real(0.0)));
-      const vec x9 = v_load_n(d_blocks_carry_next + (b * 37696 + 99), 1);
+      const vec x9 = v_load_n(d_blocks_carry_next + (b * 36848 + 99), 1);
       sum1 = v_add(sum1, v_keep_n(x9, 1, real(0.0)));
-      const vec x10 = v_load_n(d_blocks_carry_next + (b * 37696 + 149), 1);
+      const vec x10 = v_load_n(d_blocks_carry_next + (b * 36848 + 149), 1);
       sum2 = v_add(sum2, v_keep_n(x10, 1, real(0.0)));
-      const vec x11 = v_load_n(d_blocks_carry_next + (b * 37696 + 199), 1);
+      const vec x11 = v_load_n(d_blocks_carry_next + (b * 36848 + 199), 1);
       sum3 = v_add(sum3, v_keep_n(x11, 1, real(0.0)));
-      const vec x12 = v_load_n(d_blocks_carry_next + (b * 37696 + 249), 1);
+      const vec x12 = v_load_n(d_blocks_carry_next + (b * 36848 + 249), 1);
       sum4 = v_add(sum4, v_keep_n(x12, 1, real(0.0)));
-      const vec x13 = v_load_n(d_blocks_carry_next + (b * 37696 + 299), 1);
+      const vec x13 = v_load_n(d_blocks_carry_next + (b * 36848 + 299), 1);
       sum5 = v_add(sum5, v_keep_n(x13, 1, real(0.0)));
-      const vec x14 = v_load_n(d_blocks_carry_next + (b * 37696 + 349), 1);
+      const vec x14 = v_load_n(d_blocks_carry_next + (b * 36848 + 349), 1);
       sum6 = v_add(sum6, v_keep_n(x14, 1, real(0.0)));
-      const vec x15 = v_load_n(d_blocks_carry_next + (b * 37696 + 399), 1);
+      const vec x15 = v_load_n(d_blocks_carry_next + (b * 36848 + 399), 1);
       sum7 = v_add(sum7, v_keep_n(x15, 1, real(0.0)));
     }
   }
@@ -6565,42 +6594,42 @@ static void linear_mapper_weight_gradient_partial(const std::int64_t chunk, cons
       vec sum11 = v_zero();
       for (std::int64_t b = begin; b < end; ++b) {
         for (std::int64_t n = 0; n < 48; n += 8) {
-          const vec x0 = v_load(d_blocks_carry_next + (d * 50 + b * 37696 + n + 1));
-          const vec x1 = v_load(rearrange + (c * 49 + b * 37696 + n));
+          const vec x0 = v_load(d_blocks_carry_next + (d * 50 + b * 36848 + n + 1));
+          const vec x1 = v_load(rearrange + (c * 49 + b * 36848 + n));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(rearrange + (c * 49 + b * 37696 + n + 49));
+          const vec x2 = v_load(rearrange + (c * 49 + b * 36848 + n + 49));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(rearrange + (c * 49 + b * 37696 + n + 98));
+          const vec x3 = v_load(rearrange + (c * 49 + b * 36848 + n + 98));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(rearrange + (c * 49 + b * 37696 + n + 147));
+          const vec x4 = v_load(rearrange + (c * 49 + b * 36848 + n + 147));
           sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_load(d_blocks_carry_next + (d * 50 + b * 37696 + n + 51));
+          const vec x5 = v_load(d_blocks_carry_next + (d * 50 + b * 36848 + n + 51));
           sum4 = v_fma(x5, x1, sum4);
           sum5 = v_fma(x5, x2, sum5);
           sum6 = v_fma(x5, x3, sum6);
           sum7 = v_fma(x5, x4, sum7);
-          const vec x6 = v_load(d_blocks_carry_next + (d * 50 + b * 37696 + n + 101));
+          const vec x6 = v_load(d_blocks_carry_next + (d * 50 + b * 36848 + n + 101));
           sum8 = v_fma(x6, x1, sum8);
           sum9 = v_fma(x6, x2, sum9);
           sum10 = v_fma(x6, x3, sum10);
           sum11 = v_fma(x6, x4, sum11);
         }
         {
-          const vec x7 = v_load_n(d_blocks_carry_next + (d * 50 + b * 37696 + 49), 1);
-          const vec x8 = v_load_n(rearrange + (c * 49 + b * 37696 + 48), 1);
+          const vec x7 = v_load_n(d_blocks_carry_next + (d * 50 + b * 36848 + 49), 1);
+          const vec x8 = v_load_n(rearrange + (c * 49 + b * 36848 + 48), 1);
           sum0 = v_fma(x7, x8, sum0);
-          const vec x9 = v_load_n(rearrange + (c * 49 + b * 37696 + 97), 1);
+          const vec x9 = v_load_n(rearrange + (c * 49 + b * 36848 + 97), 1);
           sum1 = v_fma(x7, x9, sum1);
-          const vec x10 = v_load_n(rearrange + (c * 49 + b * 37696 + 146), 1);
+          const vec x10 = v_load_n(rearrange + (c * 49 + b * 36848 + 146), 1);
           sum2 = v_fma(x7, x10, sum2);
-          const vec x11 = v_load_n(rearrange + (c * 49 + b * 37696 + 195), 1);
+          const vec x11 = v_load_n(rearrange + (c * 49 + b * 36848 + 195), 1);
           sum3 = v_fma(x7, x11, sum3);
-          const vec x12 = v_load_n(d_blocks_carry_next + (d * 50 + b * 37696 + 99), 1);
+          const vec x12 = v_load_n(d_blocks_carry_next + (d * 50 + b * 36848 + 99), 1);
           sum4 = v_fma(x12, x8, sum4);
           sum5 = v_fma(x12, x9, sum5);
           sum6 = v_fma(x12, x10, sum6);
           sum7 = v_fma(x12, x11, sum7);
-          const vec x13 = v_load_n(d_blocks_carry_next + (d * 50 + b * 37696 + 149), 1);
+          const vec x13 = v_load_n(d_blocks_carry_next + (d * 50 + b * 36848 + 149), 1);
           sum8 = v_fma(x13, x8, sum8);
           sum9 = v_fma(x13, x9, sum9);
           sum10 = v_fma(x13, x10, sum10);
@@ -6644,32 +6673,32 @@ static void linear_mapper_weight_gradient_partial(const std::int64_t chunk, cons
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_carry_next + (b * 37696 + n + 301));
-        const vec x15 = v_load(rearrange + (c * 49 + b * 37696 + n));
+        const vec x14 = v_load(d_blocks_carry_next + (b * 36848 + n + 301));
+        const vec x15 = v_load(rearrange + (c * 49 + b * 36848 + n));
         sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(rearrange + (c * 49 + b * 37696 + n + 49));
+        const vec x16 = v_load(rearrange + (c * 49 + b * 36848 + n + 49));
         sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(rearrange + (c * 49 + b * 37696 + n + 98));
+        const vec x17 = v_load(rearrange + (c * 49 + b * 36848 + n + 98));
         sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(rearrange + (c * 49 + b * 37696 + n + 147));
+        const vec x18 = v_load(rearrange + (c * 49 + b * 36848 + n + 147));
         sum3 = v_fma(x14, x18, sum3);
-        const vec x19 = v_load(d_blocks_carry_next + (b * 37696 + n + 351));
+        const vec x19 = v_load(d_blocks_carry_next + (b * 36848 + n + 351));
         sum4 = v_fma(x19, x15, sum4);
         sum5 = v_fma(x19, x16, sum5);
         sum6 = v_fma(x19, x17, sum6);
         sum7 = v_fma(x19, x18, sum7);
       }
       {
-        const vec x20 = v_load_n(d_blocks_carry_next + (b * 37696 + 349), 1);
-        const vec x21 = v_load_n(rearrange + (c * 49 + b * 37696 + 48), 1);
+        const vec x20 = v_load_n(d_blocks_carry_next + (b * 36848 + 349), 1);
+        const vec x21 = v_load_n(rearrange + (c * 49 + b * 36848 + 48), 1);
         sum0 = v_fma(x20, x21, sum0);
-        const vec x22 = v_load_n(rearrange + (c * 49 + b * 37696 + 97), 1);
+        const vec x22 = v_load_n(rearrange + (c * 49 + b * 36848 + 97), 1);
         sum1 = v_fma(x20, x22, sum1);
-        const vec x23 = v_load_n(rearrange + (c * 49 + b * 37696 + 146), 1);
+        const vec x23 = v_load_n(rearrange + (c * 49 + b * 36848 + 146), 1);
         sum2 = v_fma(x20, x23, sum2);
-        const vec x24 = v_load_n(rearrange + (c * 49 + b * 37696 + 195), 1);
+        const vec x24 = v_load_n(rearrange + (c * 49 + b * 36848 + 195), 1);
         sum3 = v_fma(x20, x24, sum3);
-        const vec x25 = v_load_n(d_blocks_carry_next + (b * 37696 + 399), 1);
+        const vec x25 = v_load_n(d_blocks_carry_next + (b * 36848 + 399), 1);
         sum4 = v_fma(x25, x21, sum4);
         sum5 = v_fma(x25, x22, sum5);
         sum6 = v_fma(x25, x23, sum6);
@@ -6716,7 +6745,7 @@ static void class_token_gradient_partial(const std::int64_t chunk, const std::in
   for (std::int64_t i = 0; i < 1; ++i) {
     vec sum0 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_load_strided(d_blocks_carry_next + (b * 37696 + i), 50, lanes);
+      const vec x0 = v_load_strided(d_blocks_carry_next + (b * 36848 + i), 50, lanes);
       sum0 = v_add(sum0, x0);
     }
     v_store(partial + (chunk * 8 + i * 8), sum0);
@@ -6730,6 +6759,29 @@ static void class_token_gradient_sum(real* gradient_class_token, const real* par
     for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 8 + i * 8)));
     v_store(gradient_class_token + i * 8, sum0);
   }
+}
+
+// b < B (summed); lanes along b
+static void divide_forward_input_gradient(const std::int64_t batch, const real* add, const real* reduce_sum,
+                                          real* loss) {
+  vec sum0 = v_zero();
+  for (std::int64_t b = 0; b + 8 <= batch; b += 8) {
+    const vec x0 = v_load_strided(add + b * 29056, 29056, lanes);
+    const vec x1 = v_load_strided(reduce_sum + b * 29056, 29056, lanes);
+    const vec t2 = v_sub(x0, x1);
+    sum0 = v_add(sum0, t2);
+  }
+  const std::int64_t b_rest = (batch - 0) / 8 * 8;
+  if (b_rest < batch) {
+    const vec x3 = v_load_strided(add + b_rest * 29056, 29056, static_cast<int>(batch - b_rest));
+    const vec x4 = v_load_strided(reduce_sum + b_rest * 29056, 29056, static_cast<int>(batch - b_rest));
+    const vec t5 = v_sub(x3, x4);
+    sum0 = v_add(sum0, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
+  }
+  const vec all0 = v_set(v_sum(sum0));
+  const vec t6 = v_set(static_cast<real>(batch));
+  const vec t7 = v_div(all0, t6);
+  v_store_n(loss, t7, 1);
 }
 
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
@@ -7132,29 +7184,6 @@ static void images_gradient(const real* d_linear_mapper_einsum, real* gradient_i
       }
     }
   }
-}
-
-// b < B (summed); lanes along b
-static void divide_forward_input_gradient(const std::int64_t batch, const real* add, const real* reduce_sum,
-                                          real* loss) {
-  vec sum0 = v_zero();
-  for (std::int64_t b = 0; b + 8 <= batch; b += 8) {
-    const vec x0 = v_load_strided(add + b * 29088, 29088, lanes);
-    const vec x1 = v_load_strided(reduce_sum + b * 29088, 29088, lanes);
-    const vec t2 = v_sub(x0, x1);
-    sum0 = v_add(sum0, t2);
-  }
-  const std::int64_t b_rest = (batch - 0) / 8 * 8;
-  if (b_rest < batch) {
-    const vec x3 = v_load_strided(add + b_rest * 29088, 29088, static_cast<int>(batch - b_rest));
-    const vec x4 = v_load_strided(reduce_sum + b_rest * 29088, 29088, static_cast<int>(batch - b_rest));
-    const vec t5 = v_sub(x3, x4);
-    sum0 = v_add(sum0, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
-  }
-  const vec all0 = v_set(v_sum(sum0));
-  const vec t6 = v_set(static_cast<real>(batch));
-  const vec t7 = v_div(all0, t6);
-  v_store_n(loss, t7, 1);
 }
 
 // p < P=1888; lanes along p
@@ -7867,43 +7896,43 @@ void vit_mnist_forward_avx2(const float* parameters, const float* images, const 
   for (std::int64_t layer = 0; layer < 2; ++layer) {
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < batch; ++image) {
-      blocks_norm1_forward(blocks_carry + layer % 2 * 400 + image * 11456, parameters + 1600 - layer * 816,
-                           parameters + 1616 - layer * 816, blocks_norm1_add + image * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 11456, parameters + 1584 - layer * 816,
-                                       parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_0_add + image * 11456);
-      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + image * 11456, parameters + 1552 - layer * 816,
-                                       parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_0_add + image * 11456);
+      blocks_norm1_forward(blocks_carry + layer % 2 * 400 + image * 11456, parameters + 1696 - layer * 816,
+                           parameters + 1712 - layer * 816, blocks_norm1_add + image * 11456);
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 11456, parameters + 1680 - layer * 816,
+                                       parameters + 1664 - layer * 816, blocks_mhsa_q_mappings_0_add + image * 11456);
+      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + image * 11456, parameters + 1648 - layer * 816,
+                                       parameters + 1632 - layer * 816, blocks_mhsa_k_mappings_0_add + image * 11456);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + image * 11456, blocks_mhsa_k_mappings_0_add + image * 11456,
                           blocks_mhsa_einsum + image * 11456);
-      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + image * 11456, parameters + 1520 - layer * 816,
-                                       parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_0_add + image * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 11456, parameters + 1488 - layer * 816,
-                                       parameters + 1472 - layer * 816, blocks_mhsa_q_mappings_1_add + image * 11456);
-      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + image * 11456, parameters + 1456 - layer * 816,
-                                       parameters + 1440 - layer * 816, blocks_mhsa_k_mappings_1_add + image * 11456);
+      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + image * 11456, parameters + 1616 - layer * 816,
+                                       parameters + 1600 - layer * 816, blocks_mhsa_v_mappings_0_add + image * 11456);
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 11456, parameters + 1584 - layer * 816,
+                                       parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_1_add + image * 11456);
+      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + image * 11456, parameters + 1552 - layer * 816,
+                                       parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_1_add + image * 11456);
       blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + image * 11456, blocks_mhsa_k_mappings_1_add + image * 11456,
                             blocks_mhsa_einsum_2 + image * 11456);
       blocks_mhsa_forward_2(blocks_mhsa_einsum + image * 11456, blocks_mhsa_divide + image * 11456,
                             blocks_mhsa_einsum_2 + image * 11456, blocks_mhsa_divide_2 + image * 11456);
       blocks_mhsa_forward_3(blocks_mhsa_divide + image * 11456, blocks_mhsa_v_mappings_0_add + image * 11456,
                             blocks_carry + layer % 2 * 400 + image * 11456, blocks_concat + image * 11456);
-      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + image * 11456, parameters + 1424 - layer * 816,
-                                       parameters + 1408 - layer * 816, blocks_mhsa_v_mappings_1_add + image * 11456);
+      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + image * 11456, parameters + 1520 - layer * 816,
+                                       parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_1_add + image * 11456);
       blocks_mhsa_forward_5(blocks_mhsa_divide_2 + image * 11456, blocks_mhsa_v_mappings_1_add + image * 11456,
                             blocks_carry + layer % 2 * 400 + image * 11456, blocks_concat + image * 11456);
-      blocks_norm2_forward(blocks_concat + image * 11456, parameters + 1376 - layer * 816,
-                           parameters + 1392 - layer * 816, blocks_norm2_add + image * 11456);
-      blocks_mlp_0_forward(blocks_norm2_add + image * 11456, parameters + 1120 - layer * 816,
-                           parameters + 1088 - layer * 816, blocks_mlp_1_gelu + image * 11456);
-      blocks_mlp_2_forward(blocks_mlp_1_gelu + image * 11456, parameters + 832 - layer * 816,
-                           blocks_concat + image * 11456, parameters + 816 - layer * 816,
+      blocks_norm2_forward(blocks_concat + image * 11456, parameters + 1472 - layer * 816,
+                           parameters + 1488 - layer * 816, blocks_norm2_add + image * 11456);
+      blocks_mlp_0_forward(blocks_norm2_add + image * 11456, parameters + 1216 - layer * 816,
+                           parameters + 1184 - layer * 816, blocks_mlp_1_gelu + image * 11456);
+      blocks_mlp_2_forward(blocks_mlp_1_gelu + image * 11456, parameters + 928 - layer * 816,
+                           blocks_concat + image * 11456, parameters + 912 - layer * 816,
                            blocks_carry + (layer + 1) % 2 * 400 + image * 11456);
     }
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    mlp_0_forward(blocks_carry + image * 11456, parameters + 1648, mlp_0_einsum + image * 11456);
-    mlp_0_forward_2(mlp_0_einsum + image * 11456, parameters + 1632, outputs + image * 10);
+    mlp_0_forward(blocks_carry + image * 11456, parameters + 16, mlp_0_einsum + image * 11456);
+    mlp_0_forward_2(mlp_0_einsum + image * 11456, parameters, outputs + image * 10);
   }
 }
 
@@ -7961,43 +7990,43 @@ void vit_mnist_evaluate_avx2(const float* parameters, const float* images, const
   for (std::int64_t layer = 0; layer < 2; ++layer) {
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < batch; ++image) {
-      blocks_norm1_forward(blocks_carry + layer % 2 * 400 + image * 11456, parameters + 1600 - layer * 816,
-                           parameters + 1616 - layer * 816, blocks_norm1_add + image * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 11456, parameters + 1584 - layer * 816,
-                                       parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_0_add + image * 11456);
-      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + image * 11456, parameters + 1552 - layer * 816,
-                                       parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_0_add + image * 11456);
+      blocks_norm1_forward(blocks_carry + layer % 2 * 400 + image * 11456, parameters + 1696 - layer * 816,
+                           parameters + 1712 - layer * 816, blocks_norm1_add + image * 11456);
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 11456, parameters + 1680 - layer * 816,
+                                       parameters + 1664 - layer * 816, blocks_mhsa_q_mappings_0_add + image * 11456);
+      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + image * 11456, parameters + 1648 - layer * 816,
+                                       parameters + 1632 - layer * 816, blocks_mhsa_k_mappings_0_add + image * 11456);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + image * 11456, blocks_mhsa_k_mappings_0_add + image * 11456,
                           blocks_mhsa_einsum + image * 11456);
-      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + image * 11456, parameters + 1520 - layer * 816,
-                                       parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_0_add + image * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 11456, parameters + 1488 - layer * 816,
-                                       parameters + 1472 - layer * 816, blocks_mhsa_q_mappings_1_add + image * 11456);
-      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + image * 11456, parameters + 1456 - layer * 816,
-                                       parameters + 1440 - layer * 816, blocks_mhsa_k_mappings_1_add + image * 11456);
+      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + image * 11456, parameters + 1616 - layer * 816,
+                                       parameters + 1600 - layer * 816, blocks_mhsa_v_mappings_0_add + image * 11456);
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 11456, parameters + 1584 - layer * 816,
+                                       parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_1_add + image * 11456);
+      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + image * 11456, parameters + 1552 - layer * 816,
+                                       parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_1_add + image * 11456);
       blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + image * 11456, blocks_mhsa_k_mappings_1_add + image * 11456,
                             blocks_mhsa_einsum_2 + image * 11456);
       blocks_mhsa_forward_2(blocks_mhsa_einsum + image * 11456, blocks_mhsa_divide + image * 11456,
                             blocks_mhsa_einsum_2 + image * 11456, blocks_mhsa_divide_2 + image * 11456);
       blocks_mhsa_forward_3(blocks_mhsa_divide + image * 11456, blocks_mhsa_v_mappings_0_add + image * 11456,
                             blocks_carry + layer % 2 * 400 + image * 11456, blocks_concat + image * 11456);
-      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + image * 11456, parameters + 1424 - layer * 816,
-                                       parameters + 1408 - layer * 816, blocks_mhsa_v_mappings_1_add + image * 11456);
+      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + image * 11456, parameters + 1520 - layer * 816,
+                                       parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_1_add + image * 11456);
       blocks_mhsa_forward_5(blocks_mhsa_divide_2 + image * 11456, blocks_mhsa_v_mappings_1_add + image * 11456,
                             blocks_carry + layer % 2 * 400 + image * 11456, blocks_concat + image * 11456);
-      blocks_norm2_forward(blocks_concat + image * 11456, parameters + 1376 - layer * 816,
-                           parameters + 1392 - layer * 816, blocks_norm2_add + image * 11456);
-      blocks_mlp_0_forward(blocks_norm2_add + image * 11456, parameters + 1120 - layer * 816,
-                           parameters + 1088 - layer * 816, blocks_mlp_1_gelu + image * 11456);
-      blocks_mlp_2_forward(blocks_mlp_1_gelu + image * 11456, parameters + 832 - layer * 816,
-                           blocks_concat + image * 11456, parameters + 816 - layer * 816,
+      blocks_norm2_forward(blocks_concat + image * 11456, parameters + 1472 - layer * 816,
+                           parameters + 1488 - layer * 816, blocks_norm2_add + image * 11456);
+      blocks_mlp_0_forward(blocks_norm2_add + image * 11456, parameters + 1216 - layer * 816,
+                           parameters + 1184 - layer * 816, blocks_mlp_1_gelu + image * 11456);
+      blocks_mlp_2_forward(blocks_mlp_1_gelu + image * 11456, parameters + 928 - layer * 816,
+                           blocks_concat + image * 11456, parameters + 912 - layer * 816,
                            blocks_carry + (layer + 1) % 2 * 400 + image * 11456);
     }
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    mlp_0_forward(blocks_carry + image * 11456, parameters + 1648, mlp_0_einsum + image * 11456);
-    mlp_0_forward_2_evaluate(mlp_0_einsum + image * 11456, parameters + 1632, outputs + image * 10, labels + image,
+    mlp_0_forward(blocks_carry + image * 11456, parameters + 16, mlp_0_einsum + image * 11456);
+    mlp_0_forward_2_evaluate(mlp_0_einsum + image * 11456, parameters, outputs + image * 10, labels + image,
                              add + image * 11456, reduce_sum + image * 11456);
   }
   divide_forward(batch, add, reduce_sum, loss);
@@ -8006,220 +8035,228 @@ void vit_mnist_evaluate_avx2(const float* parameters, const float* images, const
 void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* images, const std::int32_t* labels,
                                        const std::int64_t batch, float* outputs, float* loss, float* gradients,
                                        float* scratch) {
-  // [B, C*P*P=16, N=49], every 37696 reals, live from kernel 1 to 67
-  float* const rearrange = scratch + 44160;
-  // [B, D=8, N+1=50] x 2 slots, every 37696 reals, live from kernel 2 to 65
-  float* const blocks_carry = scratch + 39360;
-  // [B, N+1=50] x 2 slots, every 37696 reals, live from kernel 5 to 62
-  float* const blocks_norm1_rsqrt = scratch + 48656;
-  // [B, D=8, N+1=50] x 2 slots, every 37696 reals, live from kernel 5 to 62
-  float* const blocks_norm1_multiply = scratch + 40160;
-  // [B, D=8, N+1=50] x 2 slots, every 37696 reals, live from kernel 5 to 62
-  float* const blocks_norm1_add = scratch + 40960;
-  // [B, K=4, N+1=50] x 2 slots, every 37696 reals, live from kernel 5 to 62
-  float* const blocks_mhsa_q_mappings_0_add = scratch + 44944;
-  // [B, K=4, N+1=50] x 2 slots, every 37696 reals, live from kernel 5 to 62
-  float* const blocks_mhsa_k_mappings_0_add = scratch + 45360;
-  // [B, N+1=50, N+1=50], every 37696 reals, live from kernel 8 to 13
+  // [B, C*P*P=16, N=49], every 36848 reals, live from kernel 1 to 67
+  float* const rearrange = scratch + 43360;
+  // [B, D=8, N+1=50] x 2 slots, every 36848 reals, live from kernel 2 to 26
+  float* const blocks_carry = scratch + 32736;
+  // [B, N+1=50] x 2 slots, every 36848 reals, live from kernel 5 to 65
+  float* const blocks_norm1_rsqrt = scratch + 47856;
+  // [B, D=8, N+1=50] x 2 slots, every 36848 reals, live from kernel 5 to 65
+  float* const blocks_norm1_multiply = scratch + 39360;
+  // [B, D=8, N+1=50] x 2 slots, every 36848 reals, live from kernel 5 to 65
+  float* const blocks_norm1_add = scratch + 40160;
+  // [B, K=4, N+1=50] x 2 slots, every 36848 reals, live from kernel 5 to 65
+  float* const blocks_mhsa_q_mappings_0_add = scratch + 44144;
+  // [B, K=4, N+1=50] x 2 slots, every 36848 reals, live from kernel 5 to 65
+  float* const blocks_mhsa_k_mappings_0_add = scratch + 44560;
+  // [B, N+1=50, N+1=50], every 36848 reals, live from kernel 8 to 13
   float* const blocks_mhsa_einsum = scratch + 27712;
-  // [B, N+1=50, N+1=50], every 37696 reals, live from kernel 12 to 13
+  // [B, N+1=50, N+1=50], every 36848 reals, live from kernel 12 to 13
   float* const blocks_mhsa_einsum_2 = scratch + 30224;
-  // [B, N+1=50, N+1=50] x 2 slots, every 37696 reals, live from kernel 5 to 62
+  // [B, N+1=50, N+1=50] x 2 slots, every 36848 reals, live from kernel 5 to 65
   float* const blocks_mhsa_divide = scratch + 11264;
-  // [B, N+1=50, N+1=50] x 2 slots, every 37696 reals, live from kernel 5 to 62
+  // [B, N+1=50, N+1=50] x 2 slots, every 36848 reals, live from kernel 5 to 65
   float* const blocks_mhsa_divide_2 = scratch + 16288;
-  // [B, K=4, N+1=50] x 2 slots, every 37696 reals, live from kernel 5 to 62
-  float* const blocks_mhsa_v_mappings_0_add = scratch + 45776;
-  // [B, D=8, N+1=50], every 37696 reals, live from kernel 14 to 19
+  // [B, K=4, N+1=50] x 2 slots, every 36848 reals, live from kernel 5 to 65
+  float* const blocks_mhsa_v_mappings_0_add = scratch + 44976;
+  // [B, D=8, N+1=50], every 36848 reals, live from kernel 14 to 19
   float* const blocks_concat = scratch + 27712;
-  // [B, K=4, N+1=50] x 2 slots, every 37696 reals, live from kernel 5 to 62
-  float* const blocks_mhsa_q_mappings_1_add = scratch + 46192;
-  // [B, K=4, N+1=50] x 2 slots, every 37696 reals, live from kernel 5 to 62
-  float* const blocks_mhsa_k_mappings_1_add = scratch + 46608;
-  // [B, K=4, N+1=50] x 2 slots, every 37696 reals, live from kernel 5 to 62
-  float* const blocks_mhsa_v_mappings_1_add = scratch + 47024;
-  // [B, N+1=50] x 2 slots, every 37696 reals, live from kernel 5 to 62
-  float* const blocks_norm2_rsqrt = scratch + 48784;
-  // [B, D=8, N+1=50] x 2 slots, every 37696 reals, live from kernel 5 to 62
-  float* const blocks_norm2_multiply = scratch + 41760;
-  // [B, D=8, N+1=50] x 2 slots, every 37696 reals, live from kernel 5 to 62
-  float* const blocks_norm2_add = scratch + 42560;
-  // [B, M=32, N+1=50] x 2 slots, every 37696 reals, live from kernel 5 to 62
+  // [B, K=4, N+1=50] x 2 slots, every 36848 reals, live from kernel 5 to 65
+  float* const blocks_mhsa_q_mappings_1_add = scratch + 45392;
+  // [B, K=4, N+1=50] x 2 slots, every 36848 reals, live from kernel 5 to 65
+  float* const blocks_mhsa_k_mappings_1_add = scratch + 45808;
+  // [B, K=4, N+1=50] x 2 slots, every 36848 reals, live from kernel 5 to 65
+  float* const blocks_mhsa_v_mappings_1_add = scratch + 46224;
+  // [B, N+1=50] x 2 slots, every 36848 reals, live from kernel 5 to 65
+  float* const blocks_norm2_rsqrt = scratch + 47984;
+  // [B, D=8, N+1=50] x 2 slots, every 36848 reals, live from kernel 5 to 65
+  float* const blocks_norm2_multiply = scratch + 40960;
+  // [B, D=8, N+1=50] x 2 slots, every 36848 reals, live from kernel 5 to 65
+  float* const blocks_norm2_add = scratch + 41760;
+  // [B, M=32, N+1=50] x 2 slots, every 36848 reals, live from kernel 5 to 65
   float* const blocks_mlp_0_add = scratch + 21312;
-  // [B, M=32, N+1=50] x 2 slots, every 37696 reals, live from kernel 5 to 62
+  // [B, M=32, N+1=50] x 2 slots, every 36848 reals, live from kernel 5 to 65
   float* const blocks_mlp_1_gelu = scratch + 24512;
-  // [B, CLASSES=10], every 37696 reals, live from kernel 20 to 21
+  // [B, CLASSES=10], every 36848 reals, live from kernel 20 to 21
   float* const mlp_0_einsum = scratch + 27712;
-  // [B], every 37696 reals, live from kernel 21 to 63
-  float* const add = scratch + 48928;
-  // [B], every 37696 reals, live from kernel 21 to 63
-  float* const reduce_sum = scratch + 48944;
-  // [B, CLASSES=10], every 37696 reals, live from kernel 21 to 65
-  float* const d_mlp_1_multiply = scratch + 48912;
-  // [B, D=8], every 37696 reals, live from kernel 22 to 23
+  // [B], every 36848 reals, live from kernel 21 to 24
+  float* const add = scratch + 27744;
+  // [B], every 36848 reals, live from kernel 21 to 24
+  float* const reduce_sum = scratch + 27760;
+  // [B, CLASSES=10], every 36848 reals, live from kernel 21 to 26
+  float* const d_mlp_1_multiply = scratch + 27728;
+  // [B, D=8], every 36848 reals, live from kernel 22 to 23
   float* const d_mlp_0_einsum = scratch + 27712;
-  // [B, D=8, N+1=50] x 2 slots, every 37696 reals, live from kernel 4 to 68
-  float* const d_blocks_carry = scratch + 43360;
-  // [B, M=32, N+1=50], every 37696 reals, live from kernel 24 to 46
+  // [B, D=8, N+1=50] x 2 slots, every 36848 reals, live from kernel 4 to 68
+  float* const d_blocks_carry = scratch + 42560;
+  // [B, M=32, N+1=50], every 36848 reals, live from kernel 27 to 49
   float* const d_blocks_mlp_1_multiply = scratch + 37760;
-  // [B, D=8, N+1=50], every 37696 reals, live from kernel 25 to 48
-  float* const d_blocks_mlp_0_einsum = scratch + 47440;
-  // [B, D=8, N+1=50], every 37696 reals, live from kernel 26 to 42
-  float* const d_blocks_add = scratch + 47840;
-  // [B, N+1=50, N+1=50], every 37696 reals, live from kernel 27 to 31
+  // [B, D=8, N+1=50], every 36848 reals, live from kernel 28 to 51
+  float* const d_blocks_mlp_0_einsum = scratch + 46640;
+  // [B, D=8, N+1=50], every 36848 reals, live from kernel 29 to 45
+  float* const d_blocks_add = scratch + 47040;
+  // [B, N+1=50, N+1=50], every 36848 reals, live from kernel 30 to 34
   float* const d_blocks_mhsa_einsum = scratch + 27712;
-  // [B, K=4, N+1=50], every 37696 reals, live from kernel 28 to 50
-  float* const d_blocks_mhsa_einsum_2 = scratch + 48240;
-  // [B, K=4, N+1=50], every 37696 reals, live from kernel 29 to 34
-  float* const d_blocks_mhsa_v_mappings_1_einsum = scratch + 48448;
-  // [B, N+1=50, N+1=50], every 37696 reals, live from kernel 30 to 31
+  // [B, K=4, N+1=50], every 36848 reals, live from kernel 31 to 53
+  float* const d_blocks_mhsa_einsum_2 = scratch + 47440;
+  // [B, K=4, N+1=50], every 36848 reals, live from kernel 32 to 37
+  float* const d_blocks_mhsa_v_mappings_1_einsum = scratch + 47648;
+  // [B, N+1=50, N+1=50], every 36848 reals, live from kernel 33 to 34
   float* const d_blocks_mhsa_einsum_3 = scratch + 30224;
-  // [B, N+1=50, N+1=50], every 37696 reals, live from kernel 31 to 33
+  // [B, N+1=50, N+1=50], every 36848 reals, live from kernel 34 to 36
   float* const d_blocks_mhsa_multiply = scratch + 32736;
-  // [B, N+1=50, N+1=50], every 37696 reals, live from kernel 31 to 39
+  // [B, N+1=50, N+1=50], every 36848 reals, live from kernel 34 to 42
   float* const d_blocks_mhsa_multiply_2 = scratch + 35248;
-  // [B, K=4, N+1=50], every 37696 reals, live from kernel 32 to 54
+  // [B, K=4, N+1=50], every 36848 reals, live from kernel 35 to 57
   float* const d_blocks_mhsa_einsum_4 = scratch + 28112;
-  // [B, K=4, N+1=50], every 37696 reals, live from kernel 33 to 52
+  // [B, K=4, N+1=50], every 36848 reals, live from kernel 36 to 55
   float* const d_blocks_mhsa_einsum_5 = scratch + 28320;
-  // [B, K=4, N+1=50], every 37696 reals, live from kernel 34 to 35
+  // [B, K=4, N+1=50], every 36848 reals, live from kernel 37 to 38
   float* const d_blocks_mhsa_add = scratch + 28528;
-  // [B, D=8, N+1=50], every 37696 reals, live from kernel 35 to 62
+  // [B, D=8, N+1=50], every 36848 reals, live from kernel 38 to 65
   float* const d_blocks_norm1_concat = scratch + 27712;
-  // [B, K=4, N+1=50], every 37696 reals, live from kernel 36 to 56
+  // [B, K=4, N+1=50], every 36848 reals, live from kernel 39 to 59
   float* const d_blocks_mhsa_einsum_6 = scratch + 28528;
-  // [B, K=4, N+1=50], every 37696 reals, live from kernel 37 to 40
+  // [B, K=4, N+1=50], every 36848 reals, live from kernel 40 to 43
   float* const d_blocks_mhsa_v_mappings_0_einsum = scratch + 28736;
-  // [B, K=4, N+1=50], every 37696 reals, live from kernel 38 to 60
+  // [B, K=4, N+1=50], every 36848 reals, live from kernel 41 to 63
   float* const d_blocks_mhsa_einsum_7 = scratch + 28944;
-  // [B, K=4, N+1=50], every 37696 reals, live from kernel 39 to 58
+  // [B, K=4, N+1=50], every 36848 reals, live from kernel 42 to 61
   float* const d_blocks_mhsa_einsum_8 = scratch + 29152;
-  // [B, K=4, N+1=50], every 37696 reals, live from kernel 40 to 41
+  // [B, K=4, N+1=50], every 36848 reals, live from kernel 43 to 44
   float* const d_blocks_mhsa_add_2 = scratch + 29360;
   // [D=8, 1], live from kernel 0 to 3
   float* const add_2 = scratch;
   add_forward_evaluate(parameters + 1872, table_sinusoidal_50x8_0, add_2);
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    rearrange_forward(images + image * 784, rearrange + image * 37696);
-    linear_mapper_forward(rearrange + image * 37696, parameters + 1744, parameters + 1728, table_sinusoidal_50x8_0,
-                          blocks_carry + image * 37696);
-    copy_forward_evaluate(add_2, blocks_carry + image * 37696);
-    blocks_backward(d_blocks_carry + image * 37696);
+    rearrange_forward(images + image * 784, rearrange + image * 36848);
+    linear_mapper_forward(rearrange + image * 36848, parameters + 1744, parameters + 1728, table_sinusoidal_50x8_0,
+                          blocks_carry + image * 36848);
+    copy_forward_evaluate(add_2, blocks_carry + image * 36848);
+    blocks_backward(d_blocks_carry + image * 36848);
   }
   // blocks: 2 layers
   for (std::int64_t layer = 0; layer < 2; ++layer) {
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < batch; ++image) {
-      blocks_norm1_forward_train(blocks_carry + layer % 2 * 400 + image * 37696,
-                                 blocks_norm1_rsqrt + layer * 64 + image * 37696,
-                                 blocks_norm1_multiply + layer * 400 + image * 37696, parameters + 1600 - layer * 816,
-                                 parameters + 1616 - layer * 816, blocks_norm1_add + layer * 400 + image * 37696);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + layer * 400 + image * 37696, parameters + 1584 - layer * 816,
+      blocks_norm1_forward_train(blocks_carry + layer % 2 * 400 + image * 36848,
+                                 blocks_norm1_rsqrt + layer * 64 + image * 36848,
+                                 blocks_norm1_multiply + layer * 400 + image * 36848, parameters + 1696 - layer * 816,
+                                 parameters + 1712 - layer * 816, blocks_norm1_add + layer * 400 + image * 36848);
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + layer * 400 + image * 36848, parameters + 1680 - layer * 816,
+                                       parameters + 1664 - layer * 816,
+                                       blocks_mhsa_q_mappings_0_add + layer * 208 + image * 36848);
+      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + layer * 400 + image * 36848, parameters + 1648 - layer * 816,
+                                       parameters + 1632 - layer * 816,
+                                       blocks_mhsa_k_mappings_0_add + layer * 208 + image * 36848);
+      blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + layer * 208 + image * 36848,
+                          blocks_mhsa_k_mappings_0_add + layer * 208 + image * 36848,
+                          blocks_mhsa_einsum + image * 36848);
+      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + layer * 400 + image * 36848, parameters + 1616 - layer * 816,
+                                       parameters + 1600 - layer * 816,
+                                       blocks_mhsa_v_mappings_0_add + layer * 208 + image * 36848);
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + layer * 400 + image * 36848, parameters + 1584 - layer * 816,
                                        parameters + 1568 - layer * 816,
-                                       blocks_mhsa_q_mappings_0_add + layer * 208 + image * 37696);
-      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + layer * 400 + image * 37696, parameters + 1552 - layer * 816,
+                                       blocks_mhsa_q_mappings_1_add + layer * 208 + image * 36848);
+      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + layer * 400 + image * 36848, parameters + 1552 - layer * 816,
                                        parameters + 1536 - layer * 816,
-                                       blocks_mhsa_k_mappings_0_add + layer * 208 + image * 37696);
-      blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + layer * 208 + image * 37696,
-                          blocks_mhsa_k_mappings_0_add + layer * 208 + image * 37696,
-                          blocks_mhsa_einsum + image * 37696);
-      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + layer * 400 + image * 37696, parameters + 1520 - layer * 816,
+                                       blocks_mhsa_k_mappings_1_add + layer * 208 + image * 36848);
+      blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + layer * 208 + image * 36848,
+                            blocks_mhsa_k_mappings_1_add + layer * 208 + image * 36848,
+                            blocks_mhsa_einsum_2 + image * 36848);
+      blocks_mhsa_forward_2(blocks_mhsa_einsum + image * 36848, blocks_mhsa_divide + layer * 2512 + image * 36848,
+                            blocks_mhsa_einsum_2 + image * 36848, blocks_mhsa_divide_2 + layer * 2512 + image * 36848);
+      blocks_mhsa_forward_3(blocks_mhsa_divide + layer * 2512 + image * 36848,
+                            blocks_mhsa_v_mappings_0_add + layer * 208 + image * 36848,
+                            blocks_carry + layer % 2 * 400 + image * 36848, blocks_concat + image * 36848);
+      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + layer * 400 + image * 36848, parameters + 1520 - layer * 816,
                                        parameters + 1504 - layer * 816,
-                                       blocks_mhsa_v_mappings_0_add + layer * 208 + image * 37696);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + layer * 400 + image * 37696, parameters + 1488 - layer * 816,
-                                       parameters + 1472 - layer * 816,
-                                       blocks_mhsa_q_mappings_1_add + layer * 208 + image * 37696);
-      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + layer * 400 + image * 37696, parameters + 1456 - layer * 816,
-                                       parameters + 1440 - layer * 816,
-                                       blocks_mhsa_k_mappings_1_add + layer * 208 + image * 37696);
-      blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + layer * 208 + image * 37696,
-                            blocks_mhsa_k_mappings_1_add + layer * 208 + image * 37696,
-                            blocks_mhsa_einsum_2 + image * 37696);
-      blocks_mhsa_forward_2(blocks_mhsa_einsum + image * 37696, blocks_mhsa_divide + layer * 2512 + image * 37696,
-                            blocks_mhsa_einsum_2 + image * 37696, blocks_mhsa_divide_2 + layer * 2512 + image * 37696);
-      blocks_mhsa_forward_3(blocks_mhsa_divide + layer * 2512 + image * 37696,
-                            blocks_mhsa_v_mappings_0_add + layer * 208 + image * 37696,
-                            blocks_carry + layer % 2 * 400 + image * 37696, blocks_concat + image * 37696);
-      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + layer * 400 + image * 37696, parameters + 1424 - layer * 816,
-                                       parameters + 1408 - layer * 816,
-                                       blocks_mhsa_v_mappings_1_add + layer * 208 + image * 37696);
-      blocks_mhsa_forward_5(blocks_mhsa_divide_2 + layer * 2512 + image * 37696,
-                            blocks_mhsa_v_mappings_1_add + layer * 208 + image * 37696,
-                            blocks_carry + layer % 2 * 400 + image * 37696, blocks_concat + image * 37696);
-      blocks_norm2_forward_train(blocks_concat + image * 37696, blocks_norm2_rsqrt + layer * 64 + image * 37696,
-                                 blocks_norm2_multiply + layer * 400 + image * 37696, parameters + 1376 - layer * 816,
-                                 parameters + 1392 - layer * 816, blocks_norm2_add + layer * 400 + image * 37696);
-      blocks_mlp_0_forward_train(blocks_norm2_add + layer * 400 + image * 37696, parameters + 1120 - layer * 816,
-                                 parameters + 1088 - layer * 816, blocks_mlp_0_add + layer * 1600 + image * 37696,
-                                 blocks_mlp_1_gelu + layer * 1600 + image * 37696);
-      blocks_mlp_2_forward(blocks_mlp_1_gelu + layer * 1600 + image * 37696, parameters + 832 - layer * 816,
-                           blocks_concat + image * 37696, parameters + 816 - layer * 816,
-                           blocks_carry + (layer + 1) % 2 * 400 + image * 37696);
+                                       blocks_mhsa_v_mappings_1_add + layer * 208 + image * 36848);
+      blocks_mhsa_forward_5(blocks_mhsa_divide_2 + layer * 2512 + image * 36848,
+                            blocks_mhsa_v_mappings_1_add + layer * 208 + image * 36848,
+                            blocks_carry + layer % 2 * 400 + image * 36848, blocks_concat + image * 36848);
+      blocks_norm2_forward_train(blocks_concat + image * 36848, blocks_norm2_rsqrt + layer * 64 + image * 36848,
+                                 blocks_norm2_multiply + layer * 400 + image * 36848, parameters + 1472 - layer * 816,
+                                 parameters + 1488 - layer * 816, blocks_norm2_add + layer * 400 + image * 36848);
+      blocks_mlp_0_forward_train(blocks_norm2_add + layer * 400 + image * 36848, parameters + 1216 - layer * 816,
+                                 parameters + 1184 - layer * 816, blocks_mlp_0_add + layer * 1600 + image * 36848,
+                                 blocks_mlp_1_gelu + layer * 1600 + image * 36848);
+      blocks_mlp_2_forward(blocks_mlp_1_gelu + layer * 1600 + image * 36848, parameters + 928 - layer * 816,
+                           blocks_concat + image * 36848, parameters + 912 - layer * 816,
+                           blocks_carry + (layer + 1) % 2 * 400 + image * 36848);
     }
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    mlp_0_forward(blocks_carry + image * 37696, parameters + 1648, mlp_0_einsum + image * 37696);
-    mlp_0_backward(batch, mlp_0_einsum + image * 37696, parameters + 1632, outputs + image * 10,
-                   d_mlp_1_multiply + image * 37696, labels + image, add + image * 37696, reduce_sum + image * 37696);
-    mlp_0_backward_2(d_mlp_1_multiply + image * 37696, parameters + 1648, d_mlp_0_einsum + image * 37696);
-    copy_backward(d_mlp_0_einsum + image * 37696, d_blocks_carry + image * 37696);
+    mlp_0_forward(blocks_carry + image * 36848, parameters + 16, mlp_0_einsum + image * 36848);
+    mlp_0_backward(batch, mlp_0_einsum + image * 36848, parameters, outputs + image * 10,
+                   d_mlp_1_multiply + image * 36848, labels + image, add + image * 36848, reduce_sum + image * 36848);
+    mlp_0_backward_2(d_mlp_1_multiply + image * 36848, parameters + 16, d_mlp_0_einsum + image * 36848);
+    copy_backward(d_mlp_0_einsum + image * 36848, d_blocks_carry + image * 36848);
   }
+  divide_forward_train(batch, add, reduce_sum, loss);
+#pragma omp parallel for schedule(static)
+  for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+    mlp_0_bias_gradient_partial(chunk, batch, d_mlp_1_multiply, scratch + 1280);
+    mlp_0_weight_gradient_partial(chunk, batch, d_mlp_1_multiply, blocks_carry, scratch);
+  }
+  mlp_0_bias_gradient_sum(gradients, scratch + 1280);
+  mlp_0_weight_gradient_sum(gradients + 16, scratch);
   // blocks: 2 layers, the last one first
   for (std::int64_t pass = 0; pass < 2; ++pass) {
     const std::int64_t layer = 1 - pass;
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < batch; ++image) {
-      blocks_mlp_2_backward(d_blocks_carry + pass % 2 * 400 + image * 37696, parameters + 832 - layer * 816,
-                            blocks_mlp_0_add + layer * 1600 + image * 37696, d_blocks_mlp_1_multiply + image * 37696);
-      blocks_mlp_0_backward(d_blocks_mlp_1_multiply + image * 37696, parameters + 1120 - layer * 816,
-                            d_blocks_mlp_0_einsum + image * 37696);
-      blocks_norm2_backward(d_blocks_mlp_0_einsum + image * 37696, parameters + 1376 - layer * 816,
-                            blocks_norm2_multiply + layer * 400 + image * 37696,
-                            d_blocks_carry + pass % 2 * 400 + image * 37696,
-                            blocks_norm2_rsqrt + layer * 64 + image * 37696, d_blocks_add + image * 37696);
-      blocks_mhsa_backward(d_blocks_add + image * 37696, blocks_mhsa_v_mappings_1_add + layer * 208 + image * 37696,
-                           d_blocks_mhsa_einsum + image * 37696);
-      blocks_mhsa_backward_2(d_blocks_add + image * 37696, blocks_mhsa_divide_2 + layer * 2512 + image * 37696,
-                             d_blocks_mhsa_einsum_2 + image * 37696);
-      blocks_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + image * 37696, parameters + 1424 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_1_einsum + image * 37696);
-      blocks_mhsa_backward_6(d_blocks_add + image * 37696, blocks_mhsa_v_mappings_0_add + layer * 208 + image * 37696,
-                             d_blocks_mhsa_einsum_3 + image * 37696);
-      blocks_mhsa_backward_3(d_blocks_mhsa_einsum + image * 37696, blocks_mhsa_divide_2 + layer * 2512 + image * 37696,
-                             d_blocks_mhsa_einsum_3 + image * 37696, blocks_mhsa_divide + layer * 2512 + image * 37696,
-                             d_blocks_mhsa_multiply + image * 37696, d_blocks_mhsa_multiply_2 + image * 37696);
-      blocks_mhsa_backward_4(d_blocks_mhsa_multiply + image * 37696,
-                             blocks_mhsa_k_mappings_1_add + layer * 208 + image * 37696,
-                             d_blocks_mhsa_einsum_4 + image * 37696);
-      blocks_mhsa_backward_5(d_blocks_mhsa_multiply + image * 37696,
-                             blocks_mhsa_q_mappings_1_add + layer * 208 + image * 37696,
-                             d_blocks_mhsa_einsum_5 + image * 37696);
-      blocks_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + image * 37696, parameters + 1456 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_1_einsum + image * 37696,
-                                        d_blocks_mhsa_add + image * 37696);
-      blocks_mhsa_q_mappings_1_backward(d_blocks_mhsa_einsum_4 + image * 37696, parameters + 1488 - layer * 816,
-                                        d_blocks_mhsa_add + image * 37696, d_blocks_norm1_concat + image * 37696);
-      blocks_mhsa_backward_7(d_blocks_add + image * 37696, blocks_mhsa_divide + layer * 2512 + image * 37696,
-                             d_blocks_mhsa_einsum_6 + image * 37696);
-      blocks_mhsa_v_mappings_0_backward(d_blocks_mhsa_einsum_6 + image * 37696, parameters + 1520 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_0_einsum + image * 37696);
-      blocks_mhsa_backward_8(d_blocks_mhsa_multiply_2 + image * 37696,
-                             blocks_mhsa_k_mappings_0_add + layer * 208 + image * 37696,
-                             d_blocks_mhsa_einsum_7 + image * 37696);
-      blocks_mhsa_backward_9(d_blocks_mhsa_multiply_2 + image * 37696,
-                             blocks_mhsa_q_mappings_0_add + layer * 208 + image * 37696,
-                             d_blocks_mhsa_einsum_8 + image * 37696);
-      blocks_mhsa_k_mappings_0_backward(d_blocks_mhsa_einsum_8 + image * 37696, parameters + 1552 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_0_einsum + image * 37696,
-                                        d_blocks_mhsa_add_2 + image * 37696);
-      blocks_mhsa_q_mappings_0_backward(d_blocks_mhsa_einsum_7 + image * 37696, parameters + 1584 - layer * 816,
-                                        d_blocks_mhsa_add_2 + image * 37696, d_blocks_norm1_concat + image * 37696);
-      blocks_norm1_backward(d_blocks_norm1_concat + image * 37696, parameters + 1600 - layer * 816,
-                            blocks_norm1_multiply + layer * 400 + image * 37696, d_blocks_add + image * 37696,
-                            blocks_norm1_rsqrt + layer * 64 + image * 37696,
-                            d_blocks_carry + (pass + 1) % 2 * 400 + image * 37696);
+      blocks_mlp_2_backward(d_blocks_carry + pass % 2 * 400 + image * 36848, parameters + 928 - layer * 816,
+                            blocks_mlp_0_add + layer * 1600 + image * 36848, d_blocks_mlp_1_multiply + image * 36848);
+      blocks_mlp_0_backward(d_blocks_mlp_1_multiply + image * 36848, parameters + 1216 - layer * 816,
+                            d_blocks_mlp_0_einsum + image * 36848);
+      blocks_norm2_backward(d_blocks_mlp_0_einsum + image * 36848, parameters + 1472 - layer * 816,
+                            blocks_norm2_multiply + layer * 400 + image * 36848,
+                            d_blocks_carry + pass % 2 * 400 + image * 36848,
+                            blocks_norm2_rsqrt + layer * 64 + image * 36848, d_blocks_add + image * 36848);
+      blocks_mhsa_backward(d_blocks_add + image * 36848, blocks_mhsa_v_mappings_1_add + layer * 208 + image * 36848,
+                           d_blocks_mhsa_einsum + image * 36848);
+      blocks_mhsa_backward_2(d_blocks_add + image * 36848, blocks_mhsa_divide_2 + layer * 2512 + image * 36848,
+                             d_blocks_mhsa_einsum_2 + image * 36848);
+      blocks_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + image * 36848, parameters + 1520 - layer * 816,
+                                        d_blocks_mhsa_v_mappings_1_einsum + image * 36848);
+      blocks_mhsa_backward_6(d_blocks_add + image * 36848, blocks_mhsa_v_mappings_0_add + layer * 208 + image * 36848,
+                             d_blocks_mhsa_einsum_3 + image * 36848);
+      blocks_mhsa_backward_3(d_blocks_mhsa_einsum + image * 36848, blocks_mhsa_divide_2 + layer * 2512 + image * 36848,
+                             d_blocks_mhsa_einsum_3 + image * 36848, blocks_mhsa_divide + layer * 2512 + image * 36848,
+                             d_blocks_mhsa_multiply + image * 36848, d_blocks_mhsa_multiply_2 + image * 36848);
+      blocks_mhsa_backward_4(d_blocks_mhsa_multiply + image * 36848,
+                             blocks_mhsa_k_mappings_1_add + layer * 208 + image * 36848,
+                             d_blocks_mhsa_einsum_4 + image * 36848);
+      blocks_mhsa_backward_5(d_blocks_mhsa_multiply + image * 36848,
+                             blocks_mhsa_q_mappings_1_add + layer * 208 + image * 36848,
+                             d_blocks_mhsa_einsum_5 + image * 36848);
+      blocks_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + image * 36848, parameters + 1552 - layer * 816,
+                                        d_blocks_mhsa_v_mappings_1_einsum + image * 36848,
+                                        d_blocks_mhsa_add + image * 36848);
+      blocks_mhsa_q_mappings_1_backward(d_blocks_mhsa_einsum_4 + image * 36848, parameters + 1584 - layer * 816,
+                                        d_blocks_mhsa_add + image * 36848, d_blocks_norm1_concat + image * 36848);
+      blocks_mhsa_backward_7(d_blocks_add + image * 36848, blocks_mhsa_divide + layer * 2512 + image * 36848,
+                             d_blocks_mhsa_einsum_6 + image * 36848);
+      blocks_mhsa_v_mappings_0_backward(d_blocks_mhsa_einsum_6 + image * 36848, parameters + 1616 - layer * 816,
+                                        d_blocks_mhsa_v_mappings_0_einsum + image * 36848);
+      blocks_mhsa_backward_8(d_blocks_mhsa_multiply_2 + image * 36848,
+                             blocks_mhsa_k_mappings_0_add + layer * 208 + image * 36848,
+                             d_blocks_mhsa_einsum_7 + image * 36848);
+      blocks_mhsa_backward_9(d_blocks_mhsa_multiply_2 + image * 36848,
+                             blocks_mhsa_q_mappings_0_add + layer * 208 + image * 36848,
+                             d_blocks_mhsa_einsum_8 + image * 36848);
+      blocks_mhsa_k_mappings_0_backward(d_blocks_mhsa_einsum_8 + image * 36848, parameters + 1648 - layer * 816,
+                                        d_blocks_mhsa_v_mappings_0_einsum + image * 36848,
+                                        d_blocks_mhsa_add_2 + image * 36848);
+      blocks_mhsa_q_mappings_0_backward(d_blocks_mhsa_einsum_7 + image * 36848, parameters + 1680 - layer * 816,
+                                        d_blocks_mhsa_add_2 + image * 36848, d_blocks_norm1_concat + image * 36848);
+      blocks_norm1_backward(d_blocks_norm1_concat + image * 36848, parameters + 1696 - layer * 816,
+                            blocks_norm1_multiply + layer * 400 + image * 36848, d_blocks_add + image * 36848,
+                            blocks_norm1_rsqrt + layer * 64 + image * 36848,
+                            d_blocks_carry + (pass + 1) % 2 * 400 + image * 36848);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
@@ -8254,284 +8291,280 @@ void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* ima
                                            scratch + 10624);
       blocks_norm1_bias_gradient_partial(chunk, batch, d_blocks_norm1_concat, scratch + 10752);
     }
-    blocks_mlp_2_bias_gradient_sum(gradients + 816 - layer * 816, scratch + 10240);
-    blocks_mlp_2_weight_gradient_sum(gradients + 832 - layer * 816, scratch);
-    blocks_mlp_0_bias_gradient_sum(gradients + 1088 - layer * 816, scratch + 8192);
-    blocks_mlp_0_weight_gradient_sum(gradients + 1120 - layer * 816, scratch + 4096);
-    blocks_norm2_weight_gradient_sum(gradients + 1376 - layer * 816, scratch + 10368);
-    blocks_norm2_bias_gradient_sum(gradients + 1392 - layer * 816, scratch + 10496);
-    blocks_mhsa_v_mappings_1_bias_gradient_sum(gradients + 1408 - layer * 816, scratch + 10880);
-    blocks_mhsa_v_mappings_1_weight_gradient_sum(gradients + 1424 - layer * 816, scratch + 8704);
-    blocks_mhsa_k_mappings_1_bias_gradient_sum(gradients + 1440 - layer * 816, scratch + 10944);
-    blocks_mhsa_k_mappings_1_weight_gradient_sum(gradients + 1456 - layer * 816, scratch + 8960);
-    blocks_mhsa_q_mappings_1_bias_gradient_sum(gradients + 1472 - layer * 816, scratch + 11008);
-    blocks_mhsa_q_mappings_1_weight_gradient_sum(gradients + 1488 - layer * 816, scratch + 9216);
-    blocks_mhsa_v_mappings_0_bias_gradient_sum(gradients + 1504 - layer * 816, scratch + 11072);
-    blocks_mhsa_v_mappings_0_weight_gradient_sum(gradients + 1520 - layer * 816, scratch + 9472);
-    blocks_mhsa_k_mappings_0_bias_gradient_sum(gradients + 1536 - layer * 816, scratch + 11136);
-    blocks_mhsa_k_mappings_0_weight_gradient_sum(gradients + 1552 - layer * 816, scratch + 9728);
-    blocks_mhsa_q_mappings_0_bias_gradient_sum(gradients + 1568 - layer * 816, scratch + 11200);
-    blocks_mhsa_q_mappings_0_weight_gradient_sum(gradients + 1584 - layer * 816, scratch + 9984);
-    blocks_norm1_weight_gradient_sum(gradients + 1600 - layer * 816, scratch + 10624);
-    blocks_norm1_bias_gradient_sum(gradients + 1616 - layer * 816, scratch + 10752);
+    blocks_mlp_2_bias_gradient_sum(gradients + 912 - layer * 816, scratch + 10240);
+    blocks_mlp_2_weight_gradient_sum(gradients + 928 - layer * 816, scratch);
+    blocks_mlp_0_bias_gradient_sum(gradients + 1184 - layer * 816, scratch + 8192);
+    blocks_mlp_0_weight_gradient_sum(gradients + 1216 - layer * 816, scratch + 4096);
+    blocks_norm2_weight_gradient_sum(gradients + 1472 - layer * 816, scratch + 10368);
+    blocks_norm2_bias_gradient_sum(gradients + 1488 - layer * 816, scratch + 10496);
+    blocks_mhsa_v_mappings_1_bias_gradient_sum(gradients + 1504 - layer * 816, scratch + 10880);
+    blocks_mhsa_v_mappings_1_weight_gradient_sum(gradients + 1520 - layer * 816, scratch + 8704);
+    blocks_mhsa_k_mappings_1_bias_gradient_sum(gradients + 1536 - layer * 816, scratch + 10944);
+    blocks_mhsa_k_mappings_1_weight_gradient_sum(gradients + 1552 - layer * 816, scratch + 8960);
+    blocks_mhsa_q_mappings_1_bias_gradient_sum(gradients + 1568 - layer * 816, scratch + 11008);
+    blocks_mhsa_q_mappings_1_weight_gradient_sum(gradients + 1584 - layer * 816, scratch + 9216);
+    blocks_mhsa_v_mappings_0_bias_gradient_sum(gradients + 1600 - layer * 816, scratch + 11072);
+    blocks_mhsa_v_mappings_0_weight_gradient_sum(gradients + 1616 - layer * 816, scratch + 9472);
+    blocks_mhsa_k_mappings_0_bias_gradient_sum(gradients + 1632 - layer * 816, scratch + 11136);
+    blocks_mhsa_k_mappings_0_weight_gradient_sum(gradients + 1648 - layer * 816, scratch + 9728);
+    blocks_mhsa_q_mappings_0_bias_gradient_sum(gradients + 1664 - layer * 816, scratch + 11200);
+    blocks_mhsa_q_mappings_0_weight_gradient_sum(gradients + 1680 - layer * 816, scratch + 9984);
+    blocks_norm1_weight_gradient_sum(gradients + 1696 - layer * 816, scratch + 10624);
+    blocks_norm1_bias_gradient_sum(gradients + 1712 - layer * 816, scratch + 10752);
   }
-  divide_forward_train(batch, add, reduce_sum, loss);
 #pragma omp parallel for schedule(static)
   for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-    mlp_0_bias_gradient_partial(chunk, batch, d_mlp_1_multiply, scratch + 3328);
-    mlp_0_weight_gradient_partial(chunk, batch, d_mlp_1_multiply, blocks_carry, scratch + 2048);
-    linear_mapper_bias_gradient_partial(chunk, batch, d_blocks_carry, scratch + 3488);
+    linear_mapper_bias_gradient_partial(chunk, batch, d_blocks_carry, scratch + 2048);
     linear_mapper_weight_gradient_partial(chunk, batch, d_blocks_carry, rearrange, scratch);
-    class_token_gradient_partial(chunk, batch, d_blocks_carry, scratch + 3616);
+    class_token_gradient_partial(chunk, batch, d_blocks_carry, scratch + 2176);
   }
-  mlp_0_bias_gradient_sum(gradients + 1632, scratch + 3328);
-  mlp_0_weight_gradient_sum(gradients + 1648, scratch + 2048);
-  linear_mapper_bias_gradient_sum(gradients + 1728, scratch + 3488);
+  linear_mapper_bias_gradient_sum(gradients + 1728, scratch + 2048);
   linear_mapper_weight_gradient_sum(gradients + 1744, scratch);
-  class_token_gradient_sum(gradients + 1872, scratch + 3616);
+  class_token_gradient_sum(gradients + 1872, scratch + 2176);
 }
 
 void vit_mnist_input_gradient_avx2(const float* parameters, const float* images, const std::int32_t* labels,
                                    const std::int64_t batch, float* outputs, float* loss, float* image_gradients,
                                    float* scratch) {
-  // [B, C*P*P=16, N=49], every 29088 reals, live from kernel 1 to 2
+  // [B, C*P*P=16, N=49], every 29056 reals, live from kernel 1 to 2
   float* const rearrange = scratch + 16;
-  // [B, D=8, N+1=50] x 2 slots, every 29088 reals, live from kernel 2 to 20
+  // [B, D=8, N+1=50] x 2 slots, every 29056 reals, live from kernel 2 to 20
   float* const blocks_carry = scratch + 18288;
-  // [B, N+1=50] x 2 slots, every 29088 reals, live from kernel 5 to 42
+  // [B, N+1=50] x 2 slots, every 29056 reals, live from kernel 5 to 43
   float* const blocks_norm1_rsqrt = scratch + 28816;
-  // [B, D=8, N+1=50] x 2 slots, every 29088 reals, live from kernel 5 to 42
+  // [B, D=8, N+1=50] x 2 slots, every 29056 reals, live from kernel 5 to 43
   float* const blocks_norm1_multiply = scratch + 23312;
-  // [B, D=8, N+1=50], every 29088 reals, live from kernel 5 to 15
+  // [B, D=8, N+1=50], every 29056 reals, live from kernel 5 to 15
   float* const blocks_norm1_add = scratch + 19088;
-  // [B, K=4, N+1=50] x 2 slots, every 29088 reals, live from kernel 5 to 42
+  // [B, K=4, N+1=50] x 2 slots, every 29056 reals, live from kernel 5 to 43
   float* const blocks_mhsa_q_mappings_0_add = scratch + 25712;
-  // [B, K=4, N+1=50] x 2 slots, every 29088 reals, live from kernel 5 to 42
+  // [B, K=4, N+1=50] x 2 slots, every 29056 reals, live from kernel 5 to 43
   float* const blocks_mhsa_k_mappings_0_add = scratch + 26128;
-  // [B, N+1=50, N+1=50], every 29088 reals, live from kernel 8 to 13
+  // [B, N+1=50, N+1=50], every 29056 reals, live from kernel 8 to 13
   float* const blocks_mhsa_einsum = scratch + 13264;
-  // [B, N+1=50, N+1=50], every 29088 reals, live from kernel 12 to 13
+  // [B, N+1=50, N+1=50], every 29056 reals, live from kernel 12 to 13
   float* const blocks_mhsa_einsum_2 = scratch + 15776;
-  // [B, N+1=50, N+1=50] x 2 slots, every 29088 reals, live from kernel 5 to 42
+  // [B, N+1=50, N+1=50] x 2 slots, every 29056 reals, live from kernel 5 to 43
   float* const blocks_mhsa_divide = scratch + 16;
-  // [B, N+1=50, N+1=50] x 2 slots, every 29088 reals, live from kernel 5 to 42
+  // [B, N+1=50, N+1=50] x 2 slots, every 29056 reals, live from kernel 5 to 43
   float* const blocks_mhsa_divide_2 = scratch + 5040;
-  // [B, K=4, N+1=50] x 2 slots, every 29088 reals, live from kernel 5 to 42
+  // [B, K=4, N+1=50] x 2 slots, every 29056 reals, live from kernel 5 to 43
   float* const blocks_mhsa_v_mappings_0_add = scratch + 26544;
-  // [B, D=8, N+1=50], every 29088 reals, live from kernel 14 to 19
+  // [B, D=8, N+1=50], every 29056 reals, live from kernel 14 to 19
   float* const blocks_concat = scratch + 14864;
-  // [B, K=4, N+1=50] x 2 slots, every 29088 reals, live from kernel 5 to 42
+  // [B, K=4, N+1=50] x 2 slots, every 29056 reals, live from kernel 5 to 43
   float* const blocks_mhsa_q_mappings_1_add = scratch + 26960;
-  // [B, K=4, N+1=50] x 2 slots, every 29088 reals, live from kernel 5 to 42
+  // [B, K=4, N+1=50] x 2 slots, every 29056 reals, live from kernel 5 to 43
   float* const blocks_mhsa_k_mappings_1_add = scratch + 27376;
-  // [B, K=4, N+1=50] x 2 slots, every 29088 reals, live from kernel 5 to 42
+  // [B, K=4, N+1=50] x 2 slots, every 29056 reals, live from kernel 5 to 43
   float* const blocks_mhsa_v_mappings_1_add = scratch + 27792;
-  // [B, N+1=50] x 2 slots, every 29088 reals, live from kernel 5 to 42
+  // [B, N+1=50] x 2 slots, every 29056 reals, live from kernel 5 to 43
   float* const blocks_norm2_rsqrt = scratch + 28944;
-  // [B, D=8, N+1=50] x 2 slots, every 29088 reals, live from kernel 5 to 42
+  // [B, D=8, N+1=50] x 2 slots, every 29056 reals, live from kernel 5 to 43
   float* const blocks_norm2_multiply = scratch + 24112;
-  // [B, D=8, N+1=50], every 29088 reals, live from kernel 17 to 18
+  // [B, D=8, N+1=50], every 29056 reals, live from kernel 17 to 18
   float* const blocks_norm2_add = scratch + 15264;
-  // [B, M=32, N+1=50] x 2 slots, every 29088 reals, live from kernel 5 to 42
+  // [B, M=32, N+1=50] x 2 slots, every 29056 reals, live from kernel 5 to 43
   float* const blocks_mlp_0_add = scratch + 10064;
-  // [B, M=32, N+1=50], every 29088 reals, live from kernel 18 to 19
+  // [B, M=32, N+1=50], every 29056 reals, live from kernel 18 to 19
   float* const blocks_mlp_1_gelu = scratch + 13264;
-  // [B, CLASSES=10], every 29088 reals, live from kernel 20 to 21
+  // [B, CLASSES=10], every 29056 reals, live from kernel 20 to 21
   float* const mlp_0_einsum = scratch + 13264;
-  // [B], every 29088 reals, live from kernel 21 to 45
-  float* const add = scratch + 29072;
-  // [B], every 29088 reals, live from kernel 21 to 45
-  float* const reduce_sum = scratch + 29088;
-  // [B, CLASSES=10], every 29088 reals, live from kernel 21 to 22
+  // [B], every 29056 reals, live from kernel 21 to 24
+  float* const add = scratch + 13296;
+  // [B], every 29056 reals, live from kernel 21 to 24
+  float* const reduce_sum = scratch + 13312;
+  // [B, CLASSES=10], every 29056 reals, live from kernel 21 to 22
   float* const d_mlp_1_multiply = scratch + 13280;
-  // [B, D=8], every 29088 reals, live from kernel 22 to 23
+  // [B, D=8], every 29056 reals, live from kernel 22 to 23
   float* const d_mlp_0_einsum = scratch + 13264;
-  // [B, D=8, N+1=50] x 2 slots, every 29088 reals, live from kernel 4 to 43
+  // [B, D=8, N+1=50] x 2 slots, every 29056 reals, live from kernel 4 to 44
   float* const d_blocks_carry = scratch + 24912;
-  // [B, M=32, N+1=50], every 29088 reals, live from kernel 24 to 25
+  // [B, M=32, N+1=50], every 29056 reals, live from kernel 25 to 26
   float* const d_blocks_mlp_1_multiply = scratch + 13264;
-  // [B, D=8, N+1=50], every 29088 reals, live from kernel 25 to 26
+  // [B, D=8, N+1=50], every 29056 reals, live from kernel 26 to 27
   float* const d_blocks_mlp_0_einsum = scratch + 14864;
-  // [B, D=8, N+1=50], every 29088 reals, live from kernel 26 to 42
+  // [B, D=8, N+1=50], every 29056 reals, live from kernel 27 to 43
   float* const d_blocks_add = scratch + 28208;
-  // [B, N+1=50, N+1=50], every 29088 reals, live from kernel 27 to 31
+  // [B, N+1=50, N+1=50], every 29056 reals, live from kernel 28 to 32
   float* const d_blocks_mhsa_einsum = scratch + 13264;
-  // [B, K=4, N+1=50], every 29088 reals, live from kernel 28 to 29
+  // [B, K=4, N+1=50], every 29056 reals, live from kernel 29 to 30
   float* const d_blocks_mhsa_einsum_2 = scratch + 15776;
-  // [B, K=4, N+1=50], every 29088 reals, live from kernel 29 to 34
+  // [B, K=4, N+1=50], every 29056 reals, live from kernel 30 to 35
   float* const d_blocks_mhsa_v_mappings_1_einsum = scratch + 28608;
-  // [B, N+1=50, N+1=50], every 29088 reals, live from kernel 30 to 31
+  // [B, N+1=50, N+1=50], every 29056 reals, live from kernel 31 to 32
   float* const d_blocks_mhsa_einsum_3 = scratch + 15776;
-  // [B, N+1=50, N+1=50], every 29088 reals, live from kernel 31 to 33
+  // [B, N+1=50, N+1=50], every 29056 reals, live from kernel 32 to 34
   float* const d_blocks_mhsa_multiply = scratch + 18288;
-  // [B, N+1=50, N+1=50], every 29088 reals, live from kernel 31 to 39
+  // [B, N+1=50, N+1=50], every 29056 reals, live from kernel 32 to 40
   float* const d_blocks_mhsa_multiply_2 = scratch + 20800;
-  // [B, K=4, N+1=50], every 29088 reals, live from kernel 32 to 35
+  // [B, K=4, N+1=50], every 29056 reals, live from kernel 33 to 36
   float* const d_blocks_mhsa_einsum_4 = scratch + 13664;
-  // [B, K=4, N+1=50], every 29088 reals, live from kernel 33 to 34
+  // [B, K=4, N+1=50], every 29056 reals, live from kernel 34 to 35
   float* const d_blocks_mhsa_einsum_5 = scratch + 13264;
-  // [B, K=4, N+1=50], every 29088 reals, live from kernel 34 to 35
+  // [B, K=4, N+1=50], every 29056 reals, live from kernel 35 to 36
   float* const d_blocks_mhsa_add = scratch + 13872;
-  // [B, D=8, N+1=50], every 29088 reals, live from kernel 35 to 42
+  // [B, D=8, N+1=50], every 29056 reals, live from kernel 36 to 43
   float* const d_blocks_norm1_concat = scratch + 13264;
-  // [B, K=4, N+1=50], every 29088 reals, live from kernel 36 to 37
+  // [B, K=4, N+1=50], every 29056 reals, live from kernel 37 to 38
   float* const d_blocks_mhsa_einsum_6 = scratch + 13664;
-  // [B, K=4, N+1=50], every 29088 reals, live from kernel 37 to 40
+  // [B, K=4, N+1=50], every 29056 reals, live from kernel 38 to 41
   float* const d_blocks_mhsa_v_mappings_0_einsum = scratch + 13872;
-  // [B, K=4, N+1=50], every 29088 reals, live from kernel 38 to 41
+  // [B, K=4, N+1=50], every 29056 reals, live from kernel 39 to 42
   float* const d_blocks_mhsa_einsum_7 = scratch + 13664;
-  // [B, K=4, N+1=50], every 29088 reals, live from kernel 39 to 40
+  // [B, K=4, N+1=50], every 29056 reals, live from kernel 40 to 41
   float* const d_blocks_mhsa_einsum_8 = scratch + 14080;
-  // [B, K=4, N+1=50], every 29088 reals, live from kernel 40 to 41
+  // [B, K=4, N+1=50], every 29056 reals, live from kernel 41 to 42
   float* const d_blocks_mhsa_add_2 = scratch + 14288;
-  // [B, N=49, C*P*P=16], every 29088 reals, live from kernel 43 to 44
+  // [B, N=49, C*P*P=16], every 29056 reals, live from kernel 44 to 45
   float* const d_linear_mapper_einsum = scratch + 16;
   // [D=8, 1], live from kernel 0 to 3
   float* const add_2 = scratch;
   add_forward_evaluate(parameters + 1872, table_sinusoidal_50x8_0, add_2);
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    rearrange_forward(images + image * 784, rearrange + image * 29088);
-    linear_mapper_forward(rearrange + image * 29088, parameters + 1744, parameters + 1728, table_sinusoidal_50x8_0,
-                          blocks_carry + image * 29088);
-    copy_forward_evaluate(add_2, blocks_carry + image * 29088);
-    blocks_backward(d_blocks_carry + image * 29088);
+    rearrange_forward(images + image * 784, rearrange + image * 29056);
+    linear_mapper_forward(rearrange + image * 29056, parameters + 1744, parameters + 1728, table_sinusoidal_50x8_0,
+                          blocks_carry + image * 29056);
+    copy_forward_evaluate(add_2, blocks_carry + image * 29056);
+    blocks_backward(d_blocks_carry + image * 29056);
   }
   // blocks: 2 layers
   for (std::int64_t layer = 0; layer < 2; ++layer) {
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < batch; ++image) {
-      blocks_norm1_forward_train(blocks_carry + layer % 2 * 400 + image * 29088,
-                                 blocks_norm1_rsqrt + layer * 64 + image * 29088,
-                                 blocks_norm1_multiply + layer * 400 + image * 29088, parameters + 1600 - layer * 816,
-                                 parameters + 1616 - layer * 816, blocks_norm1_add + image * 29088);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 29088, parameters + 1584 - layer * 816,
+      blocks_norm1_forward_train(blocks_carry + layer % 2 * 400 + image * 29056,
+                                 blocks_norm1_rsqrt + layer * 64 + image * 29056,
+                                 blocks_norm1_multiply + layer * 400 + image * 29056, parameters + 1696 - layer * 816,
+                                 parameters + 1712 - layer * 816, blocks_norm1_add + image * 29056);
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 29056, parameters + 1680 - layer * 816,
+                                       parameters + 1664 - layer * 816,
+                                       blocks_mhsa_q_mappings_0_add + layer * 208 + image * 29056);
+      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + image * 29056, parameters + 1648 - layer * 816,
+                                       parameters + 1632 - layer * 816,
+                                       blocks_mhsa_k_mappings_0_add + layer * 208 + image * 29056);
+      blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + layer * 208 + image * 29056,
+                          blocks_mhsa_k_mappings_0_add + layer * 208 + image * 29056,
+                          blocks_mhsa_einsum + image * 29056);
+      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + image * 29056, parameters + 1616 - layer * 816,
+                                       parameters + 1600 - layer * 816,
+                                       blocks_mhsa_v_mappings_0_add + layer * 208 + image * 29056);
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 29056, parameters + 1584 - layer * 816,
                                        parameters + 1568 - layer * 816,
-                                       blocks_mhsa_q_mappings_0_add + layer * 208 + image * 29088);
-      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + image * 29088, parameters + 1552 - layer * 816,
+                                       blocks_mhsa_q_mappings_1_add + layer * 208 + image * 29056);
+      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + image * 29056, parameters + 1552 - layer * 816,
                                        parameters + 1536 - layer * 816,
-                                       blocks_mhsa_k_mappings_0_add + layer * 208 + image * 29088);
-      blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + layer * 208 + image * 29088,
-                          blocks_mhsa_k_mappings_0_add + layer * 208 + image * 29088,
-                          blocks_mhsa_einsum + image * 29088);
-      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + image * 29088, parameters + 1520 - layer * 816,
+                                       blocks_mhsa_k_mappings_1_add + layer * 208 + image * 29056);
+      blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + layer * 208 + image * 29056,
+                            blocks_mhsa_k_mappings_1_add + layer * 208 + image * 29056,
+                            blocks_mhsa_einsum_2 + image * 29056);
+      blocks_mhsa_forward_2(blocks_mhsa_einsum + image * 29056, blocks_mhsa_divide + layer * 2512 + image * 29056,
+                            blocks_mhsa_einsum_2 + image * 29056, blocks_mhsa_divide_2 + layer * 2512 + image * 29056);
+      blocks_mhsa_forward_3(blocks_mhsa_divide + layer * 2512 + image * 29056,
+                            blocks_mhsa_v_mappings_0_add + layer * 208 + image * 29056,
+                            blocks_carry + layer % 2 * 400 + image * 29056, blocks_concat + image * 29056);
+      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + image * 29056, parameters + 1520 - layer * 816,
                                        parameters + 1504 - layer * 816,
-                                       blocks_mhsa_v_mappings_0_add + layer * 208 + image * 29088);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 29088, parameters + 1488 - layer * 816,
-                                       parameters + 1472 - layer * 816,
-                                       blocks_mhsa_q_mappings_1_add + layer * 208 + image * 29088);
-      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + image * 29088, parameters + 1456 - layer * 816,
-                                       parameters + 1440 - layer * 816,
-                                       blocks_mhsa_k_mappings_1_add + layer * 208 + image * 29088);
-      blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + layer * 208 + image * 29088,
-                            blocks_mhsa_k_mappings_1_add + layer * 208 + image * 29088,
-                            blocks_mhsa_einsum_2 + image * 29088);
-      blocks_mhsa_forward_2(blocks_mhsa_einsum + image * 29088, blocks_mhsa_divide + layer * 2512 + image * 29088,
-                            blocks_mhsa_einsum_2 + image * 29088, blocks_mhsa_divide_2 + layer * 2512 + image * 29088);
-      blocks_mhsa_forward_3(blocks_mhsa_divide + layer * 2512 + image * 29088,
-                            blocks_mhsa_v_mappings_0_add + layer * 208 + image * 29088,
-                            blocks_carry + layer % 2 * 400 + image * 29088, blocks_concat + image * 29088);
-      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + image * 29088, parameters + 1424 - layer * 816,
-                                       parameters + 1408 - layer * 816,
-                                       blocks_mhsa_v_mappings_1_add + layer * 208 + image * 29088);
-      blocks_mhsa_forward_5(blocks_mhsa_divide_2 + layer * 2512 + image * 29088,
-                            blocks_mhsa_v_mappings_1_add + layer * 208 + image * 29088,
-                            blocks_carry + layer % 2 * 400 + image * 29088, blocks_concat + image * 29088);
-      blocks_norm2_forward_train(blocks_concat + image * 29088, blocks_norm2_rsqrt + layer * 64 + image * 29088,
-                                 blocks_norm2_multiply + layer * 400 + image * 29088, parameters + 1376 - layer * 816,
-                                 parameters + 1392 - layer * 816, blocks_norm2_add + image * 29088);
-      blocks_mlp_0_forward_train(blocks_norm2_add + image * 29088, parameters + 1120 - layer * 816,
-                                 parameters + 1088 - layer * 816, blocks_mlp_0_add + layer * 1600 + image * 29088,
-                                 blocks_mlp_1_gelu + image * 29088);
-      blocks_mlp_2_forward(blocks_mlp_1_gelu + image * 29088, parameters + 832 - layer * 816,
-                           blocks_concat + image * 29088, parameters + 816 - layer * 816,
-                           blocks_carry + (layer + 1) % 2 * 400 + image * 29088);
+                                       blocks_mhsa_v_mappings_1_add + layer * 208 + image * 29056);
+      blocks_mhsa_forward_5(blocks_mhsa_divide_2 + layer * 2512 + image * 29056,
+                            blocks_mhsa_v_mappings_1_add + layer * 208 + image * 29056,
+                            blocks_carry + layer % 2 * 400 + image * 29056, blocks_concat + image * 29056);
+      blocks_norm2_forward_train(blocks_concat + image * 29056, blocks_norm2_rsqrt + layer * 64 + image * 29056,
+                                 blocks_norm2_multiply + layer * 400 + image * 29056, parameters + 1472 - layer * 816,
+                                 parameters + 1488 - layer * 816, blocks_norm2_add + image * 29056);
+      blocks_mlp_0_forward_train(blocks_norm2_add + image * 29056, parameters + 1216 - layer * 816,
+                                 parameters + 1184 - layer * 816, blocks_mlp_0_add + layer * 1600 + image * 29056,
+                                 blocks_mlp_1_gelu + image * 29056);
+      blocks_mlp_2_forward(blocks_mlp_1_gelu + image * 29056, parameters + 928 - layer * 816,
+                           blocks_concat + image * 29056, parameters + 912 - layer * 816,
+                           blocks_carry + (layer + 1) % 2 * 400 + image * 29056);
     }
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    mlp_0_forward(blocks_carry + image * 29088, parameters + 1648, mlp_0_einsum + image * 29088);
-    mlp_0_backward(batch, mlp_0_einsum + image * 29088, parameters + 1632, outputs + image * 10,
-                   d_mlp_1_multiply + image * 29088, labels + image, add + image * 29088, reduce_sum + image * 29088);
-    mlp_0_backward_2(d_mlp_1_multiply + image * 29088, parameters + 1648, d_mlp_0_einsum + image * 29088);
-    copy_backward(d_mlp_0_einsum + image * 29088, d_blocks_carry + image * 29088);
+    mlp_0_forward(blocks_carry + image * 29056, parameters + 16, mlp_0_einsum + image * 29056);
+    mlp_0_backward(batch, mlp_0_einsum + image * 29056, parameters, outputs + image * 10,
+                   d_mlp_1_multiply + image * 29056, labels + image, add + image * 29056, reduce_sum + image * 29056);
+    mlp_0_backward_2(d_mlp_1_multiply + image * 29056, parameters + 16, d_mlp_0_einsum + image * 29056);
+    copy_backward(d_mlp_0_einsum + image * 29056, d_blocks_carry + image * 29056);
   }
+  divide_forward_input_gradient(batch, add, reduce_sum, loss);
   // blocks: 2 layers, the last one first
   for (std::int64_t pass = 0; pass < 2; ++pass) {
     const std::int64_t layer = 1 - pass;
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < batch; ++image) {
-      blocks_mlp_2_backward(d_blocks_carry + pass % 2 * 400 + image * 29088, parameters + 832 - layer * 816,
-                            blocks_mlp_0_add + layer * 1600 + image * 29088, d_blocks_mlp_1_multiply + image * 29088);
-      blocks_mlp_0_backward(d_blocks_mlp_1_multiply + image * 29088, parameters + 1120 - layer * 816,
-                            d_blocks_mlp_0_einsum + image * 29088);
-      blocks_norm2_backward(d_blocks_mlp_0_einsum + image * 29088, parameters + 1376 - layer * 816,
-                            blocks_norm2_multiply + layer * 400 + image * 29088,
-                            d_blocks_carry + pass % 2 * 400 + image * 29088,
-                            blocks_norm2_rsqrt + layer * 64 + image * 29088, d_blocks_add + image * 29088);
-      blocks_mhsa_backward(d_blocks_add + image * 29088, blocks_mhsa_v_mappings_1_add + layer * 208 + image * 29088,
-                           d_blocks_mhsa_einsum + image * 29088);
-      blocks_mhsa_backward_2(d_blocks_add + image * 29088, blocks_mhsa_divide_2 + layer * 2512 + image * 29088,
-                             d_blocks_mhsa_einsum_2 + image * 29088);
-      blocks_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + image * 29088, parameters + 1424 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_1_einsum + image * 29088);
-      blocks_mhsa_backward_6(d_blocks_add + image * 29088, blocks_mhsa_v_mappings_0_add + layer * 208 + image * 29088,
-                             d_blocks_mhsa_einsum_3 + image * 29088);
-      blocks_mhsa_backward_3(d_blocks_mhsa_einsum + image * 29088, blocks_mhsa_divide_2 + layer * 2512 + image * 29088,
-                             d_blocks_mhsa_einsum_3 + image * 29088, blocks_mhsa_divide + layer * 2512 + image * 29088,
-                             d_blocks_mhsa_multiply + image * 29088, d_blocks_mhsa_multiply_2 + image * 29088);
-      blocks_mhsa_backward_4(d_blocks_mhsa_multiply + image * 29088,
-                             blocks_mhsa_k_mappings_1_add + layer * 208 + image * 29088,
-                             d_blocks_mhsa_einsum_4 + image * 29088);
-      blocks_mhsa_backward_5(d_blocks_mhsa_multiply + image * 29088,
-                             blocks_mhsa_q_mappings_1_add + layer * 208 + image * 29088,
-                             d_blocks_mhsa_einsum_5 + image * 29088);
-      blocks_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + image * 29088, parameters + 1456 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_1_einsum + image * 29088,
-                                        d_blocks_mhsa_add + image * 29088);
-      blocks_mhsa_q_mappings_1_backward_input_gradient(d_blocks_mhsa_einsum_4 + image * 29088,
-                                                       parameters + 1488 - layer * 816,
-                                                       d_blocks_mhsa_add + image * 29088,
-                                                       parameters + 1600 - layer * 816,
-                                                       d_blocks_norm1_concat + image * 29088);
-      blocks_mhsa_backward_7(d_blocks_add + image * 29088, blocks_mhsa_divide + layer * 2512 + image * 29088,
-                             d_blocks_mhsa_einsum_6 + image * 29088);
-      blocks_mhsa_v_mappings_0_backward(d_blocks_mhsa_einsum_6 + image * 29088, parameters + 1520 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_0_einsum + image * 29088);
-      blocks_mhsa_backward_8(d_blocks_mhsa_multiply_2 + image * 29088,
-                             blocks_mhsa_k_mappings_0_add + layer * 208 + image * 29088,
-                             d_blocks_mhsa_einsum_7 + image * 29088);
-      blocks_mhsa_backward_9(d_blocks_mhsa_multiply_2 + image * 29088,
-                             blocks_mhsa_q_mappings_0_add + layer * 208 + image * 29088,
-                             d_blocks_mhsa_einsum_8 + image * 29088);
-      blocks_mhsa_k_mappings_0_backward(d_blocks_mhsa_einsum_8 + image * 29088, parameters + 1552 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_0_einsum + image * 29088,
-                                        d_blocks_mhsa_add_2 + image * 29088);
-      blocks_mhsa_q_mappings_0_backward_input_gradient(d_blocks_mhsa_einsum_7 + image * 29088,
+      blocks_mlp_2_backward(d_blocks_carry + pass % 2 * 400 + image * 29056, parameters + 928 - layer * 816,
+                            blocks_mlp_0_add + layer * 1600 + image * 29056, d_blocks_mlp_1_multiply + image * 29056);
+      blocks_mlp_0_backward(d_blocks_mlp_1_multiply + image * 29056, parameters + 1216 - layer * 816,
+                            d_blocks_mlp_0_einsum + image * 29056);
+      blocks_norm2_backward(d_blocks_mlp_0_einsum + image * 29056, parameters + 1472 - layer * 816,
+                            blocks_norm2_multiply + layer * 400 + image * 29056,
+                            d_blocks_carry + pass % 2 * 400 + image * 29056,
+                            blocks_norm2_rsqrt + layer * 64 + image * 29056, d_blocks_add + image * 29056);
+      blocks_mhsa_backward(d_blocks_add + image * 29056, blocks_mhsa_v_mappings_1_add + layer * 208 + image * 29056,
+                           d_blocks_mhsa_einsum + image * 29056);
+      blocks_mhsa_backward_2(d_blocks_add + image * 29056, blocks_mhsa_divide_2 + layer * 2512 + image * 29056,
+                             d_blocks_mhsa_einsum_2 + image * 29056);
+      blocks_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + image * 29056, parameters + 1520 - layer * 816,
+                                        d_blocks_mhsa_v_mappings_1_einsum + image * 29056);
+      blocks_mhsa_backward_6(d_blocks_add + image * 29056, blocks_mhsa_v_mappings_0_add + layer * 208 + image * 29056,
+                             d_blocks_mhsa_einsum_3 + image * 29056);
+      blocks_mhsa_backward_3(d_blocks_mhsa_einsum + image * 29056, blocks_mhsa_divide_2 + layer * 2512 + image * 29056,
+                             d_blocks_mhsa_einsum_3 + image * 29056, blocks_mhsa_divide + layer * 2512 + image * 29056,
+                             d_blocks_mhsa_multiply + image * 29056, d_blocks_mhsa_multiply_2 + image * 29056);
+      blocks_mhsa_backward_4(d_blocks_mhsa_multiply + image * 29056,
+                             blocks_mhsa_k_mappings_1_add + layer * 208 + image * 29056,
+                             d_blocks_mhsa_einsum_4 + image * 29056);
+      blocks_mhsa_backward_5(d_blocks_mhsa_multiply + image * 29056,
+                             blocks_mhsa_q_mappings_1_add + layer * 208 + image * 29056,
+                             d_blocks_mhsa_einsum_5 + image * 29056);
+      blocks_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + image * 29056, parameters + 1552 - layer * 816,
+                                        d_blocks_mhsa_v_mappings_1_einsum + image * 29056,
+                                        d_blocks_mhsa_add + image * 29056);
+      blocks_mhsa_q_mappings_1_backward_input_gradient(d_blocks_mhsa_einsum_4 + image * 29056,
                                                        parameters + 1584 - layer * 816,
-                                                       d_blocks_mhsa_add_2 + image * 29088,
-                                                       parameters + 1600 - layer * 816,
-                                                       d_blocks_norm1_concat + image * 29088);
-      blocks_norm1_backward_input_gradient(d_blocks_norm1_concat + image * 29088,
-                                           blocks_norm1_multiply + layer * 400 + image * 29088,
-                                           d_blocks_add + image * 29088,
-                                           blocks_norm1_rsqrt + layer * 64 + image * 29088,
-                                           d_blocks_carry + (pass + 1) % 2 * 400 + image * 29088);
+                                                       d_blocks_mhsa_add + image * 29056,
+                                                       parameters + 1696 - layer * 816,
+                                                       d_blocks_norm1_concat + image * 29056);
+      blocks_mhsa_backward_7(d_blocks_add + image * 29056, blocks_mhsa_divide + layer * 2512 + image * 29056,
+                             d_blocks_mhsa_einsum_6 + image * 29056);
+      blocks_mhsa_v_mappings_0_backward(d_blocks_mhsa_einsum_6 + image * 29056, parameters + 1616 - layer * 816,
+                                        d_blocks_mhsa_v_mappings_0_einsum + image * 29056);
+      blocks_mhsa_backward_8(d_blocks_mhsa_multiply_2 + image * 29056,
+                             blocks_mhsa_k_mappings_0_add + layer * 208 + image * 29056,
+                             d_blocks_mhsa_einsum_7 + image * 29056);
+      blocks_mhsa_backward_9(d_blocks_mhsa_multiply_2 + image * 29056,
+                             blocks_mhsa_q_mappings_0_add + layer * 208 + image * 29056,
+                             d_blocks_mhsa_einsum_8 + image * 29056);
+      blocks_mhsa_k_mappings_0_backward(d_blocks_mhsa_einsum_8 + image * 29056, parameters + 1648 - layer * 816,
+                                        d_blocks_mhsa_v_mappings_0_einsum + image * 29056,
+                                        d_blocks_mhsa_add_2 + image * 29056);
+      blocks_mhsa_q_mappings_0_backward_input_gradient(d_blocks_mhsa_einsum_7 + image * 29056,
+                                                       parameters + 1680 - layer * 816,
+                                                       d_blocks_mhsa_add_2 + image * 29056,
+                                                       parameters + 1696 - layer * 816,
+                                                       d_blocks_norm1_concat + image * 29056);
+      blocks_norm1_backward_input_gradient(d_blocks_norm1_concat + image * 29056,
+                                           blocks_norm1_multiply + layer * 400 + image * 29056,
+                                           d_blocks_add + image * 29056,
+                                           blocks_norm1_rsqrt + layer * 64 + image * 29056,
+                                           d_blocks_carry + (pass + 1) % 2 * 400 + image * 29056);
     }
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    linear_mapper_backward(d_blocks_carry + image * 29088, parameters + 1744, d_linear_mapper_einsum + image * 29088);
-    images_gradient(d_linear_mapper_einsum + image * 29088, image_gradients + image * 784);
+    linear_mapper_backward(d_blocks_carry + image * 29056, parameters + 1744, d_linear_mapper_einsum + image * 29056);
+    images_gradient(d_linear_mapper_einsum + image * 29056, image_gradients + image * 784);
   }
-  divide_forward_input_gradient(batch, add, reduce_sum, loss);
 }
 
 void vit_mnist_update_avx2(float* parameters, const float* gradients, float* moment1, float* moment2,
-                           const float* learning_rate_corrected, const float* second_correction) {
-#pragma omp parallel for schedule(static)
-  for (std::int64_t begin = 0; begin < 1888; begin += 1024) {
-    update(begin, std::min<std::int64_t>(1888, begin + 1024), moment1, gradients, moment1, moment2, moment2, parameters,
+                           const float* learning_rate_corrected, const float* second_correction,
+                           const std::int64_t first, const std::int64_t last) {
+#pragma omp parallel for schedule(static) if (last - first > 65536)
+  for (std::int64_t begin = first; begin < last; begin += 1024) {
+    update(begin, std::min<std::int64_t>(last, begin + 1024), moment1, gradients, moment1, moment2, moment2, parameters,
            second_correction, learning_rate_corrected, parameters);
   }
 }
@@ -8580,21 +8613,21 @@ void vit_mnist_attention_maps_avx2(const float* parameters, const float* images,
   for (std::int64_t layer = 0; layer < 2; ++layer) {
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < batch; ++image) {
-      blocks_norm1_forward(blocks_carry + layer % 2 * 400 + image * 6848, parameters + 1600 - layer * 816,
-                           parameters + 1616 - layer * 816, blocks_norm1_add + image * 6848);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 6848, parameters + 1584 - layer * 816,
-                                       parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_0_add + image * 6848);
-      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + image * 6848, parameters + 1552 - layer * 816,
-                                       parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_0_add + image * 6848);
+      blocks_norm1_forward(blocks_carry + layer % 2 * 400 + image * 6848, parameters + 1696 - layer * 816,
+                           parameters + 1712 - layer * 816, blocks_norm1_add + image * 6848);
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 6848, parameters + 1680 - layer * 816,
+                                       parameters + 1664 - layer * 816, blocks_mhsa_q_mappings_0_add + image * 6848);
+      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + image * 6848, parameters + 1648 - layer * 816,
+                                       parameters + 1632 - layer * 816, blocks_mhsa_k_mappings_0_add + image * 6848);
       blocks_mhsa_forward_attention_maps(blocks_mhsa_q_mappings_0_add + image * 6848,
                                          blocks_mhsa_k_mappings_0_add + image * 6848,
                                          blocks_mhsa_einsum + image * 6848);
-      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + image * 6848, parameters + 1520 - layer * 816,
-                                       parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_0_add + image * 6848);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 6848, parameters + 1488 - layer * 816,
-                                       parameters + 1472 - layer * 816, blocks_mhsa_q_mappings_1_add + image * 6848);
-      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + image * 6848, parameters + 1456 - layer * 816,
-                                       parameters + 1440 - layer * 816, blocks_mhsa_k_mappings_1_add + image * 6848);
+      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + image * 6848, parameters + 1616 - layer * 816,
+                                       parameters + 1600 - layer * 816, blocks_mhsa_v_mappings_0_add + image * 6848);
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 6848, parameters + 1584 - layer * 816,
+                                       parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_1_add + image * 6848);
+      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + image * 6848, parameters + 1552 - layer * 816,
+                                       parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_1_add + image * 6848);
       blocks_mhsa_forward_4_attention_maps(blocks_mhsa_q_mappings_1_add + image * 6848,
                                            blocks_mhsa_k_mappings_1_add + image * 6848,
                                            blocks_mhsa_einsum_2 + image * 6848);
@@ -8604,17 +8637,17 @@ void vit_mnist_attention_maps_avx2(const float* parameters, const float* images,
       blocks_mhsa_forward_3_attention_maps(maps + layer * 5000 + image * 10000,
                                            blocks_mhsa_v_mappings_0_add + image * 6848,
                                            blocks_carry + layer % 2 * 400 + image * 6848, blocks_concat + image * 6848);
-      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + image * 6848, parameters + 1424 - layer * 816,
-                                       parameters + 1408 - layer * 816, blocks_mhsa_v_mappings_1_add + image * 6848);
+      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + image * 6848, parameters + 1520 - layer * 816,
+                                       parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_1_add + image * 6848);
       blocks_mhsa_forward_5_attention_maps(maps + 2500 + layer * 5000 + image * 10000,
                                            blocks_mhsa_v_mappings_1_add + image * 6848,
                                            blocks_carry + layer % 2 * 400 + image * 6848, blocks_concat + image * 6848);
-      blocks_norm2_forward(blocks_concat + image * 6848, parameters + 1376 - layer * 816,
-                           parameters + 1392 - layer * 816, blocks_norm2_add + image * 6848);
-      blocks_mlp_0_forward(blocks_norm2_add + image * 6848, parameters + 1120 - layer * 816,
-                           parameters + 1088 - layer * 816, blocks_mlp_1_gelu + image * 6848);
-      blocks_mlp_2_forward(blocks_mlp_1_gelu + image * 6848, parameters + 832 - layer * 816,
-                           blocks_concat + image * 6848, parameters + 816 - layer * 816,
+      blocks_norm2_forward(blocks_concat + image * 6848, parameters + 1472 - layer * 816,
+                           parameters + 1488 - layer * 816, blocks_norm2_add + image * 6848);
+      blocks_mlp_0_forward(blocks_norm2_add + image * 6848, parameters + 1216 - layer * 816,
+                           parameters + 1184 - layer * 816, blocks_mlp_1_gelu + image * 6848);
+      blocks_mlp_2_forward(blocks_mlp_1_gelu + image * 6848, parameters + 928 - layer * 816,
+                           blocks_concat + image * 6848, parameters + 912 - layer * 816,
                            blocks_carry + (layer + 1) % 2 * 400 + image * 6848);
     }
   }

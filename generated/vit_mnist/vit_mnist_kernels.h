@@ -16,7 +16,8 @@ void vit_mnist_input_gradient_scalar(const float* parameters, const float* image
                                      const std::int64_t batch, float* outputs, float* loss, float* image_gradients,
                                      float* scratch);
 void vit_mnist_update_scalar(float* parameters, const float* gradients, float* moment1, float* moment2,
-                             const float* learning_rate_corrected, const float* second_correction);
+                             const float* learning_rate_corrected, const float* second_correction,
+                             const std::int64_t first, const std::int64_t last);
 void vit_mnist_attention_maps_scalar(const float* parameters, const float* images, const std::int64_t batch,
                                      float* maps, float* scratch);
 
@@ -31,7 +32,8 @@ void vit_mnist_input_gradient_avx2(const float* parameters, const float* images,
                                    const std::int64_t batch, float* outputs, float* loss, float* image_gradients,
                                    float* scratch);
 void vit_mnist_update_avx2(float* parameters, const float* gradients, float* moment1, float* moment2,
-                           const float* learning_rate_corrected, const float* second_correction);
+                           const float* learning_rate_corrected, const float* second_correction,
+                           const std::int64_t first, const std::int64_t last);
 void vit_mnist_attention_maps_avx2(const float* parameters, const float* images, const std::int64_t batch, float* maps,
                                    float* scratch);
 
@@ -46,7 +48,8 @@ void vit_mnist_input_gradient_avx512(const float* parameters, const float* image
                                      const std::int64_t batch, float* outputs, float* loss, float* image_gradients,
                                      float* scratch);
 void vit_mnist_update_avx512(float* parameters, const float* gradients, float* moment1, float* moment2,
-                             const float* learning_rate_corrected, const float* second_correction);
+                             const float* learning_rate_corrected, const float* second_correction,
+                             const std::int64_t first, const std::int64_t last);
 void vit_mnist_attention_maps_avx512(const float* parameters, const float* images, const std::int64_t batch,
                                      float* maps, float* scratch);
 

@@ -25,7 +25,7 @@ const Model model{
     .declaration_hash = VIT_MNIST_DECLARATION_HASH,
     .parameters = vit_mnist_parameters,
     .parameter_floats = VIT_MNIST_PARAMETER_FLOATS,
-    .optimizer_floats = VIT_MNIST_OPTIMIZER_FLOATS,
+    .optimizer_state = {"optimizer.m.", "optimizer.v."},
     .image_shape = {1, 28, 28},
     .classes = 10,
     .alignment = VIT_MNIST_ALIGNMENT,
@@ -39,26 +39,21 @@ const Model model{
     .init = vit_mnist_init,
     .forward = vit_mnist_forward,
     .evaluate = vit_mnist_evaluate,
-    .loss_and_gradients = vit_mnist_loss_and_gradients,
-    .update = vit_mnist_update,
-    .train_step = vit_mnist_train_step,
 };
-
-/// The learning rate of a step, counted from 1: constant.
-float learning_rate(const Recipe& recipe, std::int64_t) { return static_cast<float>(recipe.learning_rate); }
 
 /// The training loop. Each epoch sees every image once, in an order that (seed, epoch) decides.
 int train(Session& run) {
-  const Recipe& recipe = run.recipe();
-  if (run.is_new()) run.check(vit_mnist_init(run.parameters(), recipe.seed));
+  if (run.is_new()) run.check(vit_mnist_init(run.parameters(), run.recipe().seed));
 
-  for (std::int64_t epoch = run.epoch(); epoch < recipe.epochs; ++epoch) {
+  for (std::int64_t epoch = run.epoch(); epoch < run.recipe().epochs; ++epoch) {
     run.begin_epoch();
     while (const Batch* batch = run.next_batch()) {
-      const std::int64_t step = run.step();
+      const float learning_rate =
+          vit_mnist_learning_rate(run.recipe().learning_rate, run.step(), run.steps_per_epoch(), run.steps());
       float loss = 0;
       run.check(vit_mnist_train_step(run.parameters(), run.gradients(), run.optimizer(), batch->images, batch->labels,
-                                     batch->size, step, learning_rate(recipe, step), run.outputs(), &loss, run.scratch()));
+                                     batch->size, run.recipe().seed, run.step(), learning_rate, run.outputs(), &loss,
+                                     run.scratch()));
       if (!run.record(loss)) return run.stop();
     }
     run.end_epoch();

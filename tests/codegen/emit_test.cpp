@@ -59,6 +59,25 @@ std::string refusal(Sketch& s) {
   return "";
 }
 
+TEST(Emit, RefusesAModelWithoutParametersOrWhoseOutputsDependOnTheLabels) {
+  Sketch fixed;
+  fixed.graph.name = "tiny";
+  const NodeId images = fixed.input("images", {fixed.B, fixed.I});
+  fixed.value("outputs", images);
+  fixed.loss(fixed.b.reduce(graph::Op::reduce_sum, images, {0, 1}));
+  EXPECT_EQ(refusal(fixed), "the model tiny has no parameters: there is nothing to train");
+
+  Sketch looking;
+  looking.graph.name = "tiny";
+  const NodeId x = looking.input("images", {looking.B, looking.I}),
+               table = looking.parameter("table", {looking.I, looking.I});
+  const NodeId rows = looking.b.gather(table, looking.labels("labels", {looking.B}, 5));
+  const NodeId sum = looking.b.add(x, rows);
+  looking.value("outputs", sum);
+  looking.loss(looking.b.reduce(graph::Op::reduce_sum, sum, {0, 1}));
+  EXPECT_EQ(refusal(looking), "the outputs of tiny depend on the labels, which are there for the loss only");
+}
+
 TEST(Emit, RefusesAModelWithoutLossOrWithAParameterThatIsNotUsed) {
   Sketch without;
   without.graph.name = "tiny";

@@ -48,6 +48,12 @@ NodeId sliced_attention(Sketch& s, NodeId x, const std::string& path) {
   return s.b.concat(heads, 2, s.J);
 }
 
+/// x + dropped path of dropped MLP, as layers of a stack see it: other factors in every layer.
+NodeId dropped_mlp(Sketch& s, NodeId x, const std::string& path) {
+  const NodeId hidden = s.b.dropout(s.b.unary(Op::gelu, linear(s, x, path + ".0", s.J + s.K)), 0.25, {0, 1, 2});
+  return s.b.add(x, s.b.dropout(linear(s, hidden, path + ".1", s.J), 0.5, {0}));
+}
+
 /// One layer of a transformer.
 NodeId block(Sketch& s, NodeId x, const std::string& path) {
   const NodeId y = s.b.add(x, sliced_attention(s, norm(s, x, path + ".norm1"), path + ".attn"));
@@ -68,6 +74,8 @@ void layers(std::vector<GeneratedCase>& cases) {
                    [](Sketch& s) { weighted_outputs(s, sliced_attention(s, shifted_images(s), "attn")); }});
   cases.push_back(
       {"stack_of_two_layers", [](Sketch& s) { weighted_outputs(s, stack(s, shifted_images(s), "blocks", 2, mlp)); }});
+  cases.push_back({"stack_of_layers_that_drop_out",
+                   [](Sketch& s) { weighted_outputs(s, stack(s, shifted_images(s), "blocks", 3, dropped_mlp)); }});
   cases.push_back(
       {"stack_of_one_layer", [](Sketch& s) { weighted_outputs(s, stack(s, shifted_images(s), "blocks", 1, mlp)); }});
   cases.push_back({"stack_of_three_transformer_blocks",

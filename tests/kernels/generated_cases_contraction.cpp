@@ -111,6 +111,9 @@ void reductions(std::vector<GeneratedCase>& cases) {
 void rows(std::vector<GeneratedCase>& cases) {
   cases.push_back(
       {"softmax_over_the_last_axis", [](Sketch& s) { weighted_outputs(s, s.b.softmax(shifted_images(s), 2)); }});
+  cases.push_back({"log_softmax", [](Sketch& s) { weighted_outputs(s, s.b.log_softmax(shifted_images(s), 2)); }});
+  cases.push_back({"log_softmax_over_a_middle_axis",
+                   [](Sketch& s) { weighted_outputs(s, s.b.log_softmax(shifted_images(s), 1)); }});
   cases.push_back(
       {"softmax_over_a_middle_axis", [](Sketch& s) { weighted_outputs(s, s.b.softmax(shifted_images(s), 1)); }});
   auto layer_norm = [&](const std::string& name, std::vector<int> axes) {

@@ -1,4 +1,6 @@
 // One model for each elementwise op.
+#include <cmath>
+
 #include "codegen/passes/op.hpp"
 #include "tests/kernels/generated_cases.hpp"
 
@@ -32,6 +34,24 @@ std::vector<GeneratedCase> elementwise_cases() {
                      const NodeId x = shifted_images(s);
                      const NodeId above = s.b.unary(Op::step, s.b.subtract(x, s.b.constant(1)));
                      weighted_outputs(s, s.b.multiply(x, s.b.binary(Op::equal, s.b.unary(Op::step, x), above)));
+                   }});
+  cases.push_back({"select", [](Sketch& s) {
+                     const NodeId x = shifted_images(s), y = s.parameter("y", {s.J}, 0.5, 2);
+                     const NodeId wide = s.b.broadcast(y, s.b.shape(x), {2});
+                     const NodeId squares = s.b.multiply(x, x);
+                     weighted_outputs(s, s.b.select(s.b.subtract(x, s.b.constant(0.5)), wide, squares));
+                   }});
+  cases.push_back({"select_of_what_is_infinite", [](Sketch& s) {  // masked scores: gradients stay numbers
+                     const NodeId x = shifted_images(s);
+                     const NodeId mask = s.b.unary(Op::step, s.b.subtract(x, s.b.constant(0.25)));
+                     const NodeId masked = s.b.select(mask, s.b.constant(-INFINITY), x);
+                     weighted_outputs(s, s.b.unary(Op::exp, masked));
+                   }});
+  cases.push_back({"dropout", [](Sketch& s) { weighted_outputs(s, s.b.dropout(shifted_images(s), 0.25, {0, 1, 2})); }});
+  cases.push_back({"dropouts_in_a_row", [](Sketch& s) {  // each draws its own factors; the second one a row's at once
+                     const NodeId x = s.b.dropout(shifted_images(s), 0.5, {0, 1, 2});
+                     const NodeId rows = s.b.dropout(x, 0.125, {0, 1}), columns = s.b.dropout(x, 0.5, {0, 2});
+                     weighted_outputs(s, s.b.add(rows, columns));
                    }});
   cases.push_back({"extent", [](Sketch& s) {
                      const NodeId x = s.b.divide(shifted_images(s), s.b.extent(s.B));

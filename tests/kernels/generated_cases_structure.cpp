@@ -118,6 +118,13 @@ void parts(std::vector<GeneratedCase>& cases) {
 
 void labels(std::vector<GeneratedCase>& cases) {
   auto logits = [](Sketch& s) { return s.b.reduce(Op::reduce_sum, product(s, shifted_images(s), "weight", s.J), {1}); };
+  cases.push_back({"gather", [=](Sketch& s) {
+                     const NodeId table = s.parameter("table", {s.I, s.J});
+                     const NodeId rows = s.b.gather(table, s.labels("labels", {s.B}, s.I.value()));
+                     const NodeId sums = s.b.reduce(Op::reduce_sum, shifted_images(s), {1});
+                     outputs(s, sums);
+                     s.loss(s.b.reduce(Op::reduce_sum, s.b.multiply(rows, sums), {0, 1}));
+                   }});
   cases.push_back({"one_hot", [=](Sketch& s) {
                      const NodeId x = logits(s), rows = s.b.one_hot(s.labels("labels", {s.B}, s.J.value()), s.J);
                      outputs(s, x);

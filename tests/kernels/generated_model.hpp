@@ -26,7 +26,8 @@ struct GeneratedModel {
   int (*evaluate)(const Real* parameters, const Real* images, const std::int32_t* labels, std::int64_t batch,
                   Real* outputs, Real* loss, void* scratch);
   int (*loss_and_gradients)(const Real* parameters, const Real* images, const std::int32_t* labels, std::int64_t batch,
-                            Real* outputs, Real* loss, Real* gradients, void* scratch);
+                            std::uint64_t seed, std::int64_t step, Real* outputs, Real* loss, Real* gradients,
+                            void* scratch);
   int (*input_gradient)(const Real* parameters, const Real* images, const std::int32_t* labels, std::int64_t batch,
                         Real* outputs, Real* loss, Real* image_gradients, void* scratch);
 };

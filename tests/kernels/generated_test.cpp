@@ -45,6 +45,10 @@ class Scratch {
   std::unique_ptr<Real, Free> memory_;
 };
 
+/// What dropout draws from: all four words are in use.
+constexpr std::uint64_t random_seed = 0x0123456789abcdef;
+constexpr std::int64_t random_step = (std::int64_t{1} << 32) + 7;
+
 /// What a model makes of a batch.
 template <class Real>
 struct Results {
@@ -59,7 +63,12 @@ class Fixture {
     sketch.batch = batch;
     for (const GeneratedCase& c : generated_cases())
       if (c.name == name) c.record(sketch);
-    expected = interpret(codegen::differentiate(sketch.graph, true), batch, sketch.given);
+    const graph::Graph joint = codegen::differentiate(sketch.graph, true);
+    evaluated = interpret(joint, batch, sketch.given);
+    Arrays with_random = sketch.given;
+    with_random["random"] = {{4}, {0x89abcdef, 0x01234567, 7, 1}};
+    trained = interpret(joint, batch, with_random);
+    for (const graph::Node& n : joint.nodes) drops = drops || n.op == graph::Op::dropout;
     labels.assign(static_cast<std::size_t>(batch), 0);
     if (auto at = sketch.given.find("labels"); at != sketch.given.end())
       labels.assign(at->second.numbers.begin(), at->second.numbers.end());
@@ -83,11 +92,24 @@ class Fixture {
 
   template <class Real>
   Real loss(const GeneratedModel<Real>& model, const std::vector<Real>& arena) const {
-    std::vector<Real> out(expected.at("outputs").numbers.size(), Real(NAN));
+    std::vector<Real> out(evaluated.at("outputs").numbers.size(), Real(NAN));
     Real loss = NAN;
-    Scratch<Real> scratch(model.evaluate_scratch_bytes(sketch.batch));
     const std::vector<Real> in = images<Real>();
+    Scratch<Real> scratch(model.evaluate_scratch_bytes(sketch.batch));
     EXPECT_EQ(model.evaluate(arena.data(), in.data(), labels.data(), sketch.batch, out.data(), &loss, scratch.get()),
+              0);
+    return loss;
+  }
+
+  /// The loss of training, which is that of evaluation but for dropout.
+  double training_loss(const GeneratedModel<double>& model, const std::vector<double>& arena) const {
+    if (!drops) return loss(model, arena);
+    std::vector<double> out(evaluated.at("outputs").numbers.size()), gradients(arena.size());
+    double loss = NAN;
+    const std::vector<double> in = images<double>();
+    Scratch<double> scratch(model.train_scratch_bytes(sketch.batch));
+    EXPECT_EQ(model.loss_and_gradients(arena.data(), in.data(), labels.data(), sketch.batch, random_seed, random_step,
+                                       out.data(), &loss, gradients.data(), scratch.get()),
               0);
     return loss;
   }
@@ -96,7 +118,7 @@ class Fixture {
   Results<Real> run(const GeneratedModel<Real>& model) const {
     const std::vector<Real> in = images<Real>(), arena = parameters(model);
     Results<Real> r;
-    const std::size_t size = expected.at("outputs").numbers.size();
+    const std::size_t size = evaluated.at("outputs").numbers.size();
     r.forward.assign(size, Real(NAN));
     {
       Scratch<Real> scratch(model.forward_scratch_bytes(sketch.batch));
@@ -107,8 +129,8 @@ class Fixture {
       Scratch<Real> scratch(model.train_scratch_bytes(sketch.batch));
       r.outputs.assign(size, Real(NAN));
       r.gradients.assign(arena.size(), Real(NAN));
-      EXPECT_EQ(model.loss_and_gradients(arena.data(), in.data(), labels.data(), sketch.batch, r.outputs.data(),
-                                         &r.loss, r.gradients.data(), scratch.get()),
+      EXPECT_EQ(model.loss_and_gradients(arena.data(), in.data(), labels.data(), sketch.batch, random_seed, random_step,
+                                         r.outputs.data(), &r.loss, r.gradients.data(), scratch.get()),
                 0);
     }
     Scratch<Real> scratch(model.input_gradient_scratch_bytes(sketch.batch));
@@ -122,7 +144,8 @@ class Fixture {
   }
 
   Sketch sketch;
-  Arrays expected;
+  Arrays evaluated, trained;  ///< the interpreter's answers, without and with dropout
+  bool drops = false;
   std::vector<std::int32_t> labels;
 };
 
@@ -144,14 +167,13 @@ void expect_near(const Real* found, const std::vector<double>& wanted, double to
 
 template <class Real>
 void expect_interpreted(const Fixture& f, const GeneratedModel<Real>& model, const Results<Real>& r, double tolerance) {
-  const std::vector<double>& wanted = f.expected.at("outputs").numbers;
-  expect_near(r.forward.data(), wanted, tolerance, "outputs of forward");
-  expect_near(r.outputs.data(), wanted, tolerance, "outputs of loss_and_gradients");
-  expect_near(&r.evaluated, f.expected.at("loss").numbers, tolerance, "loss of evaluate");
-  expect_near(&r.loss, f.expected.at("loss").numbers, tolerance, "loss of loss_and_gradients");
-  expect_near(r.image_gradients.data(), f.expected.at("images").numbers, tolerance, "gradient of the images");
+  expect_near(r.forward.data(), f.evaluated.at("outputs").numbers, tolerance, "outputs of forward");
+  expect_near(r.outputs.data(), f.trained.at("outputs").numbers, tolerance, "outputs of loss_and_gradients");
+  expect_near(&r.evaluated, f.evaluated.at("loss").numbers, tolerance, "loss of evaluate");
+  expect_near(&r.loss, f.trained.at("loss").numbers, tolerance, "loss of loss_and_gradients");
+  expect_near(r.image_gradients.data(), f.evaluated.at("images").numbers, tolerance, "gradient of the images");
   for (const tessera_parameter& row : model.parameters)
-    expect_near(r.gradients.data() + row.offset, f.expected.at(row.name).numbers, tolerance,
+    expect_near(r.gradients.data() + row.offset, f.trained.at(row.name).numbers, tolerance,
                 std::string("gradient of ") + row.name);
 }
 
@@ -215,7 +237,7 @@ TEST_P(GeneratedGradient, OfScalarKernelsInDoubleAgreesWithCentralDifferences) {
       double loss[2];
       for (int side : {0, 1}) {
         arena[at] = kept + (side ? h : -h);
-        loss[side] = fixture.loss(model, arena);
+        loss[side] = fixture.training_loss(model, arena);
       }
       arena[at] = kept;
       slopes.push_back((loss[1] - loss[0]) / (2 * h));

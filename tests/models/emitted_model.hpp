@@ -27,14 +27,15 @@ struct EmittedModel {
   int (*evaluate)(const float* parameters, const float* images, const std::int32_t* labels, std::int64_t batch,
                   float* outputs, float* loss, void* scratch) = nullptr;
   int (*loss_and_gradients)(const float* parameters, const float* images, const std::int32_t* labels,
-                            std::int64_t batch, float* outputs, float* loss, float* gradients, void* scratch) = nullptr;
+                            std::int64_t batch, std::uint64_t seed, std::int64_t step, float* outputs, float* loss,
+                            float* gradients, void* scratch) = nullptr;
   int (*input_gradient)(const float* parameters, const float* images, const std::int32_t* labels, std::int64_t batch,
                         float* outputs, float* loss, float* image_gradients, void* scratch) = nullptr;
   int (*attention_maps)(const float* parameters, const float* images, std::int64_t batch, float* maps,
                         void* scratch) = nullptr;
   int (*train_step)(float* parameters, float* gradients, float* optimizer, const float* images,
-                    const std::int32_t* labels, std::int64_t batch, std::int64_t step, float learning_rate,
-                    float* outputs, float* loss, void* scratch) = nullptr;
+                    const std::int32_t* labels, std::int64_t batch, std::uint64_t seed, std::int64_t step,
+                    float learning_rate, float* outputs, float* loss, void* scratch) = nullptr;
 };
 
 inline void PrintTo(const EmittedModel* model, std::ostream* out) { *out << model->golden; }

@@ -48,7 +48,7 @@ TEST(Shuffle, IsAPermutationThatChangesWithSeedAndEpoch) {
 
 TEST(Batches, SeeEveryImageOnceAndTheLastBatchIsTheRest) {
   const Dataset data = draw_digits(50, 1, Split::train);
-  Batches batches(data, 16, 1, 0, 1, 64);
+  Batches batches(data, {.batch = 16}, 10, 64);
   batches.begin(0, 0);
   std::vector<std::int64_t> sizes;
   std::int64_t sum = 0;
@@ -62,7 +62,7 @@ TEST(Batches, SeeEveryImageOnceAndTheLastBatchIsTheRest) {
 
 TEST(Batches, GoOnFromAPositionAsIfTheyHadNeverStopped) {
   const Dataset data = draw_digits(50, 1, Split::train);
-  Batches whole(data, 16, 1, 0, 1, 64), rest(data, 16, 1, 0, 1, 64);
+  Batches whole(data, {.batch = 16}, 10, 64), rest(data, {.batch = 16}, 10, 64);
   whole.begin(3, 0);
   whole.next();
   whole.next();

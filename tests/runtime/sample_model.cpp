@@ -31,8 +31,8 @@ float cross_entropy(const float* row, std::int32_t label, float* probability) {
 extern "C" {
 
 const tessera_parameter sample_parameters[SAMPLE_PARAMETERS] = {
-    {"head.bias", 1, 0, {10}, 0},
-    {"head.weight", 2, 1, {10, 784}, 16},
+    {"head.bias", 1, 0, {10}, 0, "[CLASSES=10]"},
+    {"head.weight", 2, 1, {10, 784}, 16, "[CLASSES=10, IH*IW=784]"},
 };
 
 int64_t sample_scratch_bytes(int64_t) { return 256; }
@@ -63,7 +63,7 @@ int sample_evaluate(const float* parameters, const float* images, const int32_t*
 }
 
 int sample_loss_and_gradients(const float* parameters, const float* images, const int32_t* labels, int64_t batch,
-                              float* outputs, float* loss, float* gradients, void* scratch) {
+                              uint64_t, int64_t, float* outputs, float* loss, float* gradients, void* scratch) {
   if (const int code = sample_forward(parameters, images, batch, outputs, scratch)) return code;
   std::fill(gradients, gradients + SAMPLE_PARAMETER_FLOATS, 0.0f);
   float sum = 0, probability[classes];
@@ -92,8 +92,10 @@ int sample_update(float* parameters, const float* gradients, float* optimizer, i
 }
 
 int sample_train_step(float* parameters, float* gradients, float* optimizer, const float* images, const int32_t* labels,
-                      int64_t batch, int64_t step, float learning_rate, float* outputs, float* loss, void* scratch) {
-  if (const int code = sample_loss_and_gradients(parameters, images, labels, batch, outputs, loss, gradients, scratch))
+                      int64_t batch, uint64_t seed, int64_t step, float learning_rate, float* outputs, float* loss,
+                      void* scratch) {
+  if (const int code =
+          sample_loss_and_gradients(parameters, images, labels, batch, seed, step, outputs, loss, gradients, scratch))
     return code;
   return sample_update(parameters, gradients, optimizer, step, learning_rate);
 }

@@ -15,6 +15,7 @@ typedef struct tessera_parameter {
   int32_t decay; /* 1 where weight decay applies */
   int64_t shape[8];
   int64_t offset; /* in floats, from the start of the parameters, and of the gradients alike */
+  const char* named_shape; /* "[D=192, C=3]" */
 } tessera_parameter;
 #ifdef __cplusplus
 }
@@ -38,10 +39,12 @@ int sample_forward(const float* parameters, const float* images, int64_t batch, 
 int sample_evaluate(const float* parameters, const float* images, const int32_t* labels, int64_t batch, float* outputs,
                     float* loss, void* scratch);
 int sample_loss_and_gradients(const float* parameters, const float* images, const int32_t* labels, int64_t batch,
-                              float* outputs, float* loss, float* gradients, void* scratch);
+                              uint64_t seed, int64_t step, float* outputs, float* loss, float* gradients,
+                              void* scratch);
 int sample_update(float* parameters, const float* gradients, float* optimizer, int64_t step, float learning_rate);
 int sample_train_step(float* parameters, float* gradients, float* optimizer, const float* images, const int32_t* labels,
-                      int64_t batch, int64_t step, float learning_rate, float* outputs, float* loss, void* scratch);
+                      int64_t batch, uint64_t seed, int64_t step, float learning_rate, float* outputs, float* loss,
+                      void* scratch);
 #ifdef __cplusplus
 }
 #endif

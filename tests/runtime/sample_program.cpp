@@ -21,7 +21,7 @@ const Model model{
     .declaration_hash = SAMPLE_DECLARATION_HASH,
     .parameters = sample_parameters,
     .parameter_floats = SAMPLE_PARAMETER_FLOATS,
-    .optimizer_floats = SAMPLE_OPTIMIZER_FLOATS,
+    .optimizer_state = {"optimizer.m.", "optimizer.v."},
     .image_shape = {1, 28, 28},
     .classes = 10,
     .alignment = 64,
@@ -35,9 +35,6 @@ const Model model{
     .init = sample_init,
     .forward = sample_forward,
     .evaluate = sample_evaluate,
-    .loss_and_gradients = sample_loss_and_gradients,
-    .update = sample_update,
-    .train_step = sample_train_step,
 };
 
 /// The learning rate of a step, counted from 1: constant.
@@ -54,7 +51,8 @@ int train(Session& run) {
       const std::int64_t step = run.step();
       float loss = 0;
       run.check(sample_train_step(run.parameters(), run.gradients(), run.optimizer(), batch->images, batch->labels,
-                                  batch->size, step, learning_rate(recipe, step), run.outputs(), &loss, run.scratch()));
+                                  batch->size, recipe.seed, step, learning_rate(recipe, step), run.outputs(), &loss,
+                                  run.scratch()));
       if (!run.record(loss)) return run.stop();
     }
     run.end_epoch();

@@ -11,7 +11,7 @@ inline Model sample_model() {
           .declaration_hash = SAMPLE_DECLARATION_HASH,
           .parameters = sample_parameters,
           .parameter_floats = SAMPLE_PARAMETER_FLOATS,
-          .optimizer_floats = SAMPLE_OPTIMIZER_FLOATS,
+          .optimizer_state = {"optimizer.m.", "optimizer.v."},
           .image_shape = {1, 28, 28},
           .classes = 10,
           .alignment = 64,
@@ -24,10 +24,7 @@ inline Model sample_model() {
           .isa = sample_isa,
           .init = sample_init,
           .forward = sample_forward,
-          .evaluate = sample_evaluate,
-          .loss_and_gradients = sample_loss_and_gradients,
-          .update = sample_update,
-          .train_step = sample_train_step};
+          .evaluate = sample_evaluate};
 }
 
 }  // namespace tessera::runtime

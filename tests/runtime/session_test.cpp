@@ -31,7 +31,7 @@ class SessionTest : public testing::Test {
         float loss = 0;
         const std::int64_t step = run.step();
         run.check(sample_train_step(run.parameters(), run.gradients(), run.optimizer(), batch->images, batch->labels,
-                                    batch->size, step, 0.001f, run.outputs(), &loss, run.scratch()));
+                                    batch->size, 1, step, 0.001f, run.outputs(), &loss, run.scratch()));
         if (step == broken_loss) loss = std::numeric_limits<float>::quiet_NaN();
         if (step == broken_update) run.parameters()[20] = std::numeric_limits<float>::infinity();
         if (!run.record(loss)) return run.stop();

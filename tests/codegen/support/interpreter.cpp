@@ -223,6 +223,35 @@ class Interpreter {
       case Op::softmax:
         softmax(n, x(), y);
         break;
+      case Op::log_softmax:
+        softmax(n, x(), y);
+        for (double& number : y.numbers) number = std::log(number);
+        break;
+      case Op::select:
+        map([&](const Index& i) { return element(x(), i) > 0 ? element(x(1), i) : element(x(2), i); });
+        break;
+      case Op::gather:
+        map([&](const Index& i) {
+          const auto picks = static_cast<std::ptrdiff_t>(x(1).shape.size());
+          Index from{static_cast<std::int64_t>(element(x(1), Index(i.begin(), i.begin() + picks)))};
+          from.insert(from.end(), i.begin() + picks, i.end());
+          return element(x(), from);
+        });
+        break;
+      case Op::keep:
+        map([&](const Index& i) { return factor(n, place(i, shape)); });
+        break;
+      case Op::dropout: {
+        if (!given_.contains("random")) return x();  // evaluation
+        Index varied;
+        for (int axis : n.axes) varied.push_back(shape[at(axis)]);
+        map([&](const Index& i) {
+          Index index;
+          for (int axis : n.axes) index.push_back(i[at(axis)]);
+          return element(x(), i) * factor(n, place(index, varied));
+        });
+        break;
+      }
       case Op::layer_norm:
         layer_norm(n, x(), x(1), x(2), y);
         break;
@@ -242,6 +271,32 @@ class Interpreter {
         });
     }
     return y;
+  }
+
+  static std::int64_t place(const Index& index, const Index& shape) {
+    std::int64_t number = 0;
+    for (std::size_t i = 0; i < index.size(); ++i) number = number * shape[i] + index[i];
+    return number;
+  }
+
+  /// A factor of a dropout or its keep, of the running layer: see Op::keep and Philox4x32-10, Salmon et al. 2011.
+  double factor(const Node& n, std::int64_t number) const {
+    std::uint32_t state[4];
+    for (std::size_t i = 0; i < 4; ++i) state[i] = static_cast<std::uint32_t>(given_.at("random").numbers.at(i));
+    const auto layer = static_cast<std::uint32_t>(n.region == 0 ? 0 : layer_);
+    std::uint32_t word[4] = {static_cast<std::uint32_t>(number), (layer << 16) + static_cast<std::uint32_t>(n.offset),
+                             state[2], state[3]};
+    for (std::uint32_t round = 0; round < 10; ++round) {
+      const std::uint64_t even = 0xD2511F53ull * word[0], odd = 0xCD9E8D57ull * word[2];
+      const auto high = [](std::uint64_t product) { return static_cast<std::uint32_t>(product >> 32); };
+      const std::uint32_t first = high(odd) ^ word[1] ^ (state[0] + round * 0x9E3779B9u);
+      const std::uint32_t third = high(even) ^ word[3] ^ (state[1] + round * 0xBB67AE85u);
+      word[0] = first;
+      word[1] = static_cast<std::uint32_t>(odd);
+      word[2] = third;
+      word[3] = static_cast<std::uint32_t>(even);
+    }
+    return word[0] < std::round(std::ldexp(n.value, 32)) ? 0 : 1 / (1 - n.value);
   }
 
   /// The operand's index of a rearrangement's result index.

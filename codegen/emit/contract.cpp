@@ -1,0 +1,42 @@
+// What a model costs.
+#include "codegen/emit/entry.hpp"
+#include "codegen/emit/model.hpp"
+#include "codegen/passes/flops.hpp"
+#include "codegen/passes/optimizer.hpp"
+
+namespace tessera::codegen {
+
+namespace {
+
+Extent operator+(const Extent& a, const Extent& b) { return {a.fixed + b.fixed, a.per_batch + b.per_batch}; }
+
+}  // namespace
+
+Contract contract(const ModelFiles& m) {
+  const graph::Recipe& recipe = m.forward.recipe;
+  const std::int64_t real = m.real == "double" ? 8 : 4, label = softens(recipe) ? real * m.classes() : 4, loss = real;
+  std::int64_t pixels = 1;
+  for (const std::int64_t size : m.image_shape()) pixels *= size;
+  auto scratch = [&](const char* program) {
+    const Extent& reals = m.plan(program).scratch;
+    return Extent{reals.fixed * real, reals.per_batch * real};
+  };
+  auto operations = [&](const char* program) { return flops(m.plan(program).program.graph); };
+
+  Contract c;
+  for (const ArenaEntry& e : m.arena.entries) c.parameters += e.reals * e.count;
+  c.parameter_bytes = real * m.arena.reals;
+  c.optimizer_bytes = static_cast<std::int64_t>(optimizer_state(recipe).size()) * c.parameter_bytes;
+  const Extent images_and_outputs{0, real * (pixels + m.classes())};
+  c.forward_bytes = Extent{c.parameter_bytes, 0} + images_and_outputs + scratch("forward");
+  const std::int64_t gradient_bytes = c.parameter_bytes;
+  c.train_bytes = Extent{c.parameter_bytes + gradient_bytes + c.optimizer_bytes + loss, label} + images_and_outputs +
+                  scratch("loss_and_gradients");
+  c.forward_flops = operations("forward");
+  c.train_flops = operations("loss_and_gradients") + operations("update");
+  // The norm of the gradients is no graph's: a square and a sum for each number.
+  if (recipe.clip_norm > 0) c.train_flops.fixed += 2 * m.arena.reals;
+  return c;
+}
+
+}  // namespace tessera::codegen

@@ -1,0 +1,141 @@
+// Operations of the DSL that are made of several nodes: their graphs verify, and their gradients are the differences.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "dsl/tessera.hpp"
+#include "tests/codegen/support/gradient_check.hpp"
+
+namespace {
+
+using namespace tessera;
+
+constexpr auto B = axis<"B">;
+constexpr auto C = axis<"C", 2>;
+constexpr auto D = axis<"D", 3>;
+constexpr auto J = axis<"J", 4>;
+constexpr auto H = axis<"H", 2>;
+constexpr auto N = axis<"N", 3>;
+constexpr auto CLS = axis<"CLS", 1>;
+constexpr auto T = axis<"T", CLS + N>;
+constexpr auto S = axis<"S", T>;
+
+class DslOps : public testing::Test {
+ protected:
+  template <class X>
+  X parameter(double low = -2, double high = 2) {
+    return X(sketch.parameter("p" + std::to_string(sketch.graph.nodes.size()), X::shape.dims(), low, high));
+  }
+  template <class X>
+  X input() {
+    return X(sketch.input("x" + std::to_string(sketch.graph.nodes.size()), X::shape.dims()));
+  }
+  Tensor<B> labels() { return Tensor<B>(sketch.labels("labels", {B.value}, 4)); }
+
+  template <class X>
+  void check(const X& y) {
+    sketch.weighted_loss(node_of(y));
+    test::check_gradients(sketch);
+  }
+  void check_loss(const Tensor<>& loss) {
+    sketch.loss(node_of(loss));
+    test::check_gradients(sketch);
+  }
+
+  test::Sketch sketch;
+  RecorderScope scope{sketch.b};
+};
+
+TEST_F(DslOps, ConvolutionWithStrideAndPadding) {
+  const auto x = input<Tensor<B, C, 5_c, 4_c>>();
+  const auto w = parameter<Tensor<D, C, 3_c, 3_c>>();
+  const auto y = conv2d<Convolution{.padding = 1}>(x, w);
+  const auto v = parameter<Tensor<C, D, 3_c, 2_c>>();
+  check(conv2d<Convolution{.stride = 2, .padding = {1, 0}, .dilation = {1, 2}}>(y, v));
+}
+
+TEST_F(DslOps, ConvolutionThatTiles) {
+  const auto x = input<Tensor<B, C, 6_c, 4_c>>();
+  const auto w = parameter<Tensor<D, C, 3_c, 2_c>>();
+  check(conv2d<Convolution{.stride = {3, 2}}>(x, w));
+}
+
+TEST_F(DslOps, PartsAndStacks) {
+  const auto x = parameter<Tensor<T, D>>();
+  const auto token = take<CLS>(x);
+  const auto patches = part<N>(x);
+  const auto sum = patches + expand_as(token, patches);
+  check(permute<1, 0, 2>(stack<1>(sum, patches)));
+}
+
+TEST_F(DslOps, SplitAndReshape) {
+  const auto x = parameter<Tensor<T, H * D>>();
+  const auto [token, patches] = split<T>(x, CLS, N);
+  const auto heads = reshape<N, H, infer>(patches);
+  const auto wide = expand<N, H, D>(sum<CLS>(reshape<CLS, H, D>(token)));
+  check(transpose<0, 2>(heads * wide));
+}
+
+TEST_F(DslOps, Pooling) {
+  const auto x = parameter<Tensor<4_c, 6_c, D>>();
+  const auto largest = reduce<"(h 2) (w 3) d -> d h w", "max">(x);
+  const auto smallest = reduce<"(h 2) (w 3) d -> d h w", "min">(x);
+  check(largest * smallest - reduce<"(h 2) (w 3) d -> d h w", "mean">(x));
+}
+
+TEST_F(DslOps, MeansOverTheBatch) {
+  const auto x = input<Tensor<B, D>>();
+  const auto w = parameter<Tensor<J, D>>();
+  check(mean<0>(pow<2>(linear(x, w))));
+}
+
+TEST_F(DslOps, Activations) {
+  const auto x = parameter<Tensor<N, D>>();
+  const auto y = gelu_tanh(x) + silu(x) + abs(x) * erf(x);
+  check(maximum(y, 1 - x) + minimum(x, exp(y)) + pow<-1>(sqrt(2 + pow<2>(x))) + log(1 + pow<4>(x)));
+}
+
+TEST_F(DslOps, MaskedAttention) {
+  const auto q = parameter<Tensor<H, T, D>>();
+  const auto k = parameter<Tensor<H, S, D>>();
+  const Tensor<H, T, S> scores = einsum<"h t d, h s d -> h t s">(q, k);
+  check(softmax<S>(mask_scores(scores, causal_mask<T, S>())));
+}
+
+TEST_F(DslOps, ChoicesByComparison) {
+  const auto x = parameter<Tensor<N, D>>();
+  const auto y = parameter<Tensor<N, D>>();
+  check(where(greater(x, y), pow<2>(x), -1 * y) + less_equal(x, 0.5) * y);
+}
+
+TEST_F(DslOps, EmbeddingsOfLabels) {
+  const auto table = parameter<Tensor<J, D>>();
+  check(gather(table, labels()));
+}
+
+TEST_F(DslOps, CrossEntropyWithLabelSmoothing) {
+  const auto x = input<Tensor<B, D>>();
+  const auto w = parameter<Tensor<J, D>>();
+  check_loss(cross_entropy<0.1>(linear(x, w), labels()));
+}
+
+TEST_F(DslOps, CrossEntropyOfSoftTargets) {
+  const auto x = input<Tensor<B, D>>();
+  const auto w = parameter<Tensor<J, D>>();
+  const auto targets = softmax<-1>(input<Tensor<B, J>>());
+  check_loss(cross_entropy(linear(x, w), targets));
+}
+
+TEST_F(DslOps, CrossEntropyOfProbabilities) {
+  const auto x = input<Tensor<B, D>>();
+  const auto w = parameter<Tensor<J, D>>();
+  check_loss(cross_entropy_of_probabilities(softmax<J>(linear(x, w)), labels()));
+}
+
+TEST_F(DslOps, ArgmaxVerifiesAndHasNoGradient) {
+  const auto x = parameter<Tensor<N, J>>();
+  const auto at = argmax<J>(x);
+  check(x + expand_as(at, x));
+}
+
+}  // namespace
