@@ -16,6 +16,8 @@ struct Unsized {};
 ///   axis<"P", 4>        a primitive axis of size 4
 ///   axis<"D", H * K>    defined: prints D and equals H*K
 ///   axis<"K", 8_c / H>  the definition is a number, so K is a primitive axis of that size
+///   axis<"J", T>        an alias: T under another name, to tell two axes of one tensor apart (attention scores)
+///   axis<"T", CLS + N>  a sum, whose named parts are found by part<N>(x) and take<CLS>(x)
 template <fixed_string Name, auto Extent = Unsized{}>
 struct Axis : Expression {
  private:

@@ -28,7 +28,9 @@ struct Division {
     if (result == Result::zero) {
       t.put(" divides by zero [dim-division]");
     } else if (result == Result::unknown) {
-      t.put(" cannot be proved exact: a size is known only when the program runs [dim-division]");
+      t.put(
+          " cannot be proved exact: a size is known only when the program runs; divide an axis of known size "
+          "[dim-division]");
     } else if (result == Result::no_factor) {
       t.put(" is exact in numbers only: ");
       b.shown.print(t);
@@ -43,12 +45,17 @@ struct Division {
       std::int64_t below = bv, above = bv;
       while (below > 1 && av % below != 0) --below;
       while (above < av && av % above != 0) ++above;
-      b.shown.print(t);
-      t.put("=").put(below);
+      const auto put_nearest = [&](std::int64_t value) {
+        if (!b.shown.is_constant()) {
+          b.shown.print(t);
+          t.put("=");
+        }
+        t.put(value);
+      };
+      put_nearest(below);
       if (above <= av) {
         t.put(" or ");
-        b.shown.print(t);
-        t.put("=").put(above);
+        put_nearest(above);
       }
       t.put("; or ");
       if (av > bv) t.put(av / bv * bv).put(" or ");
@@ -69,6 +76,7 @@ constexpr Division divide(const Dim& a, const Dim& b) {
     return {Result::exact, {shown, quotient}};
   }
   if (!a.known() || !b.known()) return {Result::unknown, {}};
+  if (b.value() == 0) return {Result::zero, {}};
   if (a.value() % b.value() != 0) return {Result::remainder, {}};
   if (!a.normal.is_constant()) return {Result::no_factor, {}};
   return {Result::exact, Dim::constant(a.value() / b.value())};

@@ -1,27 +1,191 @@
 // The words for two shapes that differ: which axes, and what may have been meant.
 #pragma once
 
+#include <string_view>
+
 #include "dsl/shape.hpp"
 
 namespace tessera {
 
-/// Adds " (D := H*K)" for a dim that is shown by the names of defined axes; nothing where it reads as it is.
-constexpr void put_definition(Text& t, const Dim& d) {
+namespace detail {
+
+/// The axes of a shape as names of a pattern: [B, H=3, N+1=197, K=64] is "b h n k", an axis of size 1 is "1".
+/// Where first letters collide, names stand in full.
+class AxisNames {
+ public:
+  constexpr explicit AxisNames(const Shape& shape) : rank_(shape.rank) {
+    for (int i = 0; i < rank_; ++i) make(i, shape[i], 1);
+    for (int i = 0; i < rank_; ++i)
+      for (int k = 0; k < i; ++k)
+        if (name(i) == name(k) && name(i) != "1") {
+          make(i, shape[i], longest);
+          make(k, shape[k], longest);
+          clear_ &= name(i) != name(k);
+        }
+  }
+
+  /// Whether every axis has a name of its own.
+  constexpr bool clear() const { return clear_; }
+  constexpr std::string_view name(int i) const { return {chars_[i], static_cast<std::size_t>(size_[i])}; }
+
+ private:
+  static constexpr int longest = 12;
+
+  constexpr void make(int i, const Dim& dim, int letters) {
+    size_[i] = 0;
+    const Polynomial& shown = dim.shown;
+    int named = 0;
+    while (named < shown.terms && shown.term[named].factors == 0) ++named;
+    if (named < shown.terms) {
+      for (const char c : shown.term[named].factor[0].name.substr(0, static_cast<std::size_t>(letters)))
+        chars_[i][size_[i]++] = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+      clear_ &= chars_[i][0] >= 'a' && chars_[i][0] <= 'z' && chars_[i][size_[i] - 1] != '_';
+    } else {
+      chars_[i][size_[i]++] = '1';
+      clear_ &= dim == Dim::constant(1);
+    }
+  }
+
+  int rank_;
+  char chars_[Shape::capacity][longest]{};
+  int size_[Shape::capacity]{};
+  bool clear_ = true;
+};
+
+/// How the axes of one shape make up those of another with as many or fewer.
+struct Grouping {
+  bool complete = false;
+  int group[Shape::capacity]{};  ///< of each axis of the longer shape: the axis it goes into; -1: it is 1 and goes away
+};
+
+/// Each axis of `few` is one of `many`, or the product of two; what is left of `many` is of size 1.
+constexpr Grouping group_axes(const Shape& many, const Shape& few) {
+  Grouping g;
+  for (int& group : g.group) group = -1;
+  for (int f = 0; f < few.rank; ++f) {
+    bool found = false;
+    for (int i = 0; i < many.rank && !found; ++i)
+      if (g.group[i] < 0 && many[i].lines_up_with(few[f])) {
+        g.group[i] = f;
+        found = true;
+      }
+    for (int i = 0; i < many.rank && !found; ++i)
+      for (int k = i + 1; k < many.rank && !found; ++k)
+        if (g.group[i] < 0 && g.group[k] < 0 && many[i] * many[k] == few[f]) {
+          g.group[i] = g.group[k] = f;
+          found = true;
+        }
+    if (!found) return g;
+  }
+  for (int i = 0; i < many.rank; ++i)
+    if (g.group[i] < 0 && !(many[i] == Dim::constant(1))) return g;
+  g.complete = true;
+  return g;
+}
+
+/// "b h n k", or with groups "b n (h k)"
+constexpr void put_side(Text& t, const AxisNames& names, int rank) {
+  for (int i = 0; i < rank; ++i) t.put(i ? " " : "").put(names.name(i));
+}
+constexpr void put_side(Text& t, const AxisNames& names, const Grouping& grouping, int rank, int groups) {
+  for (int f = 0; f < groups; ++f) {
+    int members = 0;
+    for (int i = 0; i < rank; ++i) members += grouping.group[i] == f;
+    t.put(f ? " " : "").put(members > 1 ? "(" : "");
+    for (int i = 0, n = 0; i < rank; ++i)
+      if (grouping.group[i] == f) t.put(n++ ? " " : "").put(names.name(i));
+    t.put(members > 1 ? ")" : "");
+  }
+}
+
+}  // namespace detail
+
+/// Adds "did you mean rearrange<b h n k -> b n (h k)>?" where permuting, merging or splitting axes of `got` gives
+/// `needed`, with `before` in front; else nothing, and the answer is false.
+constexpr bool suggest_rearrange(Text& t, const char* before, const Shape& got, const Shape& needed) {
+  const bool merges = got.rank >= needed.rank;
+  const Shape &many = merges ? got : needed, &few = merges ? needed : got;
+  const detail::AxisNames names(many);
+  const detail::Grouping grouping = detail::group_axes(many, few);
+  if (got == needed || !names.clear() || !grouping.complete) return false;
+  t.put(before).put("did you mean rearrange<");
+  if (merges)
+    detail::put_side(t, names, many.rank);
+  else
+    detail::put_side(t, names, grouping, many.rank, few.rank);
+  t.put(" -> ");
+  if (merges)
+    detail::put_side(t, names, grouping, many.rank, few.rank);
+  else
+    detail::put_side(t, names, many.rank);
+  t.put(">?");
+  return true;
+}
+
+/// Adds " (nothing is stretched silently: did you mean repeat<b 1 d -> b n d>?)" where `got` becomes `needed` by new
+/// axes and longer ones of size 1; else nothing, and the answer is false.
+constexpr bool suggest_repeat(Text& t, const Shape& got, const Shape& needed) {
+  const detail::AxisNames left(got), right(needed);
+  int at = 0;
+  for (int i = 0; i < needed.rank; ++i)
+    if (at < got.rank && (got[at].lines_up_with(needed[i]) || got[at] == Dim::constant(1))) ++at;
+  if (at < got.rank || got == needed || !left.clear() || !right.clear()) return false;
+  t.put(" (nothing is stretched silently: did you mean repeat<");
+  detail::put_side(t, left, got.rank);
+  t.put(" -> ");
+  detail::put_side(t, right, needed.rank);
+  t.put(">?)");
+  return true;
+}
+
+/// Adds "D := H*K" with `before` and `after` around it, for a dim that is shown by the names of defined axes; nothing
+/// where it reads as it is.
+constexpr void put_definition(Text& t, const char* before, const Dim& d, const char* after) {
   if (d.shown == d.normal) return;
-  t.put(" (");
+  t.put(before);
   d.shown.print(t);
   t.put(" := ");
   d.normal.print(t);
-  t.put(")");
+  t.put(after);
 }
+
+namespace detail {
+
+/// Whether `whole` is a sum of which `part` lacks one term, which is then `rest`: the registers of N + 1 + R.
+constexpr bool lacks_one_part(const Dim& part, const Dim& whole, Dim& rest) {
+  rest = whole - part;
+  rest.shown = rest.normal;
+  return whole.normal.terms == part.normal.terms + 1 && part.normal.terms > 0 && rest.normal.terms == 1 &&
+         rest.normal.term[0].coefficient > 0;
+}
+
+}  // namespace detail
 
 /// Adds what may have been meant where `got` stands and `needed` should, as a bracket; nothing where there is no idea.
 constexpr void suggest(Text& t, const Dim& got, const Dim& needed, int axis) {
   const Dim one = Dim::constant(1);
-  if (got + one == needed) {
+  Dim rest;
+  if (got == needed) {
+    t.put(" (the same parts in another order: ");
+    for (int i = 0; i < got.parts(); ++i) {
+      Polynomial part;
+      part.add(got.part(i));
+      t.put(i ? ", " : "");
+      part.print(t);
+    }
+    t.put(")");
+  } else if (got + one == needed) {
     t.put(" (one short: was the class token forgotten?)");
   } else if (needed + one == got) {
     t.put(" (one too many: does it still hold the class token?)");
+  } else if (detail::lacks_one_part(got, needed, rest)) {
+    t.put(" (short of ");
+    rest.print(t);
+    t.put(": was it left out of a concat?)");
+  } else if (detail::lacks_one_part(needed, got, rest)) {
+    t.put(" (too long by ");
+    rest.print(t);
+    t.put(": is a slice missing?)");
   } else if (!got.known() || !needed.known()) {
     t.put(" (cannot be proved equal: a size is known only when the program runs)");
   } else if (got.value() == needed.value()) {
@@ -30,30 +194,33 @@ constexpr void suggest(Text& t, const Dim& got, const Dim& needed, int axis) {
     needed.shown.print(t);
     t.put("))");
   } else {
-    put_definition(t, needed);
+    put_definition(t, " (", needed, ")");
   }
 }
 
 /// Adds where two shapes differ and one suggestion: "axis 1 is N=49, needs N+1=50 (one short: ...)".
 constexpr void explain_mismatch(Text& t, const Shape& got, const Shape& needed) {
+  int first = -1;
   if (got.rank != needed.rank) {
     t.put("it has ").put(std::int64_t{got.rank}).put(got.rank == 1 ? " axis" : " axes").put(", needs ");
     t.put(std::int64_t{needed.rank});
-    return;
+  } else {
+    constexpr int told = 4;  // more would not fit a sentence
+    int differing = 0;
+    for (int i = 0; i < got.rank; ++i) {
+      if (got[i].lines_up_with(needed[i]) || ++differing > told) continue;
+      if (first < 0) first = i;
+      t.put(differing > 1 ? ", axis " : "axis ").put(std::int64_t{i}).put(" is ");
+      got[i].print(t);
+      t.put(", needs ");
+      needed[i].print(t);
+    }
+    if (differing > told) t.put(", and ").put(std::int64_t{differing} - told).put(" more");
   }
-  int first = -1;
-  for (int i = 0; i < got.rank; ++i) {
-    if (got[i] == needed[i]) continue;
-    if (first >= 0)
-      t.put(", ");
-    else
-      first = i;
-    t.put("axis ").put(std::int64_t{i}).put(" is ");
-    got[i].print(t);
-    t.put(", needs ");
-    needed[i].print(t);
-  }
-  suggest(t, got[first], needed[first], first);
+  if (suggest_rearrange(t, " (", got, needed))
+    t.put(")");
+  else if (first >= 0)
+    suggest(t, got[first], needed[first], first);
 }
 
 }  // namespace tessera

@@ -3,10 +3,7 @@
 #pragma once
 
 #include <boost/hana/accessors.hpp>
-#include <boost/hana/first.hpp>
-#include <boost/hana/for_each.hpp>
 #include <boost/hana/pair.hpp>
-#include <boost/hana/second.hpp>
 #include <boost/hana/string.hpp>
 #include <boost/hana/tuple.hpp>
 #include <cstddef>
@@ -60,16 +57,13 @@ void bind(M& module, const std::string& path);
 
 namespace detail {
 
-template <class M>
-struct BindMember {
-  M& module;
-  const std::string& path;
-
-  template <class Member>
-  void operator()(const Member& m) const {
-    tessera::bind(boost::hana::second(m)(module), join(path, boost::hana::to<char const*>(boost::hana::first(m))));
-  }
-};
+/// Binds every member. Names and pointers are read off the type of the accessors, so that the compiler has no code to
+/// make for these.
+template <class M, class... Names, auto... Pointers>
+void bind_members(M& module, const std::string& path,
+                  const boost::hana::tuple<boost::hana::pair<Names, MemberOf<Pointers>>...>*) {
+  (tessera::bind(module.*Pointers, join(path, Names::c_str())), ...);
+}
 
 /// The parameter and result types of a forward that is no template.
 template <class F>
@@ -110,6 +104,23 @@ constexpr void explain_argument(Text& t) {
   }
 }
 
+/// " ([B, N+1=197, D=192], [D=192])": the shapes of what are tensors and were not refused before.
+template <class... Xs>
+constexpr void put_arguments(Text& t) {
+  const char* before = " (";
+  auto put = [&]<class X>(const X*) {
+    if constexpr (AnyTensor<X>) {
+      if constexpr (!poisoned<X>) {
+        t.put(before);
+        X::shape.print(t);
+        before = ", ";
+      }
+    }
+  };
+  (put(static_cast<const Xs*>(nullptr)), ...);
+  if (before[0] == ',') t.put(")");
+}
+
 /// What is wrong with the arguments of M's forward.
 template <class M, class Arguments, class... X>
 struct CallProblem;
@@ -118,8 +129,12 @@ struct CallProblem<M, std::tuple<Wanted...>, X...> {
   constexpr Text operator()() const {
     Text t;
     if constexpr (sizeof...(Wanted) != sizeof...(X)) {
-      t.put(M::module_name).put(" takes ").put(std::int64_t{sizeof...(Wanted)}).put(" tensors and was given ");
-      t.put(std::int64_t{sizeof...(X)}).put(" [module-input]");
+      t.put(M::module_name).put(" takes ").put(std::int64_t{sizeof...(Wanted)});
+      t.put(sizeof...(Wanted) == 1 ? " tensor" : " tensors");
+      put_arguments<Wanted...>(t);
+      t.put(" and was given ").put(std::int64_t{sizeof...(X)});
+      put_arguments<X...>(t);
+      t.put(" [module-input]");
     } else {
       (explain_argument<M, Wanted, X>(t), ...);
     }
@@ -156,7 +171,8 @@ void bind(M& module, const std::string& path) {
   } else {
     module.path = path;
     PathScope scope(path);
-    boost::hana::for_each(boost::hana::accessors<M>(), detail::BindMember<M>{module, path});
+    using Accessors = decltype(boost::hana::accessors<M>());
+    detail::bind_members(module, path, static_cast<const Accessors*>(nullptr));
   }
 }
 

@@ -1,6 +1,7 @@
 // Parameters: tensors that are learned.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "dsl/tensor.hpp"
@@ -22,7 +23,8 @@ inline Start normal(double mean, double deviation) { return {{graph::Init::Kind:
 /// The same start, with weight decay: for the weights of linear maps.
 inline Start with_decay(Start start) { return {start.init, true}; }
 
-/// A learned tensor: Parameter<1_c, D> class_token{uniform(0, 1)};
+/// A learned tensor: Parameter<1_c, D> class_token{uniform(0, 1)}. Its size does not depend on the batch.
+/// Sentence: [dim-unknown].
 /// PyTorch equivalent: torch.nn.Parameter.
 template <DimExpression auto... Ds>
 struct Parameter : Tensor<Ds...> {
@@ -30,8 +32,27 @@ struct Parameter : Tensor<Ds...> {
 
   explicit Parameter(Start s = constant(0)) : start(s) {}
 
+  /// How many numbers are learned; the size is known when the program is compiled, else [dim-unknown].
+  static constexpr std::int64_t count() {
+    constexpr auto problem = [] {
+      Text t;
+      if (Parameter::dims::poisoned || (Ds.value.known() && ...)) return t;
+      t.put("a parameter ");
+      Parameter::shape.print(t);
+      t.put(" has a size that is known only when the program runs [dim-unknown]");
+      return t;
+    };
+    if constexpr (!fits<decltype(problem)>) {
+      refuse<decltype(problem)>();
+      return 0;
+    } else {
+      return (std::int64_t{1} * ... * Ds.value.value());
+    }
+  }
+
   /// Enters the graph under its checkpoint key.
   void bind(const std::string& path) {
+    (void)count();
     this->id = recorder().parameter(path, Parameter::shape.dims(), start.init, start.decay);
   }
 };

@@ -1,6 +1,7 @@
 // einops' patterns, parsed at compile time: "b n (s h k) -> s b h n k", "b i k, b j k -> b i j".
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -76,14 +77,14 @@ class PatternParser {
     while (true) {
       if (out_.operands == 2) return fail(i_, "a pattern has at most two operands");
       if (!side(out_.operand[out_.operands++])) return out_;
-      if (!(i_ < size() && out_.text[i_] == ',')) break;
+      if (!(i_ < size() && out_.text[here()] == ',')) break;
       ++i_;
     }
     if (i_ >= size()) return fail(i_, "-> is missing");
     i_ += 2;
     if (!side(out_.result)) return out_;
     if (i_ < size())
-      return fail(i_, out_.text[i_] == ',' ? "the right side has one shape, without commas" : "a second ->");
+      return fail(i_, out_.text[here()] == ',' ? "the right side has one shape, without commas" : "a second ->");
     if (out_.result.dots && !out_.operand[0].dots && !out_.operand[1].dots)
       return fail(out_.result.dots - 1, "... stands on the right only");
     return out_;
@@ -91,6 +92,7 @@ class PatternParser {
 
  private:
   constexpr int size() const { return static_cast<int>(out_.text.size()); }
+  constexpr std::size_t here() const { return static_cast<std::size_t>(i_); }
 
   constexpr Pattern fail(int at, const char* problem) {
     out_.at = at + 1;
@@ -119,13 +121,13 @@ class PatternParser {
   constexpr bool side(PatternSide& s) {
     int open = -1;
     while (i_ < size()) {
-      const char c = out_.text[i_];
+      const char c = out_.text[here()];
       if (c == ' ') {
         ++i_;
       } else if (c == ',') {
         break;
       } else if (c == '-') {
-        if (i_ + 1 < size() && out_.text[i_ + 1] == '>') break;
+        if (i_ + 1 < size() && out_.text[here() + 1] == '>') break;
         return fail(i_, "a lone -, where -> may be meant"), false;
       } else if (c == '(') {
         if (open >= 0) return fail(i_, "brackets within brackets"), false;
@@ -153,8 +155,7 @@ class PatternParser {
 
   constexpr bool dots(PatternSide& s, bool open) {
     const int at = i_;
-    if (out_.text.substr(static_cast<std::size_t>(i_), 3) != "...")
-      return fail(at, "dots only stand as three: ..."), false;
+    if (out_.text.substr(here(), 3) != "...") return fail(at, "dots only stand as three: ..."), false;
     if (s.dots) return fail(at, "a second ... on one side"), false;
     if (open && &s != &out_.result) return fail(at, "... in brackets on the left"), false;
     s.dots = at + 1;
@@ -174,8 +175,8 @@ class PatternParser {
 
   constexpr bool word(PatternSide& s, bool open) {
     const int at = i_;
-    while (i_ < size() && (is_letter(out_.text[i_]) || is_digit(out_.text[i_]))) ++i_;
-    const std::string_view word = out_.text.substr(static_cast<std::size_t>(at), static_cast<std::size_t>(i_ - at));
+    while (i_ < size() && (is_letter(out_.text[here()]) || is_digit(out_.text[here()]))) ++i_;
+    const std::string_view word = out_.text.substr(static_cast<std::size_t>(at), here() - static_cast<std::size_t>(at));
     std::int64_t value = 0;
     if (is_digit(word[0])) {
       for (const char c : word) {

@@ -1,4 +1,5 @@
-// What each name of a rearrange or repeat pattern stands for, worked out at compile time, and the shape that results.
+// What each name of a rearrange, repeat or reduce pattern stands for, worked out at compile time, and the shape that
+// results.
 #pragma once
 
 #include <array>
@@ -17,6 +18,7 @@ namespace tessera {
 enum class PatternOp : std::uint8_t {
   rearrange,  ///< the same names on both sides
   repeat,     ///< the right side may have further names
+  reduce,     ///< the left side may have further names and numbers, which are reduced away
 };
 
 /// A solved pattern. `problem` is the sentence for one that cannot be.
@@ -59,7 +61,9 @@ class PatternSolver {
  private:
   using Source = PatternPlan::Source;
 
-  constexpr const char* name() const { return op_ == PatternOp::rearrange ? "rearrange" : "repeat"; }
+  constexpr const char* name() const {
+    return op_ == PatternOp::rearrange ? "rearrange" : op_ == PatternOp::repeat ? "repeat" : "reduce";
+  }
   constexpr bool good() const { return plan_.problem.size == 0; }
   constexpr const PatternSide& left() const { return plan_.pattern.operand[0]; }
   constexpr const PatternSide& right() const { return plan_.pattern.result; }
@@ -81,7 +85,7 @@ class PatternSolver {
   }
 
   constexpr void names() {
-    for (int i = 0; good() && i < left().names; ++i) {
+    for (int i = 0; good() && op_ != PatternOp::reduce && i < left().names; ++i) {
       const int n = left().name[i];
       if (plan_.pattern.number[n]) {
         say(left().position[i]).put("a number other than 1; give the axis a name [pattern-names]");
@@ -136,7 +140,10 @@ class PatternSolver {
     for (int i = first; i < first + count; ++i) {
       const int n = left().name[i];
       if (plan_.source[n] == Source::binding) {
-        known = known * *bound_[plan_.index[n]].dim;
+        const Dim& bound = *bound_[plan_.index[n]].dim;
+        known = count == 1 ? bound : known * bound;
+      } else if (plan_.source[n] == Source::number) {
+        known = known * Dim::constant(plan_.pattern.number[n]);
       } else if (unknown < 0) {
         unknown = n;
       } else {
@@ -157,7 +164,7 @@ class PatternSolver {
       if (count == 1 || division.result == Division::Result::exact) return;
       say(at);
       division.explain(plan_.problem, x_[g], known);
-    } else if (!(known == x_[g])) {
+    } else if (!known.lines_up_with(x_[g])) {
       say(at);
       if (count) {
         print_group(g);
@@ -227,7 +234,7 @@ struct NameDim<SolvedPattern<Op, P, D, Bs...>, D, Dims<typename Bs::dim...>, K> 
   using Solved = SolvedPattern<Op, P, D, Bs...>;
   using Bound = Dims<typename Bs::dim...>;
 
-  /// The other names of K's bracket are all bound by hand.
+  /// The other names of K's bracket are numbers or bound by hand.
   template <int First, int... I>
   static constexpr auto others(std::integer_sequence<int, I...>) {
     return typename ProductOf<decltype(other<First + I>())...>::type{};
@@ -237,6 +244,8 @@ struct NameDim<SolvedPattern<Op, P, D, Bs...>, D, Dims<typename Bs::dim...>, K> 
     constexpr int n = Solved::plan.pattern.operand[0].name[At];
     if constexpr (n == K)
       return Constant<1>{};
+    else if constexpr (Solved::plan.source[n] == PatternPlan::Source::number)
+      return Constant<Solved::plan.pattern.number[n]>{};
     else
       return typename Bound::template at<Solved::plan.index[n]>{};
   }

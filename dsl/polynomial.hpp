@@ -32,6 +32,19 @@ struct Term {
       if (!(factor[i] == other.factor[i])) return false;
     return true;
   }
+  /// Becomes its quotient by `by`; answers false, half done, where that does not divide it.
+  constexpr bool divide(const Term& by) {
+    if (coefficient % by.coefficient) return false;
+    coefficient /= by.coefficient;
+    for (int f = 0; f < by.factors; ++f) {
+      int at = 0;
+      while (at < factors && !(factor[at] == by.factor[f])) ++at;
+      if (at == factors) return false;
+      for (; at + 1 < factors; ++at) factor[at] = factor[at + 1];
+      factor[--factors] = Symbol{};
+    }
+    return true;
+  }
   /// Terms of higher degree come first, then by name: N+1, not 1+N.
   constexpr bool before(const Term& other) const {
     if (factors != other.factors) return factors > other.factors;
@@ -116,25 +129,20 @@ struct Polynomial {
     return product;
   }
 
-  /// Sets quotient to a / b and answers true when b divides a exactly as polynomials (b of one term).
-  static constexpr bool divide(const Polynomial& a, const Polynomial& b, Polynomial& quotient) {
-    if (b.terms != 1 || a.overflow || b.overflow) return false;
+  /// Sets quotient to a / b and answers true when b divides a exactly as polynomials. The order of terms is a monomial
+  /// order, so that dividing the first term by the first, over and over, finds the quotient if there is one.
+  static constexpr bool divide(Polynomial a, const Polynomial& b, Polynomial& quotient) {
     quotient = Polynomial{};
-    const Term& by = b.term[0];
-    for (int i = 0; i < a.terms; ++i) {
-      Term t = a.term[i];
-      if (t.coefficient % by.coefficient) return false;
-      t.coefficient /= by.coefficient;
-      for (int f = 0; f < by.factors; ++f) {
-        int at = 0;
-        while (at < t.factors && !(t.factor[at] == by.factor[f])) ++at;
-        if (at == t.factors) return false;
-        for (; at + 1 < t.factors; ++at) t.factor[at] = t.factor[at + 1];
-        t.factor[--t.factors] = Symbol{};
-      }
-      quotient.add(t);
+    if (b.terms == 0 || b.overflow) return false;
+    while (a.terms && !a.overflow) {
+      Polynomial first;
+      first.terms = 1;
+      first.term[0] = a.term[0];
+      if (!first.term[0].divide(b.term[0])) return false;
+      quotient.add(first.term[0]);
+      a = a - b * first;
     }
-    return true;
+    return !a.overflow && !quotient.overflow;
   }
 
   /// Whether every symbol has an extent.
@@ -177,10 +185,22 @@ struct Polynomial {
   }
 };
 
+/// The order in which a sum's parts were written, as numbers of terms of its normal form. No parts: no order.
+struct PartOrder {
+  int parts = 0;
+  std::int8_t term[Polynomial::capacity]{};
+
+  constexpr bool operator==(const PartOrder&) const = default;
+};
+
 /// The extent of one dimension: as it was written (what people read) and in normal form (what decides).
 /// A defined axis D := H*K is shown as D and is H*K in normal form.
+///
+/// A sum whose parts all have names remembers their order, which says where each part lies: CLS + N. It does not
+/// matter to equality. A sum with a number in it, as N + 1, has no order.
 struct Dim {
   Polynomial shown, normal;
+  PartOrder order{};  ///< of two parts or more
 
   static constexpr Dim constant(std::int64_t value) {
     return {Polynomial::constant(value), Polynomial::constant(value)};
@@ -191,10 +211,32 @@ struct Dim {
   /// name := definition; shown by its name, equal to its definition.
   static constexpr Dim defined(std::string_view name, const Dim& definition) {
     std::int64_t extent = definition.normal.known() ? definition.normal.value() : 0;
-    return {Polynomial::symbol({name, extent}), definition.normal};
+    return {Polynomial::symbol({name, extent}), definition.normal, definition.order};
   }
 
-  friend constexpr Dim operator+(const Dim& a, const Dim& b) { return {a.shown + b.shown, a.normal + b.normal}; }
+  /// How many parts it has, in a known order; 0 where there is none.
+  constexpr int parts() const {
+    if (order.parts) return order.parts;
+    return normal.terms == 1 && normal.term[0].factors > 0 && !normal.overflow ? 1 : 0;
+  }
+  constexpr const Term& part(int i) const { return normal.term[order.term[i]]; }
+
+  /// Equal, and position for position the same: CLS + N is not N + CLS.
+  constexpr bool lines_up_with(const Dim& other) const {
+    return *this == other && (order == other.order || order.parts == 0 || other.order.parts == 0);
+  }
+
+  friend constexpr Dim operator+(const Dim& a, const Dim& b) {
+    Dim sum{a.shown + b.shown, a.normal + b.normal};
+    if (a.parts() == 0 || b.parts() == 0 || a.parts() + b.parts() != sum.normal.terms) return sum;
+    for (int i = 0; i < sum.normal.terms; ++i) {
+      const Term& next = i < a.parts() ? a.part(i) : b.part(i - a.parts());
+      for (int k = 0; k < sum.normal.terms; ++k)
+        if (sum.normal.term[k].same_factors(next)) sum.order.term[i] = static_cast<std::int8_t>(k);
+    }
+    sum.order.parts = sum.normal.terms;
+    return sum;
+  }
   friend constexpr Dim operator-(const Dim& a, const Dim& b) { return {a.shown - b.shown, a.normal - b.normal}; }
   friend constexpr Dim operator*(const Dim& a, const Dim& b) { return {a.shown * b.shown, a.normal * b.normal}; }
   constexpr bool operator==(const Dim& other) const { return normal == other.normal; }

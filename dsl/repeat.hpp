@@ -31,6 +31,8 @@ struct Repeat {
         X::shape.print(t);
         t.put(" and returns ");
         Out::shape.print(t);
+        t.put(": ");
+        explain_mismatch(t, Out::shape, X::shape);
         t.put("; it has to return the shape it takes [repeat-shape]");
       }
       return t;

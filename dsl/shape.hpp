@@ -21,10 +21,11 @@ struct Shape {
   constexpr const Dim& operator[](int i) const { return *dim[i]; }
   constexpr const Dim& back() const { return *dim[rank - 1]; }
 
+  /// Axis for axis equal, and sums of named parts in the same order.
   constexpr bool operator==(const Shape& other) const {
     if (rank != other.rank) return false;
     for (int i = 0; i < rank; ++i)
-      if (!(*dim[i] == *other.dim[i])) return false;
+      if (!dim[i]->lines_up_with(*other.dim[i])) return false;
     return true;
   }
 
@@ -83,16 +84,5 @@ using replace_axis = typename detail::ReplaceAxis<D, I, E, std::make_integer_seq
 /// D without axis I.
 template <class D, int I>
 using remove_axis = typename detail::RemoveAxis<D, I, std::make_integer_sequence<int, D::rank - 1>>::type;
-
-/// An axis counted from the front, or from the back when negative, as in PyTorch.
-constexpr int axis_index(int axis, int rank) { return axis < 0 ? axis + rank : axis; }
-
-/// Adds the sentence for an axis that the shape does not have; nothing where it does.
-constexpr void explain_axis(Text& t, const char* op, int axis, const Shape& x) {
-  if (axis_index(axis, x.rank) >= 0 && axis_index(axis, x.rank) < x.rank) return;
-  t.put(op).put(" over axis ").put(std::int64_t{axis}).put(" of ");
-  x.print(t);
-  t.put(": it has axes 0 to ").put(std::int64_t{x.rank} - 1).put(" [axis-index]");
-}
 
 }  // namespace tessera

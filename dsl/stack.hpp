@@ -34,6 +34,8 @@ struct Stack {
         In::shape.print(t);
         t.put(" and returns ");
         Out::shape.print(t);
+        t.put(": ");
+        explain_mismatch(t, Out::shape, In::shape);
         t.put("; a layer has to return the shape it takes [stack-shape]");
       }
       return t;

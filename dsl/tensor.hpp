@@ -30,9 +30,10 @@ struct Tensor {
       Text t;
       using Other = typename Tensor<Es...>::dims;
       if (dims::poisoned || Other::poisoned || Other::shape == shape) return t;
-      shape.print(t);
-      t.put(" is needed, and this is ");
+      t.put("conversion of ");
       Other::shape.print(t);
+      t.put(" to the declared ");
+      shape.print(t);
       t.put(": ");
       explain_mismatch(t, Other::shape, shape);
       t.put(" [conversion]");

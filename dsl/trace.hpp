@@ -1,46 +1,73 @@
 // trace: a declaration, run once, becomes a graph.
 #pragma once
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "dsl/graph/builder.hpp"
 #include "dsl/module.hpp"
 #include "dsl/ops/cross_entropy.hpp"
 #include "dsl/recipe.hpp"
+#include "dsl/unused.hpp"
 
 namespace tessera {
 
 namespace detail {
 
-/// Throws std::logic_error when a result is computed and left out, naming the parameters that would get no gradient.
-inline void demand_that_everything_is_used(const graph::Graph& g) {
-  std::vector<bool> used(g.nodes.size());
-  for (const graph::Output& output : g.outputs) used[static_cast<std::size_t>(output.node)] = true;
-  for (const graph::Region& region : g.regions)
-    for (const graph::NodeId yield : region.yields) used[static_cast<std::size_t>(yield)] = true;
-  for (std::size_t i = g.nodes.size(); i-- > 0;)
-    if (used[i])
-      for (const graph::NodeId operand : g.nodes[i].operands) used[static_cast<std::size_t>(operand)] = true;
-  std::string unused;
-  for (std::size_t i = 0; i < g.nodes.size(); ++i)
-    if (!used[i] && g.nodes[i].op == graph::Op::parameter) unused += (unused.empty() ? "" : ", ") + g.nodes[i].name;
-  if (!unused.empty())
-    throw std::logic_error(g.name + " computes something and leaves it out, so these would get no gradient: " + unused);
+/// What is wrong with the images that a model takes: the batch comes first, and nothing else may be unknown.
+template <class Model, class Images>
+struct ImagesProblem {
+  constexpr Text operator()() const {
+    constexpr const Shape& x = Images::shape;
+    Text t;
+    int wrong = 0;
+    if (x.rank && !x[0].known() && x[0] == Dim::axis(x[0].normal.term[0].factor[0].name))
+      for (wrong = 1; wrong < x.rank && x[wrong].known();) ++wrong;
+    if (x.rank && wrong == x.rank) return t;
+    t.put(Model::module_name).put(" takes images ");
+    x.print(t);
+    if (!x.rank) {
+      t.put(": they have no axis, need the batch first");
+    } else {
+      t.put(": axis ").put(std::int64_t{wrong}).put(" is ");
+      x[wrong].print(t);
+      put_definition(t, " (", x[wrong], ")");
+      t.put(wrong ? ", needs a size: only the batch, the first axis, is known when the program runs"
+                  : ", needs the batch: an axis without a size, as axis<B>");
+    }
+    t.put(" [model-images]");
+    return t;
+  }
+};
+
+/// Throws std::logic_error when a size other than the batch is known only when the program runs: nothing would say it.
+inline void demand_that_only_the_batch_is_unknown(const graph::Graph& g, const Dim& batch) {
+  const Symbol& symbol = batch.normal.term[0].factor[0];
+  for (const graph::Node& n : g.nodes)
+    for (const Dim& d : n.shape)
+      for (int i = 0; i < d.normal.terms; ++i)
+        for (int k = 0; k < d.normal.term[i].factors; ++k) {
+          const Symbol& s = d.normal.term[i].factor[k];
+          if (s.extent || s == symbol) continue;
+          throw std::logic_error(g.name + " uses " + std::string(s.name) + " in " + described(g, n) +
+                                 ": its size is not known, and only the batch, " + std::string(symbol.name) +
+                                 ", may be left to when the program runs");
+        }
 }
 
 }  // namespace detail
 
 /// Runs Model's forward once and returns what it recorded: inputs "images" (the shape forward declares) and "labels"
 /// ([B], integers, B being the images' first axis), every parameter under its checkpoint key, outputs "outputs" and
-/// "loss" (the recipe's), and the recipe itself.
+/// "loss" (the recipe's), and the recipe itself. Where the recipe softens labels there is an input "targets" as well,
+/// of the shape of the outputs, and "training_loss", which is what is differentiated.
 ///
 /// Model has one non-template forward of one tensor, and a static constexpr Recipe named recipe. Throws
-/// std::logic_error for what only tracing can see: parameters that no output depends on, members missing from
-/// TESSERA_MEMBERS, a Stack applied twice.
+/// std::logic_error for what only tracing can see: results that nothing uses, parameters that would get no gradient,
+/// members missing from TESSERA_MEMBERS, a Stack applied twice, a second axis without a size. Sentence: [model-images].
 template <class Model>
 graph::Graph trace(std::string name) {
   using Signature = detail::Signature<decltype(&Model::forward)>;
@@ -50,10 +77,15 @@ graph::Graph trace(std::string name) {
 
   graph::Graph g;
   g.name = std::move(name);
-  if constexpr (!poisoned<Images, typename Signature::result>) {
-    static_assert(Images::shape.rank > 0, "the images have a batch axis");
+  using Problem = detail::ImagesProblem<Model, Images>;
+  if constexpr (poisoned<Images, typename Signature::result>) {
+    return g;
+  } else if constexpr (!fits<Problem>) {
+    refuse<Problem>();
+  } else {
     using Labels = TensorOf<Dims<typename Images::dims::template at<0>>>;
     static_assert(Model::recipe.loss == Loss::cross_entropy);
+    if constexpr (!fits<detail::RecipeProblem<Model>>) refuse<detail::RecipeProblem<Model>>();
     g.recipe = Model::recipe.record();
 
     graph::Builder builder(g);
@@ -67,7 +99,14 @@ graph::Graph trace(std::string name) {
     if constexpr (!poisoned<decltype(outputs), decltype(loss)>) {
       g.outputs.push_back({graph::Output::Kind::value, "outputs", node_of(outputs), graph::none});
       g.outputs.push_back({graph::Output::Kind::loss, "loss", node_of(loss), graph::none});
+      detail::demand_that_only_the_batch_is_unknown(g, Images::shape[0]);
       detail::demand_that_everything_is_used(g);
+      if constexpr (Model::recipe.labels.any()) {
+        using Targets = TensorOf<typename decltype(outputs)::dims>;
+        const Targets targets(builder.input("targets", Targets::shape.dims()));
+        const auto training_loss = cross_entropy(outputs, targets);
+        g.outputs.push_back({graph::Output::Kind::loss, "training_loss", node_of(training_loss), graph::none});
+      }
     }
   }
   return g;

@@ -15,7 +15,7 @@ namespace detail {
 constexpr bool ends_with(const Shape& large, const Shape& small) {
   if (small.rank > large.rank) return false;
   for (int i = 1; i <= small.rank; ++i)
-    if (!(large[large.rank - i] == small[small.rank - i])) return false;
+    if (!large[large.rank - i].lines_up_with(small[small.rank - i])) return false;
   return true;
 }
 
@@ -32,7 +32,7 @@ constexpr Text arithmetic_problem(const char* op, const char* sign, const Shape&
   const Shape& large = a_is_longer ? a : b;
   const Shape& small = a_is_longer ? b : a;
   int from_end = 1;
-  while (large[large.rank - from_end] == small[small.rank - from_end]) ++from_end;
+  while (large[large.rank - from_end].lines_up_with(small[small.rank - from_end])) ++from_end;
   const Dim& left = a[a.rank - from_end];
   const Dim& right = b[b.rank - from_end];
   t.put("axis ").put(std::int64_t{large.rank} - from_end).put(" is ");
@@ -40,9 +40,12 @@ constexpr Text arithmetic_problem(const char* op, const char* sign, const Shape&
   t.put(" on the left and ");
   right.print(t);
   t.put(" on the right");
-  if (left == Dim::constant(1) || right == Dim::constant(1)) {
-    t.put(" (an axis of size 1 is not stretched: say so with repeat)");
-  } else {
+  // What the smaller one would have to be: as many of the last axes of the larger one.
+  Shape end;
+  for (int i = large.rank - small.rank; i < large.rank; ++i) end.dim[end.rank++] = large.dim[i];
+  if (suggest_rearrange(t, " (", small, end)) {
+    t.put(")");
+  } else if (!suggest_repeat(t, small, large)) {
     suggest(t, small[small.rank - from_end], large[large.rank - from_end], small.rank - from_end);
   }
   t.put(" [elementwise-shape]");

@@ -5,28 +5,31 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "dsl/axis_ref.hpp"
 #include "dsl/division.hpp"
 #include "dsl/tensor.hpp"
 
 namespace tessera {
 
 /// Cuts an axis into `parts` equal parts: chunk<2>(x, H) makes [B, N, D] into H tensors [B, N, K], where D := H*K.
-/// Sentences: [axis-index], [dim-division], [dim-factor].
+/// Sentences: [axis-index], [axis-name], [dim-division], [dim-factor].
 /// PyTorch equivalent: x.chunk(parts, dim=axis).
-template <int axis, AnyTensor X, DimExpression Parts>
+template <AxisRef axis, AnyTensor X, DimExpression Parts>
 auto chunk(const X& x, Parts) {
   constexpr std::size_t count = static_cast<std::size_t>(count_of<Parts{}>());
-  if constexpr (poisoned<X> || Parts::poisoned) {
+  if constexpr (poisoned<X> || axis.poisoned || Parts::poisoned) {
     return std::array<Poison, count>{};
   } else {
-    constexpr int rank = X::shape.rank, at = axis_index(axis, rank);
+    constexpr int at = axis_index(axis, X::shape);
     constexpr auto problem = [] {
       Text t;
       explain_axis(t, "chunk", axis, X::shape);
       if (t.size) return t;
       const Division division = divide(X::shape[at], Parts::value);
       if (division.result == Division::Result::exact) return t;
-      t.put("chunk<").put(std::int64_t{axis}).put("> of ");
+      t.put("chunk<");
+      axis.print(t);
+      t.put("> of ");
       X::shape.print(t);
       t.put(" into ");
       Parts::value.print(t);

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "dsl/axis_ref.hpp"
 #include "dsl/mismatch.hpp"
 #include "dsl/tensor.hpp"
 
@@ -14,7 +15,7 @@ namespace tessera {
 namespace detail {
 
 /// Everything but the axis that is joined has to agree.
-constexpr Text concat_problem(int axis, const Shape* x, int parts) {
+constexpr Text concat_problem(const AxisRef& axis, const Shape* x, int parts) {
   Text t;
   explain_axis(t, "concat", axis, x[0]);
   if (t.size) return t;
@@ -22,9 +23,11 @@ constexpr Text concat_problem(int axis, const Shape* x, int parts) {
     bool same = x[p].rank == x[0].rank;
     int i = 0;
     for (; same && i < x[0].rank; ++i)
-      if (i != axis_index(axis, x[0].rank) && !(x[p][i] == x[0][i])) break;
+      if (i != axis_index(axis, x[0]) && !x[p][i].lines_up_with(x[0][i])) break;
     if (same && i == x[0].rank) continue;
-    t.put("concat<").put(std::int64_t{axis}).put("> of ");
+    t.put("concat<");
+    axis.print(t);
+    t.put("> of ");
     x[0].print(t);
     t.put(" and ");
     x[p].print(t);
@@ -57,13 +60,14 @@ struct SumOf<A, B, Es...> {
 }  // namespace detail
 
 /// Joins tensors along an axis, whose extents add up: concat<1>(token, tokens) of [B, 1, D] and [B, N, D] is [B, N+1,
-/// D]. All other axes agree. Sentences: [concat-shape], [axis-index]. PyTorch equivalent: torch.cat((a, b), dim=axis).
-template <int axis, AnyTensor X, AnyTensor... Xs>
+/// D]. All other axes agree. Sentences: [concat-shape], [axis-index], [axis-name]. PyTorch equivalent: torch.cat((a,
+/// b), dim=axis).
+template <AxisRef axis, AnyTensor X, AnyTensor... Xs>
 auto concat(const X& x, const Xs&... more) {
-  if constexpr (poisoned<X, Xs...>) {
+  if constexpr (poisoned<X, Xs...> || axis.poisoned) {
     return Poison{};
   } else {
-    constexpr int at = axis_index(axis, X::shape.rank);
+    constexpr int at = axis_index(axis, X::shape);
     constexpr auto problem = [] {
       constexpr Shape shapes[] = {X::shape, Xs::shape...};
       return detail::concat_problem(axis, shapes, 1 + sizeof...(Xs));
@@ -82,12 +86,12 @@ auto concat(const X& x, const Xs&... more) {
 /// Joins `parts` equal tensors along an axis: concat<2>(heads, H) of H tensors [B, N, K] is [B, N, H*K].
 /// The array has to hold H tensors, else [concat-count].
 /// PyTorch equivalent: torch.cat(heads, dim=axis).
-template <int axis, AnyTensor X, std::size_t n, DimExpression Parts>
+template <AxisRef axis, AnyTensor X, std::size_t n, DimExpression Parts>
 auto concat(const std::array<X, n>& x, Parts) {
-  if constexpr (poisoned<X> || Parts::poisoned) {
+  if constexpr (poisoned<X> || axis.poisoned || Parts::poisoned) {
     return Poison{};
   } else {
-    constexpr int at = axis_index(axis, X::shape.rank);
+    constexpr int at = axis_index(axis, X::shape);
     constexpr auto problem = [] {
       Text t;
       explain_axis(t, "concat", axis, X::shape);

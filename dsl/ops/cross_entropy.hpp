@@ -1,37 +1,103 @@
-// cross_entropy: how far logits are from the labels.
+// cross_entropy: how far logits, or probabilities, are from the labels.
 #pragma once
 
+#include "dsl/ops/dropout.hpp"
+#include "dsl/ops/log.hpp"
+#include "dsl/ops/log_softmax.hpp"
+#include "dsl/ops/negate.hpp"
+#include "dsl/ops/one_hot.hpp"
+#include "dsl/ops/reductions.hpp"
+#include "dsl/ops/scale.hpp"
 #include "dsl/tensor.hpp"
 
 namespace tessera {
 
-/// The mean over B of logsumexp(row) - row[label], for logits [B, J] and integer labels [B]. Probabilities may be given
-/// as logits; they are then normalised a second time. Sentence: [cross-entropy-shape]. PyTorch equivalent:
-/// torch.nn.functional.cross_entropy(logits, labels).
+namespace detail {
+
+/// One row a label, or one target a logit.
+constexpr Text cross_entropy_problem(const Shape& x, const Shape& y, bool soft) {
+  Text t;
+  if (x.rank == 2 && y.rank == 1 && x[0] == y[0]) return t;
+  if (soft && x.rank == 2 && y.rank == 2 && x == y) return t;
+  t.put("cross entropy of ");
+  x.print(t);
+  t.put(y.rank == 2 && soft ? " and targets " : " and labels ");
+  y.print(t);
+  t.put(": it needs one row of logits a label, [");
+  if (y.rank) y[0].print(t);
+  t.put(", J] and [");
+  if (y.rank) y[0].print(t);
+  t.put("]");
+  if (y.rank == 2 && soft) t.put(", or targets of the shape of the logits");
+  t.put(" [cross-entropy-shape]");
+  return t;
+}
+
+}  // namespace detail
+
+/// The mean over B of logsumexp(row) - row[label], for logits [B, J] and integer labels [B]; or of the sum of -target *
+/// log_softmax(row) for targets [B, J], which are probabilities. Probabilities may be given as logits; they are then
+/// normalised a second time. Sentence: [cross-entropy-shape].
+/// PyTorch equivalent: torch.nn.functional.cross_entropy(logits, labels).
 template <AnyTensor Logits, AnyTensor Labels>
 auto cross_entropy(const Logits& logits, const Labels& labels) {
   if constexpr (poisoned<Logits, Labels>) {
     return Poison{};
   } else {
-    constexpr auto problem = [] {
-      constexpr const Shape &x = Logits::shape, &y = Labels::shape;
-      Text t;
-      if (x.rank == 2 && y.rank == 1 && x[0] == y[0]) return t;
-      t.put("cross entropy of ");
-      x.print(t);
-      t.put(" and labels ");
-      y.print(t);
-      t.put(": it needs one row of logits a label, [");
-      if (y.rank) y[0].print(t);
-      t.put(", J] and [");
-      if (y.rank) y[0].print(t);
-      t.put("] [cross-entropy-shape]");
-      return t;
-    };
+    constexpr auto problem = [] { return detail::cross_entropy_problem(Logits::shape, Labels::shape, true); };
     if constexpr (!fits<decltype(problem)>)
       return refuse<decltype(problem)>();
+    else if constexpr (Labels::shape.rank == 2)
+      return -mean(sum<1>(labels * log_softmax<1>(logits)));
     else
       return Tensor<>(recorder().cross_entropy(node_of(logits), node_of(labels)));
+  }
+}
+
+/// cross_entropy with the label's target lowered to 1 - smoothing + smoothing/J, and all others raised to smoothing/J:
+/// cross_entropy<0.1>(logits, labels), for logits [B, J] and integer labels [B]. Szegedy et al. 2016, section 7.
+/// Sentences: [cross-entropy-shape], [label-smoothing].
+/// PyTorch equivalent: torch.nn.functional.cross_entropy(logits, labels, label_smoothing=smoothing).
+template <double smoothing, AnyTensor Logits, AnyTensor Labels>
+auto cross_entropy(const Logits& logits, const Labels& labels) {
+  if constexpr (poisoned<Logits, Labels>) {
+    return Poison{};
+  } else {
+    constexpr auto problem = [] {
+      Text t = detail::cross_entropy_problem(Logits::shape, Labels::shape, false);
+      if (t.size || (smoothing >= 0 && smoothing <= 1)) return t;
+      t.put("cross entropy with a label smoothing of ");
+      detail::put_decimal(t, smoothing);
+      t.put(": it is the share that goes to all classes alike, from 0 to 1 [label-smoothing]");
+      return t;
+    };
+    if constexpr (!fits<decltype(problem)>) {
+      return refuse<decltype(problem)>();
+    } else {
+      const auto exact = cross_entropy(logits, labels);
+      const auto even = -mean(log_softmax<1>(logits));
+      const auto share = even * smoothing;
+      return exact * (1 - smoothing) + share;
+    }
+  }
+}
+
+/// The mean over B of -log(row[label]), for probabilities [B, J] and integer labels [B]. Sentence:
+/// [cross-entropy-shape].
+/// PyTorch equivalent: torch.nn.functional.nll_loss(probabilities.log(), labels).
+template <AnyTensor Probabilities, AnyTensor Labels>
+auto cross_entropy_of_probabilities(const Probabilities& probabilities, const Labels& labels) {
+  if constexpr (poisoned<Probabilities, Labels>) {
+    return Poison{};
+  } else {
+    constexpr auto problem = [] { return detail::cross_entropy_problem(Probabilities::shape, Labels::shape, false); };
+    if constexpr (!fits<decltype(problem)>) {
+      return refuse<decltype(problem)>();
+    } else {
+      // The row's number is picked before the logarithm, which may be infinite for the others.
+      const auto picked = sum<1>(one_hot<typename Probabilities::dims::template at<1>{}>(labels) * probabilities);
+      return -mean(log(picked));
+    }
   }
 }
 

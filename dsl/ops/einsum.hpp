@@ -74,7 +74,7 @@ constexpr EinsumPlan solve_einsum(std::string_view text, const Shape* x, int ope
       }
       const Dim& first = x[plan.operand[n]][plan.axis[n]];
       const Dim& second = x[o][i];
-      if (first == second) continue;
+      if (first.lines_up_with(second)) continue;
       put_pattern(t, "einsum", text, side.position[i]);
       t.put(p.name[n]).put(" is ");
       second.print(t);
@@ -85,9 +85,13 @@ constexpr EinsumPlan solve_einsum(std::string_view text, const Shape* x, int ope
       t.put(" of ");
       x[plan.operand[n]].print(t);
       int elsewhere = 0;
-      while (elsewhere < x[o].rank && !(x[o][elsewhere] == first)) ++elsewhere;
+      while (elsewhere < x[o].rank && !x[o][elsewhere].lines_up_with(first)) ++elsewhere;
       if (elsewhere < x[o].rank) {
-        t.put(" (did you mean its axis ").put(std::int64_t{elsewhere}).put("?)");
+        // The letters of the two axes, swapped.
+        t.put(" (did you mean ");
+        for (int k = 0; k < side.names; ++k)
+          t.put(k ? " " : "").put(p.name[side.name[k == i ? elsewhere : k == elsewhere ? i : k]]);
+        t.put(" for it?)");
       } else {
         suggest(t, second, first, i);
       }

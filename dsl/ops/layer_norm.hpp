@@ -14,22 +14,31 @@ namespace detail {
 constexpr Text layer_norm_problem(const Shape& x, const Shape& over) {
   Text t;
   bool same = x.rank >= over.rank;
-  for (int i = 1; same && i <= over.rank; ++i) same = x[x.rank - i] == over[over.rank - i];
+  for (int i = 1; same && i <= over.rank; ++i) same = x[x.rank - i].lines_up_with(over[over.rank - i]);
   if (same) return t;
   t.put("layer norm over ");
   over.print(t);
   t.put(" cannot take ");
   x.print(t);
   if (x.rank < over.rank) {
-    t.put(": it has only ").put(std::int64_t{x.rank}).put(x.rank == 1 ? " axis" : " axes");
+    t.put(": it has ").put(std::int64_t{x.rank}).put(x.rank == 1 ? " axis" : " axes");
+    t.put(", needs at least ").put(std::int64_t{over.rank});
   } else {
     int i = 1;
-    while (x[x.rank - i] == over[over.rank - i]) ++i;
+    while (x[x.rank - i].lines_up_with(over[over.rank - i])) ++i;
     t.put(": axis ").put(std::int64_t{x.rank} - i).put(" is ");
     x[x.rank - i].print(t);
     t.put(", needs ");
     over[over.rank - i].print(t);
-    suggest(t, x[x.rank - i], over[over.rank - i], x.rank - i);
+    int elsewhere = 0;
+    while (elsewhere < x.rank - 1 && !(x[elsewhere] == over.back())) ++elsewhere;
+    if (i == 1 && elsewhere < x.rank - 1) {
+      t.put(" (it normalises the last axes: did you mean LayerNorm<");
+      x.back().shown.print(t);
+      t.put(">?)");
+    } else {
+      suggest(t, x[x.rank - i], over[over.rank - i], x.rank - i);
+    }
   }
   t.put(" [layer-norm-axis]");
   return t;

@@ -13,35 +13,40 @@ namespace tessera {
 
 namespace detail {
 
-/// Adds a rearrange that would merge two axes of x into `needed`, if there are two: "b h n k -> b n (h k)".
-constexpr void suggest_merge(Text& t, const Shape& x, const Dim& needed) {
-  if (x.rank < 3) return;
-  char letter[Shape::capacity]{};
-  for (int i = 0; i < x.rank; ++i) {
-    const Polynomial& shown = x[i].shown;
-    for (int k = 0; k < shown.terms && !letter[i]; ++k)
-      if (shown.term[k].factors) letter[i] = shown.term[k].factor[0].name[0];
-    if (letter[i] >= 'A' && letter[i] <= 'Z') letter[i] = static_cast<char>(letter[i] - 'A' + 'a');
-    if (letter[i] < 'a' || letter[i] > 'z') return;
-    for (int k = 0; k < i; ++k)
-      if (letter[k] == letter[i]) return;
-  }
+/// Adds what may have been meant where x ends in another axis than `in`: a map the other way round, heads that are
+/// still to be merged, an axis that is to go last; else what may have been meant by the axis itself.
+constexpr void suggest_linear(Text& t, const Shape& x, const Dim& in, const Dim& out) {
   const int last = x.rank - 1;
-  for (int i = 0; i < last; ++i) {
-    if (!(x[i] * x[last] == needed)) continue;
-    t.put("; did you mean rearrange<");
-    for (int k = 0; k < x.rank; ++k) t.put({&letter[k], 1}).put(" ");
-    t.put("->");
-    for (int k = 0; k < last; ++k)
-      if (k != i) t.put(" ").put({&letter[k], 1});
-    t.put(" (").put({&letter[i], 1}).put(" ").put({&letter[last], 1}).put(")>?");
+  if (x.back() == out && !(in == out)) {
+    t.put(" (a weight is [Out, In]: did you mean ");
+    out.shown.print(t);
+    t.put(" -> ");
+    in.shown.print(t);
+    t.put(", the transposed weight?)");
     return;
   }
+  for (int i = 0; i < last; ++i) {
+    const bool merges = x[i] * x[last] == in;
+    if (!merges && !(x[i] == in)) continue;
+    Shape needed;
+    for (int k = 0; k < x.rank; ++k)
+      if (k != i && !(merges && k == last)) needed.dim[needed.rank++] = x.dim[k];
+    needed.dim[needed.rank++] = &in;
+    t.put(" (");
+    put_definition(t, "", in, "; ");
+    if (suggest_rearrange(t, "", x, needed)) {
+      t.put(")");
+      return;
+    }
+    t.put("axis ").put(std::int64_t{i}).put(merges ? " has to be merged into it)" : " would fit)");
+    return;
+  }
+  suggest(t, x.back(), in, last);
 }
 
 constexpr Text linear_problem(const Shape& x, const Dim& in, const Dim& out) {
   Text t;
-  if (x.rank && x.back() == in) return t;
+  if (x.rank && x.back().lines_up_with(in)) return t;
   t.put("linear (");
   in.print(t);
   t.put(" -> ");
@@ -56,10 +61,7 @@ constexpr Text linear_problem(const Shape& x, const Dim& in, const Dim& out) {
   }
   t.put(", needs ");
   in.print(t);
-  if (x.rank) {
-    suggest(t, x.back(), in, x.rank - 1);
-    suggest_merge(t, x, in);
-  }
+  if (x.rank) suggest_linear(t, x, in, out);
   t.put(" [linear-input]");
   return t;
 }
@@ -77,9 +79,12 @@ auto linear(const X& x, const W& weight) {
     constexpr auto problem = [] {
       if constexpr (W::shape.rank == 2) return detail::linear_problem(X::shape, W::shape[1], W::shape[0]);
       Text t;
-      t.put("linear needs a weight [Out, In] and was given ");
+      t.put("linear of ");
+      X::shape.print(t);
+      t.put(" needs a weight [Out, In] and was given ");
       W::shape.print(t);
-      t.put(" [linear-weight]");
+      t.put(": it has ").put(std::int64_t{W::shape.rank}).put(W::shape.rank == 1 ? " axis" : " axes");
+      t.put(", needs 2 (did you mean the weight in place of the bias?) [linear-weight]");
       return t;
     };
     if constexpr (!fits<decltype(problem)>) {

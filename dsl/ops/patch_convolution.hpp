@@ -13,7 +13,7 @@ namespace tessera {
 
 namespace detail {
 
-/// The axes of an image have to be batch, channels, height and width; `weight` is [D, C, P, P].
+/// The axes of an image have to be batch, channels, height and width; `weight` is [D, C, P, Q].
 constexpr Text patch_convolution_problem(const Shape& x, const Shape& weight) {
   Text t;
   if (x.rank == 4 && x[1] == weight[1]) return t;
@@ -28,7 +28,12 @@ constexpr Text patch_convolution_problem(const Shape& x, const Shape& weight) {
     x[1].print(t);
     t.put(", needs ");
     weight[1].print(t);
-    suggest(t, x[1], weight[1], 1);
+    // Channels last, as image decoders give them.
+    const Shape channels_first{4, {x.dim[0], x.dim[3], x.dim[1], x.dim[2]}};
+    if (x[3] == weight[1] && suggest_rearrange(t, " (", x, channels_first))
+      t.put(")");
+    else
+      suggest(t, x[1], weight[1], 1);
   } else {
     t.put(": it needs the axes batch, channels, height and width");
   }
@@ -38,22 +43,22 @@ constexpr Text patch_convolution_problem(const Shape& x, const Shape& weight) {
 
 }  // namespace detail
 
-/// Each patch of P x P pixels becomes one token: images [B, C, GH*P, GW*P] -> tokens [B, GH*GW, D], row by row. Patches
-/// do not overlap, so that the convolution is one product: each patch times the weight. Keys: weight [D, C, P, P], bias
-/// [D]; both start uniform in +-1/sqrt(C*P*P), as PyTorch's do, and the weight decays. Sentences:
-/// [patch-convolution-input]; [dim-division] and [dim-factor] for patches that do not tile the image. PyTorch
-/// equivalent: torch.nn.Conv2d(C, D, P, stride=P)(x).flatten(2).transpose(1, 2).
-template <DimExpression auto C, DimExpression auto D, DimExpression auto P>
+/// Each patch of P x Q pixels (square where Q is not given) becomes one token: images [B, C, GH*P, GW*Q] -> tokens
+/// [B, GH*GW, D], row by row. Patches do not overlap, so that the convolution is one product: each patch times the
+/// weight. Keys: weight [D, C, P, Q], bias [D]; both start uniform in +-1/sqrt(C*P*Q), as PyTorch's do, and the weight
+/// decays. Sentences: [patch-convolution-input]; [dim-division] and [dim-factor] for patches that do not tile the
+/// image. PyTorch equivalent: torch.nn.Conv2d(C, D, (P, Q), stride=(P, Q))(x).flatten(2).transpose(1, 2).
+template <DimExpression auto C, DimExpression auto D, DimExpression auto P, DimExpression auto Q = P>
 struct PatchConvolution : Module {
-  static double bound() { return detail::fan_in_bound<std::remove_cv_t<decltype(C * P * P)>>(); }
+  static double bound() { return detail::fan_in_bound<std::remove_cv_t<decltype(C * P * Q)>>(); }
 
-  Parameter<D, C, P, P> weight{with_decay(uniform(-bound(), bound()))};
+  Parameter<D, C, P, Q> weight{with_decay(uniform(-bound(), bound()))};
   Parameter<D> bias{uniform(-bound(), bound())};
   TESSERA_MEMBERS(PatchConvolution, weight, bias)
 
   template <AnyTensor X>
   auto forward(const X& x) const {
-    using Weight = typename Tensor<D, C, P, P>::dims;
+    using Weight = typename Tensor<D, C, P, Q>::dims;
     if constexpr (Weight::poisoned) {
       return Poison{};
     } else {
@@ -61,7 +66,7 @@ struct PatchConvolution : Module {
       if constexpr (!fits<decltype(problem)>) {
         return refuse<decltype(problem)>();
       } else {
-        const auto patches = rearrange<"b c (gh p) (gw q) -> b (gh gw) c p q">(x, "p"_is(P), "q"_is(P));
+        const auto patches = rearrange<"b c (gh p) (gw q) -> b (gh gw) c p q">(x, "p"_is(P), "q"_is(Q));
         return einsum<"b n c p q, d c p q -> b n d">(patches, weight) + bias;
       }
     }

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "dsl/division.hpp"
 #include "dsl/mismatch.hpp"
+#include "dsl/pattern_plan.hpp"
 #include "dsl/tensor.hpp"
 
 namespace tessera {
@@ -39,8 +42,9 @@ constexpr bool find_run(const Shape& x, const Shape& to, ReshapeRun& run) {
     for (int left = 1; left < axes && left <= lefts; ++left) {
       run.from_end = run.from + left;
       run.to_end = run.to + axes - left;
-      if (run.to_end <= to.rank && product_of(x, run.from, run.from_end) == product_of(to, run.to, run.to_end))
-        return true;
+      if (run.to_end > to.rank || !(product_of(x, run.from, run.from_end) == product_of(to, run.to, run.to_end)))
+        continue;
+      if (axes > 2 || x[run.from].lines_up_with(to[run.to])) return true;
     }
   return false;
 }
@@ -91,40 +95,123 @@ constexpr Text reshape_problem(const Shape& x, const Shape& to) {
   return t;
 }
 
+/// What is left of two shapes when axes that both have are left out.
+struct InferPlan {
+  int infers = 0;
+  bool from[Shape::capacity]{}, to[Shape::capacity]{};  ///< what is left
+  Dim product = Dim::constant(1), divisor = Dim::constant(1);
+};
+
 }  // namespace detail
 
-/// Merges neighbouring axes into one and splits single axes: reshape<B, N * D>(x) of [B, N, D]. Anything that would
-/// interleave several axes is refused, although it holds equally many numbers: that is how an image reshaped straight
-/// to patches mixes the pixels of different patches. Sentences: [reshape-mixes], [reshape-size]. PyTorch equivalent:
-/// x.reshape(...), where it merges and splits only.
+/// An axis of a reshape whose size follows from the others: reshape<B, infer, D>(x).
+struct Infer : Expression {
+  static constexpr bool poisoned = false;
+  static constexpr Dim value = Dim::axis("infer");
+};
+inline constexpr Infer infer;
+
+namespace detail {
+
+constexpr InferPlan plan_infer(const Shape& x, const Shape& to) {
+  InferPlan plan;
+  for (int i = 0; i < x.rank; ++i) plan.from[i] = true;
+  for (int k = 0; k < to.rank; ++k) {
+    if (to.dim[k] == &Infer::value) {
+      ++plan.infers;
+      continue;
+    }
+    int i = 0;
+    while (i < x.rank && !(plan.from[i] && x[i] == to[k])) ++i;
+    if (i < x.rank)
+      plan.from[i] = false;
+    else
+      plan.to[k] = true;
+  }
+  for (int i = 0; i < x.rank; ++i)
+    if (plan.from[i]) plan.product = plan.product * x[i];
+  for (int k = 0; k < to.rank; ++k)
+    if (plan.to[k]) plan.divisor = plan.divisor * to[k];
+  return plan;
+}
+
+constexpr Text infer_problem(const Shape& x, const Shape& to) {
+  Text t;
+  const InferPlan plan = plan_infer(x, to);
+  const Division division = divide(plan.product, plan.divisor);
+  if (plan.infers == 1 && division.result == Division::Result::exact) return t;
+  t.put("reshape ");
+  x.print(t);
+  t.put(" -> ");
+  to.print(t);
+  if (plan.infers > 1) {
+    t.put(": only one axis can follow from the others [reshape-infer]");
+  } else {
+    t.put(": infer does not follow: ");
+    division.explain(t, plan.product, plan.divisor);
+  }
+  return t;
+}
+
+/// To with the dim that infer stands for.
+template <class D, class To, class Indices, class ToIndices>
+struct Inferred;
+template <class... Es, class... Ts, int... I, int... K>
+struct Inferred<Dims<Es...>, Dims<Ts...>, std::integer_sequence<int, I...>, std::integer_sequence<int, K...>> {
+  static constexpr InferPlan plan = plan_infer(Dims<Es...>::shape, Dims<Ts...>::shape);
+  using Whole = typename ProductOf<std::conditional_t<plan.from[I], Es, Constant<1>>...>::type;
+  using Others = typename ProductOf<std::conditional_t<plan.to[K], Ts, Constant<1>>...>::type;
+  using type = Dims<std::conditional_t<std::is_same_v<Ts, Infer>, Quotient<Whole, Others>, Ts>...>;
+};
+
+template <class To, class X>
+auto reshaped(const X& x) {
+  constexpr auto problem = [] { return reshape_problem(X::shape, To::shape); };
+  if constexpr (!fits<decltype(problem)>) {
+    return refuse<decltype(problem)>();
+  } else {
+    // Within a run, the side with more axes has the atoms.
+    constexpr ReshapePlan plan = plan_reshape(X::shape, To::shape);
+    graph::Rearrangement r;
+    r.from.resize(static_cast<std::size_t>(X::shape.rank));
+    r.to.resize(static_cast<std::size_t>(To::rank));
+    for (int i = 0; i < plan.runs; ++i) {
+      const ReshapeRun& run = plan.run[i];
+      const bool merges = run.to_end - run.to == 1;
+      const int begin = merges ? run.from : run.to, end = merges ? run.from_end : run.to_end;
+      for (int axis = begin; axis < end; ++axis) {
+        const int atom = static_cast<int>(r.atoms.size());
+        r.atoms.push_back(merges ? X::shape[axis] : To::shape[axis]);
+        r.from[static_cast<std::size_t>(merges ? axis : run.from)].push_back(atom);
+        r.to[static_cast<std::size_t>(merges ? run.to : axis)].push_back(atom);
+      }
+    }
+    return TensorOf<To>(recorder().rearrange(node_of(x), std::move(r), To::shape.dims()));
+  }
+}
+
+}  // namespace detail
+
+/// Merges neighbouring axes into one and splits single axes: reshape<B, N * D>(x) of [B, N, D]. One axis may be left to
+/// follow from the others: reshape<B, infer, K>(x). Anything that would interleave several axes is refused, although it
+/// holds equally many numbers: that is how an image reshaped straight to patches mixes the pixels of different patches.
+/// Sentences: [reshape-mixes], [reshape-size], [reshape-infer], and [dim-division], [dim-factor] for what cannot be
+/// inferred. PyTorch equivalent: x.reshape(...), where it merges and splits only; infer is its -1.
 template <DimExpression auto... To, AnyTensor X>
 auto reshape(const X& x) {
-  using Result = Tensor<To...>;
-  if constexpr (poisoned<X, Result>) {
+  using Wanted = typename Tensor<To...>::dims;
+  if constexpr (poisoned<X> || Wanted::poisoned) {
     return Poison{};
-  } else {
-    constexpr auto problem = [] { return detail::reshape_problem(X::shape, Result::shape); };
-    if constexpr (!fits<decltype(problem)>) {
+  } else if constexpr ((std::is_same_v<std::remove_cv_t<decltype(To)>, Infer> || ...)) {
+    constexpr auto problem = [] { return detail::infer_problem(X::shape, Wanted::shape); };
+    if constexpr (!fits<decltype(problem)>)
       return refuse<decltype(problem)>();
-    } else {
-      // Within a run, the side with more axes has the atoms.
-      constexpr detail::ReshapePlan plan = detail::plan_reshape(X::shape, Result::shape);
-      graph::Rearrangement r;
-      r.from.resize(static_cast<std::size_t>(X::shape.rank));
-      r.to.resize(static_cast<std::size_t>(Result::shape.rank));
-      for (int i = 0; i < plan.runs; ++i) {
-        const detail::ReshapeRun& run = plan.run[i];
-        const bool merges = run.to_end - run.to == 1;
-        const int begin = merges ? run.from : run.to, end = merges ? run.from_end : run.to_end;
-        for (int axis = begin; axis < end; ++axis) {
-          const int atom = static_cast<int>(r.atoms.size());
-          r.atoms.push_back(merges ? X::shape[axis] : Result::shape[axis]);
-          r.from[static_cast<std::size_t>(merges ? axis : run.from)].push_back(atom);
-          r.to[static_cast<std::size_t>(merges ? run.to : axis)].push_back(atom);
-        }
-      }
-      return Result(recorder().rearrange(node_of(x), std::move(r), Result::shape.dims()));
-    }
+    else
+      return detail::reshaped<
+          typename detail::Inferred<typename X::dims, Wanted, std::make_integer_sequence<int, X::shape.rank>,
+                                    std::make_integer_sequence<int, Wanted::rank>>::type>(x);
+  } else {
+    return detail::reshaped<Wanted>(x);
   }
 }
 

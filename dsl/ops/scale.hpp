@@ -1,7 +1,5 @@
-// A tensor and a plain number; and the square root of a dim, which is such a number.
+// Elementwise arithmetic of a tensor and a plain number.
 #pragma once
-
-#include <cmath>
 
 #include "dsl/tensor.hpp"
 
@@ -16,6 +14,17 @@ auto with_number(const X& x, double number) {
   } else {
     graph::Builder& r = recorder();
     return TensorOf<typename X::dims>(r.binary(Op, node_of(x), r.constant(number)));
+  }
+}
+
+/// The number stands on the left.
+template <graph::Op Op, class X>
+auto number_with(double number, const X& x) {
+  if constexpr (poisoned<X>) {
+    return Poison{};
+  } else {
+    graph::Builder& r = recorder();
+    return TensorOf<typename X::dims>(r.binary(Op, r.constant(number), node_of(x)));
   }
 }
 
@@ -53,22 +62,16 @@ auto operator-(const X& x, double s) {
   return x + -s;
 }
 
-/// The square root of a dim's size, for scores / sqrt(K). The size has to be known, else [dim-unknown].
-/// PyTorch equivalent: math.sqrt(k).
-template <DimExpression E>
-double sqrt(E) {
-  constexpr auto problem = [] {
-    Text t;
-    if (E::poisoned || E::value.known()) return t;
-    t.put("sqrt(");
-    E::value.print(t);
-    t.put(") needs the size of ");
-    E::value.print(t);
-    t.put(", which is known only when the program runs [dim-unknown]");
-    return t;
-  };
-  if constexpr (!fits<decltype(problem)>) refuse<decltype(problem)>();
-  return std::sqrt(static_cast<double>(E::value.value()));
+/// s - x, a number minus every element. PyTorch equivalent: s - x.
+template <AnyTensor X>
+auto operator-(double s, const X& x) {
+  return detail::number_with<graph::Op::subtract>(s, x);
+}
+
+/// s / x, a number divided by every element. PyTorch equivalent: s / x.
+template <AnyTensor X>
+auto operator/(double s, const X& x) {
+  return detail::number_with<graph::Op::divide>(s, x);
 }
 
 }  // namespace tessera

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "dsl/axis_ref.hpp"
 #include "dsl/tensor.hpp"
 
 namespace tessera {
@@ -10,15 +11,18 @@ namespace tessera {
 namespace detail {
 
 /// `length` positions from `offset` have to lie within the axis, provably.
-constexpr Text slice_problem(const char* op, int axis, const Shape& x, const Dim& offset, const Dim& length) {
+constexpr Text slice_problem(const char* op, const AxisRef& axis, const Shape& x, const Dim& offset,
+                             const Dim& length) {
   Text t;
   explain_axis(t, op, axis, x);
   if (t.size) return t;
-  const Dim& extent = x[axis_index(axis, x.rank)];
+  const Dim& extent = x[axis_index(axis, x)];
   const Dim rest = extent - offset - length;
   const bool provable = rest.known() && offset.known();
   if (provable && rest.value() >= 0 && offset.value() >= 0) return t;
-  t.put(op).put("<").put(std::int64_t{axis}).put("> of ");
+  t.put(op).put("<");
+  axis.print(t);
+  t.put("> of ");
   x.print(t);
   t.put(" takes ");
   length.print(t);
@@ -39,13 +43,14 @@ constexpr Text slice_problem(const char* op, int axis, const Shape& x, const Dim
 }  // namespace detail
 
 /// `length` positions of an axis from `offset` on: slice<1>(x, 1_c, N) of [B, N+1, D] is [B, N, D], without the class
-/// token. Sentences: [slice-range], [axis-index], [dim-unknown]. PyTorch equivalent: x.narrow(axis, offset, length).
-template <int axis, AnyTensor X, DimExpression Offset, DimExpression Length>
+/// token. Sentences: [slice-range], [axis-index], [axis-name], [dim-unknown]. PyTorch equivalent: x.narrow(axis,
+/// offset, length).
+template <AxisRef axis, AnyTensor X, DimExpression Offset, DimExpression Length>
 auto slice(const X& x, Offset, Length) {
-  if constexpr (poisoned<X> || Offset::poisoned || Length::poisoned) {
+  if constexpr (poisoned<X> || axis.poisoned || Offset::poisoned || Length::poisoned) {
     return Poison{};
   } else {
-    constexpr int at = axis_index(axis, X::shape.rank);
+    constexpr int at = axis_index(axis, X::shape);
     constexpr auto problem = [] {
       return detail::slice_problem("slice", axis, X::shape, Offset::value, Length::value);
     };

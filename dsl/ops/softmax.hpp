@@ -1,15 +1,16 @@
 // softmax: numbers along an axis become probabilities.
 #pragma once
 
+#include "dsl/axis_ref.hpp"
 #include "dsl/module.hpp"
 
 namespace tessera {
 
 /// exp(x) / sum(exp(x)) along one axis, counted from the front, or from the back when negative. Sentence: [axis-index].
 /// PyTorch equivalent: torch.softmax(x, dim=axis).
-template <int axis, AnyTensor X>
+template <AxisRef axis, AnyTensor X>
 auto softmax(const X& x) {
-  if constexpr (poisoned<X>) {
+  if constexpr (poisoned<X> || axis.poisoned) {
     return Poison{};
   } else {
     constexpr auto problem = [] {
@@ -20,7 +21,7 @@ auto softmax(const X& x) {
     if constexpr (!fits<decltype(problem)>)
       return refuse<decltype(problem)>();
     else
-      return TensorOf<typename X::dims>(recorder().softmax(node_of(x), axis_index(axis, X::shape.rank)));
+      return TensorOf<typename X::dims>(recorder().softmax(node_of(x), axis_index(axis, X::shape)));
   }
 }
 

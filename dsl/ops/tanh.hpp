@@ -2,6 +2,7 @@
 #pragma once
 
 #include "dsl/module.hpp"
+#include "dsl/ops/unary.hpp"
 
 namespace tessera {
 
@@ -9,10 +10,7 @@ namespace tessera {
 /// PyTorch equivalent: torch.tanh(x).
 template <AnyTensor X>
 auto tanh(const X& x) {
-  if constexpr (poisoned<X>)
-    return Poison{};
-  else
-    return TensorOf<typename X::dims>(recorder().unary(graph::Op::tanh, node_of(x)));
+  return detail::unary<graph::Op::tanh>(x);
 }
 
 /// tanh as a module, for Sequential. PyTorch equivalent: torch.nn.Tanh().

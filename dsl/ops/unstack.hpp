@@ -21,20 +21,22 @@ auto take_each(const X& x, std::index_sequence<I...>) {
 }  // namespace detail
 
 /// The positions of an axis as `count` tensors without it: auto [q, k, v] = unstack<0>(qkv, 3_c) of [3, B, H, N, K].
-/// Sentences: [unstack-count], [axis-index], [count].
+/// Sentences: [unstack-count], [axis-index], [axis-name], [count].
 /// PyTorch equivalent: q, k, v = x.unbind(axis).
-template <int axis, AnyTensor X, DimExpression Count>
+template <AxisRef axis, AnyTensor X, DimExpression Count>
 auto unstack(const X& x, Count) {
   constexpr std::size_t count = static_cast<std::size_t>(count_of<Count{}>());
-  if constexpr (poisoned<X> || Count::poisoned) {
+  if constexpr (poisoned<X> || axis.poisoned || Count::poisoned) {
     return std::array<Poison, count>{};
   } else {
-    constexpr int at = axis_index(axis, X::shape.rank);
+    constexpr int at = axis_index(axis, X::shape);
     constexpr auto problem = [] {
       Text t;
       explain_axis(t, "unstack", axis, X::shape);
       if (t.size || (X::shape[at].known() && X::shape[at].value() == std::int64_t{count})) return t;
-      t.put("unstack<").put(std::int64_t{axis}).put("> of ");
+      t.put("unstack<");
+      axis.print(t);
+      t.put("> of ");
       X::shape.print(t);
       t.put(" into ").put(std::int64_t{count}).put(" tensors: axis ").put(std::int64_t{at}).put(" is ");
       X::shape[at].print(t);

@@ -44,6 +44,71 @@ struct DropsAttention : Module {
   }
 };
 
+/// The published mistake: attention is computed within a block and left out of the residual sum.
+struct BlockWithoutResidual : Module {
+  LayerNorm<D> norm;
+  Linear<D, D> attn, mlp;
+  TESSERA_MEMBERS(BlockWithoutResidual, norm, attn, mlp)
+  Tensor<B, D> forward(Tensor<B, D> x) const {
+    const auto attended = softmax<-1>(attn(norm(x)));
+    static_cast<void>(attended);
+    return x + mlp(x);
+  }
+};
+
+struct LeavesAttentionOut : Module {
+  static constexpr Recipe recipe{};
+  Stack<BlockWithoutResidual, 3> blocks;
+  TESSERA_MEMBERS(LeavesAttentionOut, blocks)
+  Tensor<B, D> forward(Tensor<B, D> x) const { return blocks(x); }
+};
+
+struct DropsAResultWithoutParameters : Module {
+  static constexpr Recipe recipe{};
+  Linear<D, D> proj;
+  TESSERA_MEMBERS(DropsAResultWithoutParameters, proj)
+  Tensor<B, D> forward(Tensor<B, D> x) const {
+    static_cast<void>(gelu(relu(x)));
+    return proj(x);
+  }
+};
+
+struct DropsAStack : Module {
+  static constexpr Recipe recipe{};
+  Stack<Block, 3> blocks;
+  Linear<D, D> head;
+  TESSERA_MEMBERS(DropsAStack, blocks, head)
+  Tensor<B, D> forward(Tensor<B, D> x) const {
+    static_cast<void>(blocks(x));
+    return head(x);
+  }
+};
+
+struct NeverCallsAMember : Module {
+  static constexpr Recipe recipe{};
+  Linear<D, D> used, idle;
+  TESSERA_MEMBERS(NeverCallsAMember, used, idle)
+  Tensor<B, D> forward(Tensor<B, D> x) const { return used(x); }
+};
+
+struct LearnsThroughAStep : Module {
+  static constexpr Recipe recipe{};
+  Linear<D, D> proj;
+  Parameter<D> threshold;
+  TESSERA_MEMBERS(LearnsThroughAStep, proj, threshold)
+  Tensor<B, D> forward(Tensor<B, D> x) const {
+    const Tensor<B, D> y = proj(x) + threshold;
+    return proj(x) * Tensor<B, D>(recorder().unary(graph::Op::step, node_of(y)));
+  }
+};
+
+struct IgnoresTheImages : Module {
+  static constexpr Recipe recipe{};
+  Parameter<1_c, D> answer;
+  TESSERA_MEMBERS(IgnoresTheImages, answer)
+  Tensor<B, D> forward(Tensor<B, D>) const { return repeat<"1 d -> b d">(answer, "b"_is(B)); }
+};
+
 struct ForgetsAMember : Module {
   static constexpr Recipe recipe{};
   Linear<D, D> listed, forgotten;
@@ -94,6 +159,16 @@ struct NestsRepeats : Module {
   TESSERA_MEMBERS(NestsRepeats, outer, inner, map)
   Tensor<B, D> forward(Tensor<B, D> x) const {
     return outer(x, [this](const auto& y) { return inner(y, map); });
+  }
+};
+
+struct HasASecondUnknownAxis : Module {
+  static constexpr Recipe recipe{};
+  static constexpr auto T = axis<"T">;
+  Linear<D, D> proj;
+  TESSERA_MEMBERS(HasASecondUnknownAxis, proj)
+  Tensor<B, D> forward(Tensor<B, D> x) const {
+    return einsum<"b t d -> b d">(proj(repeat<"b d -> b t d">(x, "t"_is(T))));
   }
 };
 
@@ -203,9 +278,43 @@ TEST(Trace, OfTheSameDeclarationIsTheSameGraph) {
 }
 
 TEST(Trace, RefusesAResultThatIsLeftOutAndNamesItsParameters) {
+  EXPECT_EQ(refusal<DropsAttention>(),
+            "model does not use add [B, D=8] of attention; no gradient would reach attention.weight, attention.bias");
+}
+
+TEST(Trace, RefusesAnAttentionThatIsLeftOutOfTheResidualSum) {
+  EXPECT_EQ(refusal<LeavesAttentionOut>(),
+            "model does not use softmax [B, D=8] of blocks.{}; no gradient would reach blocks.{}.norm.weight, "
+            "blocks.{}.norm.bias, blocks.{}.attn.weight, blocks.{}.attn.bias");
+}
+
+TEST(Trace, RefusesAnUnusedResultWithoutParametersAndNamesTheLastOfItsKind) {
+  EXPECT_EQ(refusal<DropsAResultWithoutParameters>(), "model does not use gelu [B, D=8]");
+}
+
+TEST(Trace, RefusesAStackWhoseResultIsLeftOut) {
+  EXPECT_EQ(refusal<DropsAStack>(),
+            "model does not use the result [B, D=8] of blocks; no gradient would reach blocks.{}.norm.weight, "
+            "blocks.{}.norm.bias");
+}
+
+TEST(Trace, RefusesAMemberThatIsNeverCalled) {
+  EXPECT_EQ(refusal<NeverCallsAMember>(), "model: no gradient would reach idle.weight, idle.bias");
+}
+
+TEST(Trace, RefusesAParameterThatIsUsedWhereNoGradientFlows) {
+  EXPECT_EQ(refusal<LearnsThroughAStep>(), "model: no gradient would reach threshold");
+}
+
+TEST(Trace, RefusesAModelThatDoesNotLookAtItsImages) {
+  EXPECT_EQ(refusal<IgnoresTheImages>(), "model does not use images");
+}
+
+TEST(Trace, RefusesASecondAxisWithoutASize) {
   EXPECT_EQ(
-      refusal<DropsAttention>(),
-      "model computes something and leaves it out, so these would get no gradient: attention.weight, attention.bias");
+      refusal<HasASecondUnknownAxis>(),
+      "model uses T in broadcast [B, T, D=8]: its size is not known, and only the batch, B, may be left to when the "
+      "program runs");
 }
 
 TEST(Trace, RefusesAParameterThatIsNoMember) {

@@ -1,6 +1,6 @@
 // Patches without a class token go into a tensor that has one.
-// expect: [B, N+1=197, D=192] is needed, and this is [B, N=196, D=192]: axis 1 is N=196, needs N+1=197 (one short: was
-// the class token forgotten?) [conversion]
+// expect: conversion of [B, N=196, D=192] to the declared [B, N+1=197, D=192]: axis 1 is N=196, needs N+1=197 (one
+// short: was the class token forgotten?) [conversion]
 #include "axes.hpp"
 
 namespace tessera {

@@ -1,6 +1,6 @@
 // The letter k is the width of a head on the left and the tokens on the right.
 // expect: einsum<b i k, b k j -> b i j> at 10: k is N=196 of [B, N=196, K=64], but at 5 it is K=64 of [B, N=196, K=64]
-// (did you mean its axis 2?) [einsum-letter]
+// (did you mean b j k for it?) [einsum-letter]
 #include "axes.hpp"
 
 namespace tessera {

@@ -1,5 +1,5 @@
 // The declared result is a check.
-// expect: [B, D=192] is needed, and this is [B, M=768]: axis 1 is M=768, needs D=192 (D := H*K) [conversion]
+// expect: conversion of [B, M=768] to the declared [B, D=192]: axis 1 is M=768, needs D=192 (D := H*K) [conversion]
 #include "axes.hpp"
 
 namespace tessera {

@@ -7,10 +7,10 @@ namespace tessera {
 
 #ifdef TWIN
 inline constexpr auto HEADS = axis<"HEADS", 6>;
+inline constexpr auto EACH = axis<"EACH", 192_c / HEADS>;
 #else
 inline constexpr auto HEADS = axis<"HEADS", 5>;
+inline constexpr auto EACH = axis<"EACH", 192_c / HEADS>;
 #endif
-
-inline constexpr auto WIDTH = axis<"WIDTH", 192_c / HEADS>;
 
 }  // namespace tessera

@@ -1,6 +1,6 @@
 // A layer norm built for the tokens is applied to the channels.
-// expect: layer norm over [N+1=197] cannot take [B, N+1=197, D=192]: axis 2 is D=192, needs N+1=197 (N+1 := GH*GW+1)
-// [layer-norm-axis]
+// expect: layer norm over [N+1=197] cannot take [B, N+1=197, D=192]: axis 2 is D=192, needs N+1=197 (it normalises the
+// last axes: did you mean LayerNorm<D>?) [layer-norm-axis]
 #include "axes.hpp"
 
 namespace tessera {

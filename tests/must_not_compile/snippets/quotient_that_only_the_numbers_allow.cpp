@@ -7,10 +7,10 @@ namespace tessera {
 
 #ifdef TWIN
 inline constexpr auto WIDTH = axis<"WIDTH", H * K>;
+inline auto f(Tensor<B, WIDTH> x) { return chunk<1>(x, H); }
 #else
 inline constexpr auto WIDTH = axis<"WIDTH", 192>;
-#endif
-
 inline auto f(Tensor<B, WIDTH> x) { return chunk<1>(x, H); }
+#endif
 
 }  // namespace tessera

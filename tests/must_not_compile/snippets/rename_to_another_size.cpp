@@ -1,5 +1,5 @@
 // A name cannot change a size.
-// expect: rename<2> of [B, N=196, D=192] to K=64: the sizes differ [rename-size]
+// expect: rename<2> of [B, N=196, D=192] to K=64: axis 2 is D=192, and the sizes differ [rename-size]
 #include "axes.hpp"
 
 namespace tessera {

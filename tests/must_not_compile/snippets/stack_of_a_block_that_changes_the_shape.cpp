@@ -1,6 +1,6 @@
 // What leaves a layer enters the next.
-// expect: Stack repeats Block, which takes [B, D=192] and returns [B, M=768]; a layer has to return the shape it takes
-// [stack-shape]
+// expect: Stack repeats Block, which takes [B, D=192] and returns [B, M=768]: axis 1 is M=768, needs D=192 (D := H*K);
+// a layer has to return the shape it takes [stack-shape]
 #include "axes.hpp"
 
 namespace tessera {

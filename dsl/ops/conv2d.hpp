@@ -1,0 +1,256 @@
+// conv2d: a convolution of images of any stride, padding and dilation; Conv2d: a learned one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "dsl/mismatch.hpp"
+#include "dsl/module.hpp"
+#include "dsl/ops/einsum.hpp"
+#include "dsl/ops/linear.hpp"
+#include "dsl/ops/reordered.hpp"
+
+namespace tessera {
+
+/// Two numbers, down and across. One number stands for both.
+struct DownAcross {
+  std::int64_t down, across;
+
+  constexpr DownAcross(int both) : down(both), across(both) {}
+  constexpr DownAcross(std::int64_t d, std::int64_t a) : down(d), across(a) {}
+};
+
+/// How a convolution goes over an image: Convolution{.stride = 2, .padding = 1}. As the arguments of torch.nn.Conv2d.
+struct Convolution {
+  DownAcross stride = 1;
+  DownAcross padding = 0;   ///< zeros on each side
+  DownAcross dilation = 1;  ///< from one number of the kernel to the next
+};
+
+namespace detail {
+
+/// A convolution along one axis, of `length` numbers by a kernel of `kernel`.
+struct Sweep {
+  std::int64_t length, kernel, stride, padding, dilation;
+
+  constexpr std::int64_t reach() const { return dilation * (kernel - 1) + 1; }
+  /// floor((length + 2 padding - dilation (kernel - 1) - 1) / stride) + 1
+  constexpr std::int64_t windows() const { return (length + 2 * padding - reach()) / stride + 1; }
+};
+
+constexpr Sweep sweep_down(const Shape& x, const Shape& weight, const Convolution& how) {
+  return {x[2].value(), weight[2].value(), how.stride.down, how.padding.down, how.dilation.down};
+}
+constexpr Sweep sweep_across(const Shape& x, const Shape& weight, const Convolution& how) {
+  return {x[3].value(), weight[3].value(), how.stride.across, how.padding.across, how.dilation.across};
+}
+
+constexpr void put_convolution(Text& t, const Shape& x, const Shape& weight) {
+  t.put("conv2d of ");
+  x.print(t);
+  t.put(" by ");
+  weight.print(t);
+  t.put(": ");
+}
+
+constexpr Text conv2d_problem(const Shape& x, const Shape& weight, const Convolution& how) {
+  Text t;
+  if (x.rank != 4 || weight.rank != 4) {
+    put_convolution(t, x, weight);
+    t.put("it needs an image [B, C, height, width] and a weight [D, C, height, width] [convolution-input]");
+    return t;
+  }
+  if (!(x[1] == weight[1])) {
+    put_convolution(t, x, weight);
+    t.put("axis 1 of the image is ");
+    x[1].print(t);
+    t.put(", needs ");
+    weight[1].print(t);
+    suggest(t, x[1], weight[1], 1);
+    t.put(" [convolution-input]");
+    return t;
+  }
+  for (int axis : {2, 3})
+    if (!x[axis].known() || !weight[axis].known()) {
+      put_convolution(t, x, weight);
+      t.put("axis ").put(std::int64_t{axis}).put(" has a size that is known only when the program runs [dim-unknown]");
+      return t;
+    }
+  for (const DownAcross& least_one : {how.stride, how.dilation})
+    if (least_one.down < 1 || least_one.across < 1 || how.padding.down < 0 || how.padding.across < 0) {
+      put_convolution(t, x, weight);
+      t.put("stride and dilation are at least 1, padding at least 0 [convolution-options]");
+      return t;
+    }
+  for (int axis : {2, 3}) {
+    const Sweep sweep = axis == 2 ? sweep_down(x, weight, how) : sweep_across(x, weight, how);
+    if (sweep.reach() <= sweep.length + 2 * sweep.padding) continue;
+    put_convolution(t, x, weight);
+    t.put("the kernel reaches over ").put(sweep.reach()).put(axis == 2 ? " rows" : " columns");
+    t.put(", and with padding there are ").put(sweep.length + 2 * sweep.padding);
+    t.put("; a padding of ").put((sweep.reach() - sweep.length + 1) / 2).put(" would do [convolution-size]");
+    return t;
+  }
+  return t;
+}
+
+/// The dim of what a sweep gives: the axis itself where it stays as long, its quotient by the stride where that is
+/// exact, else a number.
+template <class Length, class Kernel, std::int64_t stride, std::int64_t windows>
+constexpr auto swept() {
+  constexpr auto exactly = [](const Dim& by) {
+    const Division d = divide(Length::value, by);
+    return d.result == Division::Result::exact && d.quotient.value() == windows;
+  };
+  if constexpr (windows == Length::value.value())
+    return Length{};
+  else if constexpr (Kernel::value.value() == stride && exactly(Kernel::value))
+    return Quotient<Length, Kernel>{};
+  else if constexpr (exactly(Dim::constant(stride)))
+    return Quotient<Length, Constant<stride>>{};
+  else
+    return Constant<windows>{};
+}
+
+/// The windows of a sweep along axis `at` of x: [..., length, ...] -> [..., kernel, windows, ...].
+inline graph::NodeId record_windows(graph::NodeId x, int at, const Sweep& sweep, const Dim& kernel,
+                                    const Dim& windows) {
+  graph::Builder& r = recorder();
+  const auto axis = static_cast<std::size_t>(at);
+  const std::vector<Dim> shape = r.shape(x);
+  const Dim stride = Dim::constant(sweep.stride);
+
+  // Splits axis `at` into these two, which are then the other way round.
+  const auto split = [&](graph::NodeId node, const Dim& outer, const Dim& inner) {
+    graph::Rearrangement split;
+    std::vector<Dim> to = r.shape(node);
+    for (int i = 0; i < static_cast<int>(to.size()); ++i) {
+      const int atom = static_cast<int>(split.atoms.size());
+      if (i == at) {
+        split.atoms.insert(split.atoms.end(), {outer, inner});
+        split.from.push_back({atom, atom + 1});
+        split.to.insert(split.to.end(), {{atom + 1}, {atom}});
+      } else {
+        split.atoms.push_back(to[static_cast<std::size_t>(i)]);
+        split.from.push_back({atom});
+        split.to.push_back({atom});
+      }
+    }
+    to[axis] = outer;
+    to.insert(to.begin() + at, inner);
+    return r.rearrange(node, std::move(split), std::move(to));
+  };
+  const bool tiles = sweep.padding == 0 && sweep.dilation == 1 && sweep.stride == sweep.kernel;
+  if (tiles && windows * kernel == shape[axis]) return split(x, windows, kernel);
+
+  // With enough zeros behind it that every number of the kernel meets `windows` whole strides.
+  const Dim run = windows * stride;
+  const std::int64_t behind = sweep.reach() - 1 + run.value() - sweep.length - sweep.padding;
+  if (sweep.padding > 0 || behind > 0) {
+    const graph::NodeId zero = r.constant(0);
+    std::vector<graph::NodeId> parts;
+    Dim total = shape[axis];
+    const auto pad = [&](std::int64_t zeros) {
+      if (zeros <= 0) return;
+      std::vector<Dim> padded = shape;
+      padded[axis] = Dim::constant(zeros);
+      total = total + padded[axis];
+      parts.push_back(r.broadcast(zero, std::move(padded), {}));
+    };
+    pad(sweep.padding);
+    parts.push_back(x);
+    pad(behind);
+    x = r.concat(std::move(parts), at, total);
+  }
+  std::vector<int> order = axes_but(-1, static_cast<int>(shape.size()));
+  order.insert(order.begin() + at, -1);
+  std::vector<graph::NodeId> taps;
+  for (std::int64_t i = 0; i < sweep.kernel; ++i) {
+    const bool whole = r.shape(x)[axis] == run;
+    const graph::NodeId met = whole ? x : r.slice(x, at, i * sweep.dilation, run);
+    if (sweep.stride == 1)
+      taps.push_back(reordered(met, order));
+    else
+      taps.push_back(r.slice(split(met, windows, stride), at, 0, Dim::constant(1)));
+  }
+  return r.concat(std::move(taps), at, kernel);
+}
+
+}  // namespace detail
+
+/// Convolves images [B, C, height, width] with a weight [D, C, kernel height, kernel width] to [B, D, height', width'],
+/// where height' = floor((height + 2 padding - dilation (kernel - 1) - 1) / stride) + 1. An axis that stays as long
+/// keeps its name, one that the stride divides is the quotient, any other is a number. Recorded as the windows of rows,
+/// then of columns, and one einsum. Sentences: [convolution-input], [convolution-options], [convolution-size],
+/// [dim-unknown]. PyTorch equivalent: torch.nn.functional.conv2d(x, weight, stride=..., padding=..., dilation=...).
+template <Convolution how = Convolution{}, AnyTensor X, AnyTensor W>
+auto conv2d(const X& x, const W& weight) {
+  if constexpr (poisoned<X, W>) {
+    return Poison{};
+  } else {
+    constexpr auto problem = [] { return detail::conv2d_problem(X::shape, W::shape, how); };
+    if constexpr (!fits<decltype(problem)>) {
+      return refuse<decltype(problem)>();
+    } else {
+      using D = typename X::dims;
+      using KH = typename W::dims::template at<2>;
+      using KW = typename W::dims::template at<3>;
+      constexpr detail::Sweep down = detail::sweep_down(X::shape, W::shape, how);
+      constexpr detail::Sweep across = detail::sweep_across(X::shape, W::shape, how);
+      using OH = decltype(detail::swept<typename D::template at<2>, KH, down.stride, down.windows()>());
+      using OW = decltype(detail::swept<typename D::template at<3>, KW, across.stride, across.windows()>());
+      const graph::NodeId rows = detail::record_windows(node_of(x), 2, down, KH::value, OH::value);
+      const graph::NodeId all = detail::record_windows(rows, 4, across, KW::value, OW::value);
+      using Windows = TensorOf<Dims<typename D::template at<0>, typename D::template at<1>, KH, OH, KW, OW>>;
+      return einsum<"b c p y q x, d c p q -> b d y x">(Windows(all), weight);
+    }
+  }
+}
+
+/// A learned convolution without a bias. Key: weight [D, C, KH, KW], which starts uniform in +-1/sqrt(C*KH*KW) and
+/// decays. Sentences: as conv2d.
+/// PyTorch equivalent: torch.nn.Conv2d(C, D, (KH, KW), stride=..., padding=..., dilation=..., bias=False).
+template <DimExpression auto C, DimExpression auto D, DimExpression auto KH, DimExpression auto KW,
+          Convolution how = Convolution{}>
+struct Conv2dWithoutBias : Module {
+  static double bound() { return detail::fan_in_bound<std::remove_cv_t<decltype(C * KH * KW)>>(); }
+
+  Parameter<D, C, KH, KW> weight{with_decay(uniform(-bound(), bound()))};
+  TESSERA_MEMBERS(Conv2dWithoutBias, weight)
+
+  template <AnyTensor X>
+  auto forward(const X& x) const {
+    return conv2d<how>(x, weight);
+  }
+};
+
+/// A learned convolution: Conv2d<C, D, 3_c, 3_c, Convolution{.stride = 2, .padding = 1}>. Keys: weight [D, C, KH, KW],
+/// bias [D]; both start uniform in +-1/sqrt(C*KH*KW), as PyTorch's do, and the weight decays. Sentences: as conv2d. For
+/// patches that become tokens, PatchConvolution.
+/// PyTorch equivalent: torch.nn.Conv2d(C, D, (KH, KW), stride=..., padding=..., dilation=...).
+template <DimExpression auto C, DimExpression auto D, DimExpression auto KH, DimExpression auto KW,
+          Convolution how = Convolution{}>
+struct Conv2d : Module {
+  static double bound() { return detail::fan_in_bound<std::remove_cv_t<decltype(C * KH * KW)>>(); }
+
+  Parameter<D, C, KH, KW> weight{with_decay(uniform(-bound(), bound()))};
+  Parameter<D> bias{uniform(-bound(), bound())};
+  TESSERA_MEMBERS(Conv2d, weight, bias)
+
+  template <AnyTensor X>
+  auto forward(const X& x) const {
+    auto y = conv2d<how>(x, weight);
+    if constexpr (poisoned<decltype(y)>) {
+      return Poison{};
+    } else {
+      using Y = decltype(y);
+      graph::Builder& r = recorder();
+      return Y(r.add(node_of(y), r.broadcast(node_of(bias), Y::shape.dims(), {1})));
+    }
+  }
+};
+
+}  // namespace tessera

@@ -1,0 +1,63 @@
+// gather: rows of a table by their numbers; Embedding: a learned table.
+#pragma once
+
+#include "dsl/module.hpp"
+
+namespace tessera {
+
+namespace detail {
+
+template <class A, class B>
+struct JoinDims;
+template <class... As, class... Bs>
+struct JoinDims<Dims<As...>, Dims<Bs...>> {
+  using type = Dims<As..., Bs...>;
+};
+
+}  // namespace detail
+
+/// The rows of a table [V, ...] at whole numbers of any shape: [...numbers, ...row]. The numbers are an input of whole
+/// numbers, from 0 to V-1. Sentence: [gather-table].
+/// PyTorch equivalent: table[numbers].
+template <AnyTensor Table, AnyTensor Numbers>
+auto gather(const Table& table, const Numbers& numbers) {
+  if constexpr (poisoned<Table, Numbers>) {
+    return Poison{};
+  } else {
+    constexpr auto problem = [] {
+      Text t;
+      if (Table::shape.rank && Table::shape.rank + Numbers::shape.rank - 1 <= Shape::capacity) return t;
+      t.put("gather of ");
+      Table::shape.print(t);
+      t.put(" by ");
+      Numbers::shape.print(t);
+      t.put(Table::shape.rank ? ": the result would have more than 12 axes"
+                              : ": the table has no rows, needs [V, ...]");
+      t.put(" [gather-table]");
+      return t;
+    };
+    if constexpr (!fits<decltype(problem)>) {
+      return refuse<decltype(problem)>();
+    } else {
+      using Row = remove_axis<typename Table::dims, 0>;
+      return TensorOf<typename detail::JoinDims<typename Numbers::dims, Row>::type>(
+          recorder().gather(node_of(table), node_of(numbers)));
+    }
+  }
+}
+
+/// A learned row of D numbers for each of V whole numbers: [...] -> [..., D]. Key: weight [V, D], which starts normal
+/// with deviation 1 and does not decay.
+/// PyTorch equivalent: torch.nn.Embedding(V, D).
+template <DimExpression auto V, DimExpression auto D>
+struct Embedding : Module {
+  Parameter<V, D> weight{normal(0, 1)};
+  TESSERA_MEMBERS(Embedding, weight)
+
+  template <AnyTensor Numbers>
+  auto forward(const Numbers& numbers) const {
+    return gather(weight, numbers);
+  }
+};
+
+}  // namespace tessera

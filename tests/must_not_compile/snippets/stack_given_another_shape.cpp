@@ -1,0 +1,20 @@
+// The first block takes tokens with a class token.
+// expect: Block takes [B, N+1=197, D=192] and was given [B, N=196, D=192]: axis 1 is N=196, needs N+1=197 (one short:
+// was the class token forgotten?) [module-input]
+#include "axes.hpp"
+
+namespace tessera {
+
+struct Block : Module {
+  LayerNorm<D> norm;
+  TESSERA_MEMBERS(Block, norm)
+  Tensor<B, N + 1_c, D> forward(Tensor<B, N + 1_c, D> x) const { return x + norm(x); }
+};
+
+#ifdef TWIN
+inline auto f(const Stack<Block, 12>& blocks, Tensor<B, N + 1_c, D> x) { return blocks(x); }
+#else
+inline auto f(const Stack<Block, 12>& blocks, Tensor<B, N, D> x) { return blocks(x); }
+#endif
+
+}  // namespace tessera
