@@ -1,0 +1,101 @@
+#include "tests/onnx/manifest.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <sstream>
+#include <stdexcept>
+
+#include "tests/onnx/row.hpp"
+
+namespace tessera::test {
+
+namespace {
+
+std::vector<ManifestTensor> tensors(const std::string& text, const std::string& prefix) {
+  static const std::regex pattern(R"((\S+):\[([^\]]*)\])");
+  std::vector<ManifestTensor> all;
+  for (std::sregex_iterator at(text.begin(), text.end(), pattern), end; at != end; ++at) {
+    ManifestTensor tensor{(*at)[1], {}};
+    if (!tensor.key.starts_with(prefix)) continue;
+    std::stringstream dims((*at)[2]);
+    for (std::string dim; std::getline(dims, dim, ',');) tensor.shape.push_back(std::stoll(dim));
+    all.push_back(std::move(tensor));
+  }
+  return all;
+}
+
+/// In a table's cell: on one line, and without what would end the cell.
+std::string code(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, "\\");
+  return "`" + text + "`";
+}
+
+}  // namespace
+
+std::vector<ManifestRow> read_manifest(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  if (!file) throw std::runtime_error("cannot read " + path.string());
+  std::vector<std::string> records;
+  std::string line;
+  std::getline(file, line);  // the heading
+  // A value that is a whole tensor goes on over several lines.
+  while (std::getline(file, line)) {
+    if (line.starts_with("test_") || records.empty())
+      records.push_back(line);
+    else
+      records.back() += "\n" + line;
+  }
+  std::vector<ManifestRow> rows;
+  for (const std::string& record : records) {
+    const std::size_t first = record.find('\t'), last = record.rfind('\t');
+    if (first == last) throw std::runtime_error(path.string() + " has a row that is not three columns: " + record);
+    const std::string rest = record.substr(last + 1);
+    rows.push_back({record.substr(0, first), record.substr(first + 1, last - first - 1), tensors(rest, "in."),
+                    tensors(rest, "out.")});
+  }
+  return rows;
+}
+
+std::string coverage_page(const std::vector<ManifestRow>& manifest) {
+  std::map<std::string, std::string> declared, reasons;
+  for (const Row& row : onnx_rows()) declared[row.name] = row.declaration;
+  for (const UncoveredRow& row : uncovered_onnx_rows()) reasons[row.name] = row.reason;
+  std::string covered, uncovered;
+  int count = 0;
+  for (const ManifestRow& row : manifest) {
+    if (declared.contains(row.name)) {
+      covered += "| " + row.name + " | " + code(row.nodes) + " | " + code(declared.at(row.name)) + " |\n";
+      ++count;
+    } else {
+      uncovered += "| " + row.name + " | " + code(row.nodes) + " | " + reasons[row.name] + " |\n";
+    }
+  }
+  std::ostringstream page;
+  page << R"(# ONNX's operator tests in the DSL
+
+ONNX publishes tests of its operators: inputs, attributes and outputs. Each row below is said in the DSL, generated for
+every instruction set, compiled and run on the published numbers, which it has to give to 1e-5 of the largest of them
+(tests/onnx). `B` is the batch: a tensor that begins with it takes its own first axis for the batch, and the others are
+parameters of the model. What ONNX hands over as a tensor of integers (axes, shapes, repeats, lengths of a split) is
+part of the declaration.
+
+)" << count
+       << " of " << manifest.size()
+       << R"( rows are covered. This page is written by `onnx_page MANIFEST.tsv`, and a test compares it.
+
+| row | ONNX | in the DSL |
+|---|---|---|
+)" << covered
+       << R"(
+Not covered:
+
+| row | ONNX | why |
+|---|---|---|
+)" << uncovered;
+  return page.str();
+}
+
+}  // namespace tessera::test
