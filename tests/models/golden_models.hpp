@@ -11,7 +11,7 @@ namespace tessera::models {
 using GoldenVit = Vit<{.image = 32, .patch = 8, .width = 24, .heads = 3, .depth = 2, .classes = 10}>;
 
 /// tests/golden/cifar_vit_small
-using GoldenCifarVit = CifarVit<{.image = 16, .width = 32, .heads = 4, .layers = 2, .mlp = 64}>;
+using GoldenCifarVit = CifarVit<{.image = 16, .width = 32, .heads = 4, .layers = 2, .mlp = 64, .dropout = 0}>;
 
 /// tests/golden/notebook_vit_small
 using GoldenNotebookVit =
