@@ -16,6 +16,13 @@ std::int32_t largest(std::span<const float> row) {
   return static_cast<std::int32_t>(std::max_element(row.begin(), row.end()) - row.begin());
 }
 
+bool among_largest(std::span<const float> row, std::int32_t label, std::int64_t k) {
+  const auto at = static_cast<std::size_t>(label);
+  std::int64_t before = 0;
+  for (std::size_t i = 0; i < row.size(); ++i) before += i < at ? row[i] >= row[at] : row[i] > row[at];
+  return std::isfinite(row[at]) && before < k;
+}
+
 std::vector<float> probabilities(const Model& model, std::span<const float> row) {
   std::vector<float> result(row.begin(), row.end());
   if (model.outputs_are_probabilities) return result;
@@ -58,6 +65,7 @@ Evaluation evaluate(const Model& model, const Recipe& recipe, const float* param
       const float sure = probabilities(model, row)[static_cast<std::size_t>(answer)];
       result.confidence.push_back(std::isfinite(sure) ? sure : 0);
       result.correct += answer == labels[i];
+      result.among_five += among_largest(row, labels[i], 5);
     }
   }
   if (data.size() > 0) result.loss /= static_cast<double>(data.size());

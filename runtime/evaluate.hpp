@@ -19,14 +19,21 @@ std::int32_t largest(std::span<const float> row);
 /// probabilities already.
 std::vector<float> probabilities(const Model& model, std::span<const float> row);
 
+/// Whether fewer than `k` of the other numbers come before that of `label`: are larger, or equal and further in front.
+bool among_largest(std::span<const float> row, std::int32_t label, std::int64_t k);
+
 struct Evaluation {
   double loss = 0;  ///< mean over the images
   std::int64_t correct = 0;
+  std::int64_t among_five = 0;          ///< images whose class is among the five likeliest
   std::vector<std::int32_t> predicted;  ///< the answer for each image
   std::vector<float> confidence;        ///< the probability of that answer
 
   double accuracy() const {
     return predicted.empty() ? 0 : static_cast<double>(correct) / static_cast<double>(predicted.size());
+  }
+  double accuracy_of_five() const {
+    return predicted.empty() ? 0 : static_cast<double>(among_five) / static_cast<double>(predicted.size());
   }
 };
 

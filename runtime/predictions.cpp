@@ -15,28 +15,14 @@ constexpr int columns = 10;
 constexpr double cell = 96, picture = 72, margin = 36, row_height = 118;
 constexpr const char *right_colour = "#2e7d4f", *wrong_colour = "#c0392b";
 
-std::string base64(const Bytes& content) {
-  constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  for (std::size_t i = 0; i < content.size(); i += 3) {
-    const std::size_t left = std::min<std::size_t>(3, content.size() - i);
-    std::uint32_t three = 0;
-    for (std::size_t k = 0; k < 3; ++k) three = three << 8 | (k < left ? content[i + k] : 0u);
-    for (std::size_t k = 0; k < 4; ++k) out += k <= left ? digits[three >> (18 - 6 * k) & 63] : '=';
-  }
-  return out;
-}
-
 std::string sample(const Dataset& data, const Evaluation& evaluation, std::int64_t index, double x, double y) {
   const auto at = static_cast<std::size_t>(index);
   const bool right = evaluation.predicted[at] == data.labels[at];
   const char* colour = right ? right_colour : wrong_colour;
   std::string out =
       text("<rect x=\"", fixed(x - 2, 1), "\" y=\"", fixed(y - 2, 1), "\" width=\"", fixed(picture + 4, 1),
-           "\" height=\"", fixed(picture + 4, 1), "\" rx=\"3\" fill=\"", right ? "#ddd" : wrong_colour,
-           "\"/>\n<image x=\"", fixed(x, 1), "\" y=\"", fixed(y, 1), "\" width=\"", fixed(picture, 1), "\" height=\"",
-           fixed(picture, 1), "\" style=\"image-rendering:pixelated\" xlink:href=\"data:image/png;base64,",
-           base64(encode_png(data.image(index), data.channels, data.height, data.width)), "\"/>\n");
+           "\" height=\"", fixed(picture + 4, 1), "\" rx=\"3\" fill=\"", right ? "#ddd" : wrong_colour, "\"/>\n") +
+      svg_png(x, y, picture, picture, encode_png(data.image(index), data.channels, data.height, data.width));
   out += svg_text(x, y + picture + 17, std::to_string(evaluation.predicted[at]),
                   text("font-weight=\"700\" fill=\"", colour, "\""));
   out +=

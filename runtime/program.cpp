@@ -17,10 +17,16 @@
 #include <vector>
 
 #include "runtime/arena.hpp"
+#include "runtime/attention.hpp"
+#include "runtime/confusion.hpp"
 #include "runtime/error.hpp"
+#include "runtime/file.hpp"
 #include "runtime/idx.hpp"
 #include "runtime/image.hpp"
+#include "runtime/labels.hpp"
+#include "runtime/numbers.hpp"
 #include "runtime/report.hpp"
+#include "runtime/timing.hpp"
 
 namespace tessera::runtime {
 namespace {
@@ -47,6 +53,7 @@ struct EvalOptions {
   std::optional<std::filesystem::path> data;
   std::optional<std::int64_t> digits, limit;
   bool on_training_images = false;
+  std::filesystem::path confusion;
 
   std::filesystem::path file() const { return checkpoint.empty() ? out / "checkpoint.safetensors" : checkpoint; }
 };
@@ -55,6 +62,17 @@ struct PredictOptions {
   std::vector<std::filesystem::path> files;
   std::int64_t top = 3;
   bool invert = false;
+  std::filesystem::path labels;
+};
+
+struct AttentionOptions {
+  std::filesystem::path file, picture = "attention.png";
+  bool invert = false;
+};
+
+struct BenchOptions {
+  std::vector<std::int64_t> batches{1, 8, 32};
+  std::int64_t runs = 10;
 };
 
 int evaluate_command(const Model& model, const Recipe& recipe, const EvalOptions& options) {
@@ -66,7 +84,13 @@ int evaluate_command(const Model& model, const Recipe& recipe, const EvalOptions
   choice.digits = options.digits.value_or(choice.digits);
   choice.limit = options.limit.value_or(choice.limit);
   const Dataset data = load(choice, options.on_training_images ? Split::train : Split::test);
-  std::cout << evaluation_table(data, evaluate(model, recipe, parameters.floats(), data, recipe.batch));
+  const Evaluation evaluation = evaluate(model, recipe, parameters.floats(), data, recipe.batch);
+  std::cout << evaluation_table(data, evaluation);
+  if (options.confusion.empty()) return 0;
+  write_file(options.confusion,
+             confusion_svg(confusion(data, evaluation), text(model.name, ": ", fixed(100 * evaluation.accuracy(), 2),
+                                                             "% of ", grouped(data.size()), " images right")));
+  std::cout << "\nthe confusion matrix is in " << options.confusion.string() << '\n';
   return 0;
 }
 
@@ -86,7 +110,16 @@ std::vector<Image> read_images(const Model& model, const std::filesystem::path& 
   return images;
 }
 
+/// The image as the model sees it, before it is normalised.
+Image prepared(const Model& model, const Image& image, bool inverted) {
+  Image result = fit(image, model.image_shape[1], model.image_shape[2]);
+  if (inverted) invert(result);
+  return result;
+}
+
 int predict_command(const Model& model, const Recipe& recipe, const EvalOptions& from, const PredictOptions& options) {
+  std::vector<std::string> names;
+  if (!options.labels.empty()) names = read_labels(options.labels, model.classes);
   const Arena parameters = Arena::of_floats(model.parameter_floats, model.alignment);
   load_parameters(from.file(), model, parameters.floats());
   const Arena scratch(model.forward_scratch_bytes(1), model.alignment);
@@ -96,15 +129,41 @@ int predict_command(const Model& model, const Recipe& recipe, const EvalOptions&
   for (const std::filesystem::path& path : options.files) {
     const std::vector<Image> images = read_images(model, path);
     for (std::size_t i = 0; i < images.size(); ++i) {
-      Image image = fit(images[i], shape[1], shape[2]);
-      if (options.invert) invert(image);
+      const Image image = prepared(model, images[i], options.invert);
       normalize(image.pixels, recipe.input_mean, recipe.input_deviation, input.floats());
       check(model, model.forward(parameters.floats(), input.floats(), 1, outputs.floats(), scratch.data()));
       const std::string name = path.string() + (images.size() > 1 ? text("[", i, "]") : "");
       std::cout << prediction_line(
-          name, probabilities(model, {outputs.floats(), static_cast<std::size_t>(model.classes)}), options.top);
+          name, probabilities(model, {outputs.floats(), static_cast<std::size_t>(model.classes)}), options.top, names);
     }
   }
+  return 0;
+}
+
+int attention_command(const Model& model, const Recipe& recipe, const EvalOptions& from,
+                      const AttentionOptions& options) {
+  const std::string kind = options.picture.extension().string();
+  if (kind != ".png" && kind != ".svg")
+    fail(options.picture.string(), " names no picture: it has to end in .png or .svg");
+  const Arena parameters = Arena::of_floats(model.parameter_floats, model.alignment);
+  load_parameters(from.file(), model, parameters.floats());
+  const std::vector<Image> images = read_images(model, options.file);
+  if (images.size() != 1)
+    fail(options.file.string(), " holds ", images.size(), " pictures: attention is drawn for one");
+  const Image photo = prepared(model, images[0], options.invert);
+  const Arena input = Arena::of_floats(static_cast<std::int64_t>(photo.pixels.size()), model.alignment);
+  normalize(photo.pixels, recipe.input_mean, recipe.input_deviation, input.floats());
+  PatchGrid grid;
+  const std::vector<PatchMap> maps = attention(model, parameters.floats(), input.floats(), grid);
+  if (kind == ".svg") {
+    write_file(options.picture, attention_svg(photo, maps, grid, text(model.name, ": ", options.file.string())));
+  } else {
+    const Bytes png = attention_png(photo, maps, grid);
+    write_file(options.picture, std::string_view(reinterpret_cast<const char*>(png.data()), png.size()));
+  }
+  std::cout << options.picture.string() << ": the picture";
+  for (const PatchMap& map : maps) std::cout << "; " << map.title;
+  std::cout << '\n';
   return 0;
 }
 
@@ -165,7 +224,9 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
            model.name,
            " eval --out run\n"
            "  ",
-           model.name, " predict --out run --invert photo.jpg\n"));
+           model.name, " predict --out run --invert photo.jpg\n",
+           model.attention.layers > 0 ? text("  ", model.name, " attention --out run --invert photo.jpg -o seen.png\n")
+                                      : ""));
   std::int64_t threads = 0;
   app.add_option("--threads", threads, "Threads to use (default: all cores); results do not depend on it")
       ->check(in(1, 4096))
@@ -208,6 +269,8 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   add_checkpoint_options(eval_app, evaluation);
   add_data_options(eval_app, evaluation.data, evaluation.digits, evaluation.limit);
   eval_app->add_flag("--on-training-images", evaluation.on_training_images, "Use the training images instead");
+  eval_app->add_option("--confusion", evaluation.confusion, "Draw the confusion matrix into this SVG file")
+      ->type_name("FILE");
 
   PredictOptions prediction;
   CLI::App* predict_app = app.add_subcommand("predict", "Tell the class of pictures");
@@ -216,12 +279,40 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
                    "PNG, JPEG, BMP or PGM pictures of any size, or IDX files of images (plain or .gz)")
       ->required();
   add_checkpoint_options(predict_app, evaluation);
-  predict_app->add_option("--top", prediction.top, "How many classes to show")
+  predict_app->add_option("--topk", prediction.top, "How many classes to show")
       ->capture_default_str()
       ->check(in(1, 1000))
       ->type_name("K");
-  predict_app->add_flag("--invert", prediction.invert,
-                        "Swap light and dark: for ink on paper, where the model was trained on light strokes");
+  constexpr const char* swap_light =
+      "Swap light and dark: for ink on paper, where the model was trained on light strokes";
+  predict_app->add_flag("--invert", prediction.invert, swap_light);
+  predict_app
+      ->add_option("--labels", prediction.labels,
+                   "The classes' names: a text file with one a line, or a JSON list or object")
+      ->type_name("FILE");
+
+  AttentionOptions look;
+  CLI::App* attention_app = nullptr;
+  if (model.attention.layers > 0) {
+    attention_app = app.add_subcommand("attention", "Draw what the model looks at over a picture");
+    attention_app->add_option("FILE", look.file, "PNG, JPEG, BMP or PGM picture of any size")->required();
+    add_checkpoint_options(attention_app, evaluation);
+    attention_app->add_option("-o,--picture", look.picture, "What to draw into: .png, or .svg with titles")
+        ->capture_default_str()
+        ->type_name("FILE");
+    attention_app->add_flag("--invert", look.invert, swap_light);
+  }
+
+  BenchOptions speed;
+  CLI::App* bench_app = app.add_subcommand("bench", "Time the forward pass and the training step");
+  bench_app->add_option("--batch", speed.batches, "Batch sizes")
+      ->capture_default_str()
+      ->check(in(1, 1'000'000))
+      ->type_name("N");
+  bench_app->add_option("--runs", speed.runs, "Runs of each, of which the median is told, after one to warm up")
+      ->capture_default_str()
+      ->check(in(1, 1'000'000))
+      ->type_name("N");
 
   app.add_subcommand("summary", "Shapes, parameters and memory");
 
@@ -238,7 +329,7 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
     return 2;
   }
   if (app.get_subcommands().empty()) {
-    std::cerr << model.name << ": say what to do: train, eval, predict or summary (" << model.name
+    std::cerr << model.name << ": say what to do, for example train, eval or predict (" << model.name
               << " --help tells more)" << std::endl;
     return 2;
   }
@@ -249,6 +340,11 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   }
   if (*eval_app) return finished(evaluate_command(model, recipe, evaluation));
   if (*predict_app) return finished(predict_command(model, recipe, evaluation, prediction));
+  if (attention_app && *attention_app) return finished(attention_command(model, recipe, evaluation, look));
+  if (*bench_app) {
+    std::cout << timing_table(model, speed.batches, speed.runs);
+    return finished(0);
+  }
   std::cout << summary_text(model, recipe);
   return finished(0);
 }

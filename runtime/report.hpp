@@ -12,11 +12,14 @@
 
 namespace tessera::runtime {
 
-/// Loss, accuracy, and for each class: how many there are, how many were found, and what they are most often taken for.
+/// Loss, accuracy, how often the class is among the five likeliest, and for each class: how many there are, how many
+/// were found, and what they are most often taken for.
 std::string evaluation_table(const Dataset& data, const Evaluation& evaluation);
 
-/// One line: the name, the most likely class with its probability, and the next ones, `top` in all.
-std::string prediction_line(const std::string& name, std::span<const float> probabilities, std::int64_t top);
+/// One line: the name, the most likely class with its probability, and the next ones, `top` in all. Classes are told by
+/// their names or, where there are none, by their numbers.
+std::string prediction_line(const std::string& name, std::span<const float> probabilities, std::int64_t top,
+                            const std::vector<std::string>& names);
 
 /// The shape table and what the model takes: parameters, memory for one image and for a training batch.
 std::string summary_text(const Model& model, const Recipe& recipe);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "runtime/error.hpp"
+#include "runtime/half.hpp"
 
 namespace tessera::runtime {
 namespace {
@@ -49,13 +50,6 @@ struct Entry {
   std::optional<Shape> shape;
   std::optional<std::vector<std::int64_t>> offsets;
 };
-
-/// Names come from the file: a hostile one must not fill the terminal or steer it.
-std::string printable(const std::string& name) {
-  std::string shown = "'";
-  for (const char c : name.substr(0, 100)) shown += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  return shown + (name.size() > 100 ? "...'" : "'");
-}
 
 /// Walks through the header without building a tree of it, so that depth and size of a hostile one cost nothing, and
 /// accepts only {name: {dtype, shape, data_offsets}, "__metadata__": {key: text}}.
@@ -155,18 +149,35 @@ Tensor tensor_of(const char* dtype, Shape shape, std::span<const Number> numbers
   return {dtype, std::move(shape), Bytes(first, first + numbers.size_bytes())};
 }
 
-template <class Stored, class Wanted>
-std::vector<Wanted> numbers_of(const Bytes& bytes) {
+template <class Stored, class Wanted, class Convert>
+std::vector<Wanted> numbers_of(const Bytes& bytes, Convert convert) {
   std::vector<Wanted> numbers(bytes.size() / sizeof(Stored));
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     Stored value;
     std::memcpy(&value, bytes.data() + i * sizeof(Stored), sizeof(Stored));
-    numbers[i] = static_cast<Wanted>(value);
+    numbers[i] = static_cast<Wanted>(convert(value));
   }
   return numbers;
 }
 
+constexpr auto as_it_is = [](auto value) { return value; };
+
+template <class Wanted>
+std::vector<Wanted> reals_of(const Tensor& tensor) {
+  if (tensor.dtype == "F64") return numbers_of<double, Wanted>(tensor.bytes, as_it_is);
+  if (tensor.dtype == "F32") return numbers_of<float, Wanted>(tensor.bytes, as_it_is);
+  if (tensor.dtype == "F16") return numbers_of<std::uint16_t, Wanted>(tensor.bytes, from_float16);
+  if (tensor.dtype == "BF16") return numbers_of<std::uint16_t, Wanted>(tensor.bytes, from_bfloat16);
+  fail("a tensor of type ", tensor.dtype, " was found where F32, F16, BF16 or F64 is needed");
+}
+
 }  // namespace
+
+std::string printable(const std::string& name) {
+  std::string shown = "'";
+  for (const char c : name.substr(0, 100)) shown += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  return shown + (name.size() > 100 ? "...'" : "'");
+}
 
 std::string printed(const Shape& shape) {
   std::string out = "[";
@@ -191,21 +202,24 @@ Tensor Tensor::of(Shape shape, std::span<const std::int64_t> numbers) {
   return tensor_of("I64", std::move(shape), numbers);
 }
 
-std::vector<float> Tensor::floats() const {
-  if (dtype != "F32") fail("a tensor of type ", dtype, " was found where F32 is needed");
-  return numbers_of<float, float>(bytes);
+Tensor Tensor::of(const std::string& dtype, Shape shape, std::span<const float> numbers) {
+  if (dtype == "F32") return of(std::move(shape), numbers);
+  if (dtype != "F16" && dtype != "BF16") fail("numbers cannot be written as ", printable(dtype));
+  std::vector<std::uint16_t> halves;
+  for (const float number : numbers) halves.push_back(dtype == "F16" ? to_float16(number) : to_bfloat16(number));
+  return tensor_of(dtype.c_str(), std::move(shape), std::span<const std::uint16_t>(halves));
 }
 
-std::vector<double> Tensor::doubles() const {
-  if (dtype == "F64") return numbers_of<double, double>(bytes);
-  if (dtype == "F32") return numbers_of<float, double>(bytes);
-  fail("a tensor of type ", dtype, " was found where F64 or F32 is needed");
-}
+bool Tensor::is_real() const { return dtype == "F64" || dtype == "F32" || dtype == "F16" || dtype == "BF16"; }
+
+std::vector<float> Tensor::floats() const { return reals_of<float>(*this); }
+
+std::vector<double> Tensor::doubles() const { return reals_of<double>(*this); }
 
 std::vector<std::int64_t> Tensor::integers() const {
-  if (dtype == "I64") return numbers_of<std::int64_t, std::int64_t>(bytes);
-  if (dtype == "I32") return numbers_of<std::int32_t, std::int64_t>(bytes);
-  if (dtype == "U8") return numbers_of<std::uint8_t, std::int64_t>(bytes);
+  if (dtype == "I64") return numbers_of<std::int64_t, std::int64_t>(bytes, as_it_is);
+  if (dtype == "I32") return numbers_of<std::int32_t, std::int64_t>(bytes, as_it_is);
+  if (dtype == "U8") return numbers_of<std::uint8_t, std::int64_t>(bytes, as_it_is);
   fail("a tensor of type ", dtype, " was found where I64, I32 or U8 is needed");
 }
 

@@ -21,6 +21,9 @@ std::string printed(const Shape& shape);
 /// The product of the dims, or -1 when one is negative or the product does not fit in 63 bits.
 std::int64_t elements(const Shape& shape);
 
+/// A name from a file, quoted for people: a hostile one neither fills the terminal nor steers it.
+std::string printable(const std::string& name);
+
 /// One array of numbers, as it stands in the file.
 struct Tensor {
   std::string dtype;  ///< "F32", "I64", ...: safetensors' names
@@ -30,10 +33,13 @@ struct Tensor {
   static Tensor of(Shape shape, std::span<const float> numbers);         ///< F32
   static Tensor of(Shape shape, std::span<const double> numbers);        ///< F64
   static Tensor of(Shape shape, std::span<const std::int64_t> numbers);  ///< I64
+  /// `numbers` as `dtype`, F32, F16 or BF16: the nearest there is, the even one of two that are as near.
+  static Tensor of(const std::string& dtype, Shape shape, std::span<const float> numbers);
 
-  /// The numbers of an F32 tensor; throws an Error for other types.
+  bool is_real() const;  ///< F64, F32, F16 or BF16
+  /// The numbers of a real tensor, those of F64 rounded to the nearest; throws an Error for other types.
   std::vector<float> floats() const;
-  /// The numbers of an F64 or F32 tensor; throws an Error for other types.
+  /// The numbers of a real tensor; throws an Error for other types.
   std::vector<double> doubles() const;
   /// The numbers of an I64, I32 or U8 tensor; throws an Error for other types.
   std::vector<std::int64_t> integers() const;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "runtime/error.hpp"
+#include "runtime/file.hpp"
 #include "runtime/numbers.hpp"
 
 namespace tessera::runtime {
@@ -31,5 +32,8 @@ inline std::string svg_text(double x, double y, const std::string& content, cons
   return text("<text x=\"", fixed(x, 1), "\" y=\"", fixed(y, 1), "\"", attributes.empty() ? "" : " ", attributes, ">",
               safe, "</text>\n");
 }
+
+/// A picture inside the picture: the bytes of a PNG file at a place, its pixels kept sharp.
+std::string svg_png(double x, double y, double width, double height, const Bytes& png);
 
 }  // namespace tessera::runtime

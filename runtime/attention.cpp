@@ -1,0 +1,206 @@
+#include "runtime/attention.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+
+#include "runtime/arena.hpp"
+#include "runtime/error.hpp"
+#include "runtime/evaluate.hpp"
+#include "runtime/svg.hpp"
+
+namespace tessera::runtime {
+namespace {
+
+constexpr std::int64_t gap = 12, least_side = 224;
+
+/// Of 0 to 1: the colours of matplotlib's "inferno", whose brightness grows evenly.
+std::array<double, 3> heat(double value) {
+  constexpr std::array<std::array<double, 3>, 8> colours{{{0, 0, 4},
+                                                          {40, 11, 84},
+                                                          {101, 21, 110},
+                                                          {159, 42, 99},
+                                                          {212, 72, 66},
+                                                          {245, 125, 21},
+                                                          {250, 193, 39},
+                                                          {252, 255, 164}}};
+  const double place = std::clamp(value, 0.0, 1.0) * (colours.size() - 1);
+  const auto below = std::min(static_cast<std::size_t>(place), colours.size() - 2);
+  std::array<double, 3> mixed{};
+  for (std::size_t c = 0; c < 3; ++c)
+    mixed[c] = std::lerp(colours[below][c], colours[below + 1][c], place - static_cast<double>(below));
+  return mixed;
+}
+
+/// The map at a place of the picture, both as parts of the height and the width, between the middles of the patches.
+double between(const PatchMap& map, const PatchGrid& grid, double down, double across) {
+  const double y = std::clamp(down * static_cast<double>(grid.rows) - 0.5, 0.0, static_cast<double>(grid.rows - 1));
+  const double x =
+      std::clamp(across * static_cast<double>(grid.columns) - 0.5, 0.0, static_cast<double>(grid.columns - 1));
+  const auto top = static_cast<std::int64_t>(y), left = static_cast<std::int64_t>(x);
+  const auto at = [&](std::int64_t row, std::int64_t column) {
+    return map.weights[static_cast<std::size_t>(std::min(row, grid.rows - 1) * grid.columns +
+                                                std::min(column, grid.columns - 1))];
+  };
+  const double aside = x - static_cast<double>(left);
+  return std::lerp(std::lerp(at(top, left), at(top, left + 1), aside),
+                   std::lerp(at(top + 1, left), at(top + 1, left + 1), aside), y - static_cast<double>(top));
+}
+
+/// The photo in colour and, when it is small, with larger pixels.
+Image enlarged(const Image& photo) {
+  const std::int64_t scale = std::max<std::int64_t>(1, least_side / std::max(photo.height, photo.width));
+  Image large{3, photo.height * scale, photo.width * scale, {}};
+  for (std::int64_t c = 0; c < 3; ++c)
+    for (std::int64_t y = 0; y < large.height; ++y)
+      for (std::int64_t x = 0; x < large.width; ++x)
+        large.pixels.push_back(photo.pixels[static_cast<std::size_t>(
+            (std::min(c, photo.channels - 1) * photo.height + y / scale) * photo.width + x / scale)]);
+  return large;
+}
+
+/// The photo, without its colours, below a map.
+Image covered(const Image& photo, const PatchMap& map, const PatchGrid& grid) {
+  const auto [least, most] = std::minmax_element(map.weights.begin(), map.weights.end());
+  const double low = *least, range = *most > low ? *most - low : 1;
+  Image result = photo;
+  const std::int64_t area = photo.height * photo.width;
+  for (std::int64_t i = 0; i < area; ++i) {
+    const double down = (static_cast<double>(i / photo.width) + 0.5) / static_cast<double>(photo.height);
+    const double across = (static_cast<double>(i % photo.width) + 0.5) / static_cast<double>(photo.width);
+    const std::array<double, 3> colour = heat((between(map, grid, down, across) - low) / range);
+    const auto pixel = [&](std::int64_t c) { return static_cast<std::size_t>(c * area + i); };
+    const double grey =
+        0.299 * photo.pixels[pixel(0)] + 0.587 * photo.pixels[pixel(1)] + 0.114 * photo.pixels[pixel(2)];
+    for (std::int64_t c = 0; c < 3; ++c)
+      result.pixels[pixel(c)] =
+          static_cast<std::uint8_t>(std::lround(0.4 * grey + 0.6 * colour[static_cast<std::size_t>(c)]));
+  }
+  return result;
+}
+
+/// The photo and the covered photos.
+std::vector<Image> cells(const Image& photo, const std::vector<PatchMap>& maps, const PatchGrid& grid) {
+  std::vector<Image> result{enlarged(photo)};
+  for (const PatchMap& map : maps) result.push_back(covered(result[0], map, grid));
+  return result;
+}
+
+/// Cells side by side; many of them stand in several rows of about the same length.
+std::int64_t cells_across(std::size_t count) {
+  constexpr std::int64_t most = 7;
+  const auto cells = static_cast<std::int64_t>(count), lines = (cells + most - 1) / most;
+  return (cells + lines - 1) / lines;
+}
+
+bool has_class_token(const Model& model) {
+  return std::any_of(model.parameters.begin(), model.parameters.end(), [](const tessera_parameter& row) {
+    return std::strstr(row.name, "cls_token") || std::strstr(row.name, "class_token");
+  });
+}
+
+}  // namespace
+
+std::optional<PatchGrid> patch_grid(std::int64_t tokens, std::int64_t height, std::int64_t width) {
+  // Smaller patches are more of them: the first size that fits leaves the fewest tokens in front.
+  for (std::int64_t side = 1; side <= std::min(height, width); ++side) {
+    if (height % side != 0 || width % side != 0) continue;
+    const PatchGrid grid{tokens - (height / side) * (width / side), height / side, width / side};
+    if (grid.front >= 0) return grid.front <= 16 ? std::optional(grid) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::vector<double> rollout(std::span<const float> maps, std::int64_t layers, std::int64_t heads, std::int64_t tokens) {
+  const auto n = static_cast<std::size_t>(tokens), area = n * n;
+  std::vector<double> rolled(area);
+  for (std::size_t i = 0; i < n; ++i) rolled[i * n + i] = 1;
+  for (std::size_t layer = 0; layer < static_cast<std::size_t>(layers); ++layer) {
+    std::vector<double> step(area), next(area);
+    for (std::size_t head = 0; head < static_cast<std::size_t>(heads); ++head)
+      for (std::size_t i = 0; i < area; ++i)
+        step[i] += 0.5 * maps[(layer * static_cast<std::size_t>(heads) + head) * area + i] / static_cast<double>(heads);
+    for (std::size_t i = 0; i < n; ++i) step[i * n + i] += 0.5;
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t k = 0; k < n; ++k)
+        for (std::size_t j = 0; j < n; ++j) next[i * n + j] += step[i * n + k] * rolled[k * n + j];
+    rolled = std::move(next);
+  }
+  return rolled;
+}
+
+std::vector<PatchMap> attention(const Model& model, const float* parameters, const float* input, PatchGrid& grid) {
+  const AttentionMaps& maps = model.attention;
+  if (maps.layers == 0) fail(model.name, " has no attention maps");
+  const std::optional<PatchGrid> found =
+      maps.rows == maps.columns ? patch_grid(maps.rows, model.image_shape[1], model.image_shape[2]) : std::nullopt;
+  if (!found)
+    fail(model.name, " has attention maps of ", maps.rows, "x", maps.columns,
+         ", which are not those of square patches of a ", model.image_shape[1], "x", model.image_shape[2],
+         " picture: they cannot be laid over it");
+  grid = *found;
+  const std::int64_t tokens = maps.rows, area = tokens * tokens, floats = maps.layers * maps.heads * area;
+  const Arena values = Arena::of_floats(floats, model.alignment);
+  const Arena scratch(maps.scratch_bytes(1), model.alignment);
+  check(model, maps.compute(parameters, input, 1, values.floats(), scratch.data()));
+  const std::span<const float> all(values.floats(), static_cast<std::size_t>(floats));
+  if (!std::all_of(all.begin(), all.end(), [](float value) { return std::isfinite(value); }))
+    fail("the attention of ", model.name, " is not a number: these parameters cannot be used");
+
+  const bool class_token = grid.front > 0 && has_class_token(model);
+  const auto seen = [&](const std::string& title, const auto& map) {
+    PatchMap result{title, {}};
+    const std::int64_t queries = class_token ? 1 : tokens;
+    for (std::int64_t patch = grid.front; patch < tokens; ++patch) {
+      double sum = 0;
+      for (std::int64_t query = 0; query < queries; ++query)
+        sum += map[static_cast<std::size_t>(query * tokens + patch)];
+      result.weights.push_back(sum / static_cast<double>(queries));
+    }
+    return result;
+  };
+  std::vector<PatchMap> result{seen(text("rolled out over ", maps.layers, maps.layers == 1 ? " block" : " blocks"),
+                                    rollout(all, maps.layers, maps.heads, tokens))};
+  for (std::int64_t head = 0; head < maps.heads; ++head)
+    result.push_back(seen(text("block ", maps.layers, ", head ", head + 1),
+                          all.subspan(static_cast<std::size_t>(((maps.layers - 1) * maps.heads + head) * area))));
+  return result;
+}
+
+Bytes attention_png(const Image& photo, const std::vector<PatchMap>& maps, const PatchGrid& grid) {
+  const std::vector<Image> shown = cells(photo, maps, grid);
+  const auto count = static_cast<std::int64_t>(shown.size());
+  const std::int64_t height = shown[0].height, width = shown[0].width, across = cells_across(shown.size());
+  Image panel{3, (count + across - 1) / across * (height + gap) + gap, across * (width + gap) + gap, {}};
+  panel.pixels.assign(static_cast<std::size_t>(3 * panel.height * panel.width), 255);
+  for (std::int64_t i = 0; i < count; ++i)
+    for (std::int64_t line = 0; line < 3 * height; ++line) {
+      const std::int64_t c = line / height, y = line % height;
+      const auto from = shown[static_cast<std::size_t>(i)].pixels.begin() + line * width;
+      std::copy(from, from + width,
+                panel.pixels.begin() + (c * panel.height + gap + i / across * (height + gap) + y) * panel.width + gap +
+                    i % across * (width + gap));
+    }
+  return encode_png(panel.pixels, 3, panel.height, panel.width);
+}
+
+std::string attention_svg(const Image& photo, const std::vector<PatchMap>& maps, const PatchGrid& grid,
+                          const std::string& title) {
+  constexpr double margin = 24, label = 26, head = 60;
+  const std::vector<Image> shown = cells(photo, maps, grid);
+  const auto height = static_cast<double>(shown[0].height), width = static_cast<double>(shown[0].width);
+  const auto across = static_cast<std::size_t>(cells_across(shown.size())), down = (shown.size() + across - 1) / across;
+  std::string out = svg_begin(2 * margin + static_cast<double>(across) * (width + gap) - gap,
+                              head + static_cast<double>(down) * (height + label + gap) + margin - gap);
+  out += svg_text(margin, 34, title, "font-size=\"17\" font-weight=\"600\"");
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    const double x = margin + static_cast<double>(i % across) * (width + gap);
+    const double y = head + static_cast<double>(i / across) * (height + label + gap);
+    out += svg_png(x, y, width, height, encode_png(shown[i].pixels, 3, shown[i].height, shown[i].width));
+    out += svg_text(x, y + height + 18, i == 0 ? "what the model reads" : maps[i - 1].title, "");
+  }
+  return out + "</svg>\n";
+}
+
+}  // namespace tessera::runtime

@@ -1,0 +1,66 @@
+#include "runtime/confusion.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/svg.hpp"
+
+namespace tessera::runtime {
+namespace {
+
+/// White to blue for what is right, white to red for what is wrong.
+std::string shade(double share, bool right) {
+  const double full[2][3]{{192, 57, 43}, {46, 98, 166}};
+  // The square root makes few mistakes visible beside many right answers.
+  const double strength = std::sqrt(share);
+  const auto part = [&](int c) { return std::lround(std::lerp(255.0, full[right][c], strength)); };
+  return text("rgb(", part(0), ",", part(1), ",", part(2), ")");
+}
+
+}  // namespace
+
+Confusion confusion(const Dataset& data, const Evaluation& evaluation) {
+  std::int64_t classes = data.classes;
+  for (const std::int32_t answer : evaluation.predicted) classes = std::max<std::int64_t>(classes, answer + 1);
+  Confusion result{classes, std::vector<std::int64_t>(static_cast<std::size_t>(classes * classes))};
+  for (std::size_t i = 0; i < data.labels.size(); ++i)
+    ++result.counts[static_cast<std::size_t>(data.labels[i] * classes + evaluation.predicted[i])];
+  return result;
+}
+
+std::string confusion_svg(const Confusion& confusion, const std::string& title) {
+  constexpr double left = 90, top = 110, margin = 30;
+  const std::int64_t n = confusion.classes;
+  const bool numbers = n <= 24;
+  const double cell = numbers ? 46 : std::max(1.0, std::floor(900 / static_cast<double>(n)));
+  const double side = cell * static_cast<double>(n);
+  const std::int64_t every = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(26 / cell)));
+  std::string out = svg_begin(std::max(left + side + margin, 460.0), top + side + margin);
+  out += svg_text(left, 34, title, "font-size=\"17\" font-weight=\"600\"");
+  out += svg_text(left + side / 2, top - 34, "answer", "text-anchor=\"middle\"");
+  out += svg_text(24, top + side / 2, "truth", "");
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double at = cell * static_cast<double>(i);
+    if (i % every == 0) {
+      out += svg_text(left - 10, top + at + cell / 2 + 4, std::to_string(i), "text-anchor=\"end\"");
+      out += svg_text(left + at + cell / 2, top - 10, std::to_string(i), "text-anchor=\"middle\"");
+    }
+    std::int64_t row = 0;
+    for (std::int64_t j = 0; j < n; ++j) row += confusion.at(i, j);
+    for (std::int64_t j = 0; j < n; ++j) {
+      const std::int64_t count = confusion.at(i, j);
+      if (count == 0) continue;
+      const double share = static_cast<double>(count) / static_cast<double>(row),
+                   x = left + cell * static_cast<double>(j);
+      out += text("<rect x=\"", fixed(x, 1), "\" y=\"", fixed(top + at, 1), "\" width=\"", fixed(cell, 1),
+                  "\" height=\"", fixed(cell, 1), "\" fill=\"", shade(share, i == j), "\"/>\n");
+      if (numbers)
+        out += svg_text(x + cell / 2, top + at + cell / 2 + 4, grouped(count),
+                        text("text-anchor=\"middle\" font-size=\"12\"", share > 0.3 ? " fill=\"#fff\"" : ""));
+    }
+  }
+  return out + text("<rect x=\"", fixed(left, 1), "\" y=\"", fixed(top, 1), "\" width=\"", fixed(side, 1),
+                    "\" height=\"", fixed(side, 1), "\" fill=\"none\" stroke=\"#999\"/>\n</svg>\n");
+}
+
+}  // namespace tessera::runtime

@@ -1,0 +1,17 @@
+// The names of classes.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tessera::runtime {
+
+/// The names in a file: one a line, or JSON: a list of names, or an object whose keys are the numbers from 0 on, each
+/// with a name or with a list that ends in one (as in ImageNet's {"0": ["n01440764", "tench"]}). Throws an Error that
+/// names the file when it is none of these, or has not a name for each of `classes` classes.
+std::vector<std::string> read_labels(const std::filesystem::path& path, std::int64_t classes);
+
+}  // namespace tessera::runtime

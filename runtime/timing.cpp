@@ -1,0 +1,77 @@
+#include "runtime/timing.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+
+#include "runtime/arena.hpp"
+#include "runtime/batches.hpp"
+#include "runtime/error.hpp"
+#include "runtime/evaluate.hpp"
+#include "runtime/numbers.hpp"
+#include "runtime/philox.hpp"
+
+namespace tessera::runtime {
+namespace {
+
+double median_seconds(std::int64_t runs, const std::function<void()>& run) {
+  using Clock = std::chrono::steady_clock;
+  run();
+  std::vector<double> seconds;
+  for (std::int64_t i = 0; i < runs; ++i) {
+    const auto before = Clock::now();
+    run();
+    seconds.push_back(std::chrono::duration<double>(Clock::now() - before).count());
+  }
+  std::sort(seconds.begin(), seconds.end());
+  const std::size_t half = seconds.size() / 2;
+  return seconds.size() % 2 == 1 ? seconds[half] : (seconds[half - 1] + seconds[half]) / 2;
+}
+
+}  // namespace
+
+std::string timing_table(const Model& model, const std::vector<std::int64_t>& batches, std::int64_t runs) {
+  const std::int64_t image = model.image_shape[0] * model.image_shape[1] * model.image_shape[2];
+  const Arena parameters = Arena::of_floats(model.parameter_floats, model.alignment);
+  check(model, model.init(parameters.floats(), 1));
+  std::string table = text("kernels ", model.isa(), ", median of ", runs, runs == 1 ? " run" : " runs",
+                           "\n\nwhat            batch           ms     images/s\n");
+  const auto row = [&](const char* what, std::int64_t batch, double seconds) {
+    table += padded(what, -14) + padded(std::to_string(batch), 7) + padded(fixed(1000 * seconds, 3), 13) +
+             padded(grouped(static_cast<std::int64_t>(static_cast<double>(batch) / seconds)), 13) + '\n';
+  };
+  for (const bool training : {false, true})
+    for (const std::int64_t size : batches) {
+      const Arena images = Arena::of_floats(size * image, model.alignment);
+      Random random(1, 0, 0);
+      std::generate_n(images.floats(), size * image, [&] { return static_cast<float>(random.uniform(-1, 1)); });
+      const Arena outputs = Arena::of_floats(size * model.classes, model.alignment);
+      if (!training) {
+        const Arena scratch(model.forward_scratch_bytes(size), model.alignment);
+        row("forward", size, median_seconds(runs, [&] {
+              check(model, model.forward(parameters.floats(), images.floats(), size, outputs.floats(), scratch.data()));
+            }));
+        continue;
+      }
+      std::vector<std::int32_t> labels;
+      const Arena targets = Arena::of_floats(size * model.classes, model.alignment);
+      for (std::int64_t i = 0; i < size; ++i) {
+        labels.push_back(static_cast<std::int32_t>(i % model.classes));
+        targets.floats()[i * model.classes + labels.back()] = 1;
+      }
+      const Batch batch{.images = images.floats(), .labels = labels.data(), .targets = targets.floats(), .size = size};
+      const Arena trained = Arena::of_floats(model.parameter_floats, model.alignment);
+      const Arena gradients = Arena::of_floats(model.parameter_floats, model.alignment);
+      const Arena optimizer = Arena::of_floats(model.optimizer_floats(), model.alignment);
+      const Arena scratch(model.train_scratch_bytes(size), model.alignment);
+      std::copy_n(parameters.floats(), model.parameter_floats, trained.floats());
+      row("training step", size, median_seconds(runs, [&] {
+            float loss = 0;
+            check(model, model.train_step(trained.floats(), gradients.floats(), optimizer.floats(), batch,
+                                          outputs.floats(), &loss, scratch.data()));
+          }));
+    }
+  return table;
+}
+
+}  // namespace tessera::runtime
