@@ -2,20 +2,22 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <iterator>
-#include <set>
+#include <map>
+#include <ostream>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "runtime/error.hpp"
+#include "runtime/matching.hpp"
 #include "runtime/safetensors.hpp"
 
 namespace tessera::runtime {
 namespace {
 
 constexpr const char* format = "tessera checkpoint 1";
-
-Shape shape_of(const tessera_parameter& parameter) { return {parameter.shape, parameter.shape + parameter.rank}; }
+constexpr std::string_view average_prefix = "average.";
 
 template <class Number>
 std::string exact(Number value, int base = 10) {
@@ -34,42 +36,15 @@ void put(Safetensors& file, const Model& model, const std::string& prefix, const
   }
 }
 
-void get(const Safetensors& file, const Model& model, const std::string& prefix, float* numbers) {
-  for (const tessera_parameter& parameter : model.parameters) {
-    const std::string key = prefix + parameter.name;
-    const Shape expected = shape_of(parameter);
-    if (!file.has(key))
-      fail(file.where, " has no tensor '", key, "' ", printed(expected), ", which ", model.name, " needs");
-    const Tensor& tensor = file.at(key);
-    if (tensor.shape != expected) {
-      const bool turned = Shape(tensor.shape.rbegin(), tensor.shape.rend()) == expected;
-      fail(file.where, ": tensor '", key, "' has the shape ", printed(tensor.shape), ", ", model.name, " needs ",
-           printed(expected), turned ? " (was it saved transposed?)" : "");
-    }
-    if (tensor.dtype != "F32") fail(file.where, ": tensor '", key, "' has the type ", tensor.dtype, ", F32 is needed");
-    std::memcpy(numbers + parameter.offset, tensor.bytes.data(), tensor.bytes.size());
-  }
-}
-
-/// Refuses tensors that neither the model nor its optimiser knows: they show that the file belongs to something else.
-void check_names(const Safetensors& file, const Model& model) {
-  std::set<std::string> known;
-  for (const tessera_parameter& parameter : model.parameters) {
-    known.insert(parameter.name);
-    for (const std::string& kept : model.optimizer_state) known.insert(kept + parameter.name);
-  }
-  for (const auto& [name, tensor] : file.tensors)
-    if (!known.contains(name))
-      fail(file.where, " holds '", name, "' ", printed(tensor.shape), ", which ", model.name, " does not have");
-}
-
-void check_model(const Safetensors& file, const Model& model) {
+/// Differences between the model that a file says it is of and this one.
+void check_model(const Safetensors& file, const Model& model, Matching& matching) {
   const auto name = file.metadata.find("model"), hash = file.metadata.find("declaration_hash");
   if (name != file.metadata.end() && name->second != model.name)
-    fail(file.where, " is a checkpoint of ", name->second, ", this is ", model.name);
-  if (hash != file.metadata.end() && hash->second != exact(model.declaration_hash, 16))
-    fail(file.where, " was trained with another declaration of ", model.name, " (", hash->second, ", this is ",
-         exact(model.declaration_hash, 16), ")");
+    matching.refuse(text("it is a checkpoint of ", printable(name->second)));
+  else if (hash != file.metadata.end() && hash->second != exact(model.declaration_hash, 16))
+    matching.refuse(text("it was made with another declaration of ", model.name, " (", printable(hash->second),
+                         ", this is '", exact(model.declaration_hash, 16),
+                         "'; 'import' takes its parameters all the same)"));
 }
 
 class Metadata {
@@ -127,13 +102,25 @@ bool has_state(const Safetensors& file) {
   return found != file.metadata.end() && found->second == format;
 }
 
-Safetensors read(const std::filesystem::path& path, const Model& model, float* parameters) {
-  Safetensors file = read_safetensors(path);
-  std::fill(parameters, parameters + model.parameter_floats, 0.0f);
-  get(file, model, "", parameters);
-  check_names(file, model);
-  check_model(file, model);
+/// The parameters that are to be used, alone: those of a checkpoint without its optimiser, the averaged ones where it
+/// has them. Any other file stays as it is.
+Safetensors parameters_of(Safetensors file) {
+  if (!has_state(file)) return file;
+  // There is no average before the first step.
+  const bool started = state_of(file).step > 0;
+  std::map<std::string, Tensor> kept, average;
+  for (auto& [name, tensor] : file.tensors) {
+    if (name.starts_with(average_prefix))
+      average.emplace(name.substr(average_prefix.size()), std::move(tensor));
+    else if (!name.starts_with("optimizer."))
+      kept.emplace(name, std::move(tensor));
+  }
+  file.tensors = std::move(started && !average.empty() ? average : kept);
   return file;
+}
+
+void tell(const Matching& matching, std::ostream& notes) {
+  for (const std::string& note : matching.notes()) notes << note << '\n';
 }
 
 }  // namespace
@@ -172,21 +159,43 @@ void save_checkpoint(const std::filesystem::path& path, const Model& model, cons
 
 TrainingState resume_checkpoint(const std::filesystem::path& path, const Model& model, float* parameters,
                                 float* optimizer) {
-  const Safetensors file = read(path, model, parameters);
-  if (!has_state(file)) fail(path.string(), " holds a model and no training run: it can be evaluated, not resumed");
+  const Safetensors file = read_safetensors(path);
+  if (!has_state(file))
+    fail(path.string(), " holds a model and no training run: it can be evaluated, not resumed (train --init ",
+         path.string(), " starts from it)");
+  std::fill(parameters, parameters + model.parameter_floats, 0.0f);
   std::fill(optimizer, optimizer + model.optimizer_floats(), 0.0f);
+  Matching matching(file, model);
+  check_model(file, model, matching);
+  matching.take("", parameters);
   for (std::size_t i = 0; i < model.optimizer_state.size(); ++i)
-    get(file, model, model.optimizer_state[i], optimizer + static_cast<std::int64_t>(i) * model.parameter_floats);
+    matching.take(model.optimizer_state[i], optimizer + static_cast<std::int64_t>(i) * model.parameter_floats);
+  matching.finish();
   return state_of(file);
 }
 
-std::optional<TrainingState> load_parameters(const std::filesystem::path& path, const Model& model, float* parameters) {
-  const Safetensors file = read(path, model, parameters);
-  if (!has_state(file)) return std::nullopt;
-  TrainingState state = state_of(file);
-  // There is no average before the first step.
-  if (model.average_offset() && state.step > 0) get(file, model, "average.", parameters);
+std::optional<TrainingState> load_parameters(const std::filesystem::path& path, const Model& model, float* parameters,
+                                             std::ostream& notes) {
+  Safetensors file = read_safetensors(path);
+  std::optional<TrainingState> state;
+  if (has_state(file)) state = state_of(file);
+  file = parameters_of(std::move(file));
+  std::fill(parameters, parameters + model.parameter_floats, 0.0f);
+  Matching matching(file, model, {.resample = true, .skipping = false, .skip = {}});
+  check_model(file, model, matching);
+  matching.take("", parameters);
+  matching.finish();
+  tell(matching, notes);
   return state;
+}
+
+void start_from(const std::filesystem::path& path, const Model& model, const std::vector<std::string>& skip,
+                float* parameters, std::ostream& notes) {
+  const Safetensors file = parameters_of(read_safetensors(path));
+  Matching matching(file, model, {.resample = true, .skipping = true, .skip = skip});
+  matching.take("", parameters);
+  matching.finish();
+  tell(matching, notes);
 }
 
 }  // namespace tessera::runtime

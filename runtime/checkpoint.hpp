@@ -3,7 +3,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <iostream>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "runtime/curve.hpp"
 #include "runtime/data_choice.hpp"
@@ -40,9 +43,17 @@ void save_checkpoint(const std::filesystem::path& path, const Model& model, cons
 TrainingState resume_checkpoint(const std::filesystem::path& path, const Model& model, float* parameters,
                                 float* optimizer);
 
-/// Reads the parameters that are to be used: of a checkpoint (the averaged ones where the model has them), or of any
-/// safetensors file with the model's keys. Returns the state where the file has one. Throws an Error that names the
-/// tensor: missing, of another shape or type, unknown to the model; or the model: of another name or declaration.
-std::optional<TrainingState> load_parameters(const std::filesystem::path& path, const Model& model, float* parameters);
+/// Reads the parameters that are to be used: of a checkpoint (the averaged ones where it has them), or of any safetensors
+/// file with the model's keys, in F32, F16, BF16 or F64. A position table of another grid is resampled; `notes` then
+/// says so. Returns the state where the file has one. Throws an Error that tells every difference: tensors that are
+/// missing, of another shape or type, or unknown to the model; a model of another name or declaration.
+std::optional<TrainingState> load_parameters(const std::filesystem::path& path, const Model& model, float* parameters,
+                                             std::ostream& notes = std::cout);
+
+/// Reads parameters to start from, of a file as for load_parameters, but of any model and declaration with these keys.
+/// `skip` are keys that keep what `parameters` hold already ("head.*" is all that begin with "head."); `notes` says
+/// which. Throws an Error that tells every difference in what is not skipped.
+void start_from(const std::filesystem::path& path, const Model& model, const std::vector<std::string>& skip,
+                float* parameters, std::ostream& notes = std::cout);
 
 }  // namespace tessera::runtime

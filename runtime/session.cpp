@@ -8,6 +8,7 @@
 #include <iostream>
 
 #include "runtime/curve.hpp"
+#include "runtime/divergence.hpp"
 #include "runtime/error.hpp"
 #include "runtime/file.hpp"
 #include "runtime/numbers.hpp"
@@ -38,7 +39,7 @@ std::string percent(double part) { return fixed(100 * part, 2) + "%"; }
 
 StopSignals::StopSignals() {
   stop_raised = 0;
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_handler = raise_stop;
   action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
   ::sigaction(SIGINT, &action, &interrupt_);
@@ -158,26 +159,27 @@ void Session::begin_epoch() {
 
 const Batch* Session::next_batch() { return batch_ = batches_->next(); }
 
-/// Of one batch, whose outputs are there.
+std::string Session::last_good() const {
+  return saved_step_ ? text(checkpoint().string(), " still holds step ", *saved_step_)
+                     : std::string("no checkpoint was written before");
+}
+
 void Session::count(float loss) {
-  if (!std::isfinite(loss)) {
-    const std::string kept = saved_step_ ? text(checkpoint().string(), " still holds step ", *saved_step_)
-                                         : std::string("no checkpoint was written before");
-    fail("training diverged: the loss of step ", step(), " is not a number; ", kept, " (a smaller --lr may help)");
-  }
+  if (!std::isfinite(loss))
+    fail("training diverged: the loss of step ", step(),
+         " is not a number: ", cause_of_loss(model_, parameters(), *batch_), "; ", last_good(),
+         " (a smaller --lr may help)");
+  if (const std::string cause = cause_of_gradients(model_, gradients()); !cause.empty())
+    fail("training diverged: the loss of step ", step(), " is ", shortest(loss), ", but ", cause, "; ", last_good(),
+         " (a smaller --lr may help)");
   ++state_.batches;
   state_.position = batches_->position();
   state_.loss_sum += static_cast<double>(loss) * static_cast<double>(batch_->size);
   state_.seen += batch_->size;
+  gathered_images_ += batch_->size;
   const auto classes = static_cast<std::size_t>(model_.classes);
   for (std::int64_t i = 0; i < batch_->size; ++i)
     state_.correct += largest({outputs() + i * model_.classes, classes}) == batch_->labels[i];
-}
-
-bool Session::record(float loss) {
-  count(loss);
-  gathered_images_ = batch_->size;
-  return record();
 }
 
 bool Session::gather(float loss) {
@@ -187,7 +189,6 @@ bool Session::gather(float loss) {
   const auto weight = static_cast<float>(batch_->size);
   for (std::int64_t i = 0; i < model_.parameter_floats; ++i) sum[i] = (parts_ ? sum[i] : 0) + weight * fresh[i];
   ++parts_;
-  gathered_images_ += batch_->size;
   if (parts_ < state_.recipe.accumulate && state_.position < train_.size()) return false;
   const float share = 1 / static_cast<float>(gathered_images_);
   for (std::int64_t i = 0; i < model_.parameter_floats; ++i) sum[i] *= share;
@@ -255,14 +256,11 @@ void Session::end_epoch() {
 }
 
 void Session::save() {
-  const auto finite = [](const float* first, std::int64_t count) {
-    return std::all_of(first, first + count, [](float value) { return std::isfinite(value); });
-  };
   // The loss of a step is that before its update: an update can break the parameters that the next loss would show.
-  if (!finite(parameters(), model_.parameter_floats) || !finite(optimizer(), model_.optimizer_floats()))
-    fail("training diverged: after step ", state_.step, " some parameters are not numbers; ",
-         saved_step_ ? text(checkpoint().string(), " still holds step ", *saved_step_)
-                     : "no checkpoint was written before");
+  const std::string broken = first_not_finite(model_, parameters());
+  if (!broken.empty() || !finite(optimizer(), model_.optimizer_floats()))
+    fail("training diverged: after step ", state_.step, " some parameters are not numbers",
+         broken.empty() ? "" : ", first " + broken, "; ", last_good());
   save_checkpoint(checkpoint(), model_, parameters(), optimizer(), state_);
   saved_step_ = state_.step;
   saved_at_ = std::chrono::steady_clock::now();

@@ -52,8 +52,10 @@ class StopSignals {
 ///       run.begin_epoch();
 ///       while (const Batch* batch = run.next_batch()) {
 ///         float loss = 0;
-///         run.check(vit_train_step(..., &loss, ...));
-///         if (!run.record(loss)) return run.stop();
+///         run.check(vit_loss_and_gradients(..., &loss, run.gradients(), ...));
+///         run.count(loss);
+///         run.check(vit_update(run.parameters(), run.gradients(), run.optimizer(), run.step(), ...));
+///         if (!run.record()) return run.stop();
 ///       }
 ///       run.end_epoch();
 ///     }
@@ -92,9 +94,12 @@ class Session {
   void begin_epoch();
   /// The next batch of the epoch, or nullptr at its end.
   const Batch* next_batch();
-  /// After each step: counts the loss and the right answers in outputs(), shows progress, saves when it is time to.
-  /// False when the run shall stop. Throws an Error when the loss is not a number; the last checkpoint then stays.
-  bool record(float loss);
+  /// Counts the loss and the right answers in outputs(). Throws an Error when the loss or a gradient is not a number: it
+  /// names the first such layer. So this stands before the update, while the parameters are those that led there; the
+  /// last checkpoint stays.
+  void count(float loss);
+  /// After each step: shows progress, saves when it is time to. False when the run shall stop.
+  bool record();
 
   /// The number of the batch to do next, from 1, where several make one step.
   std::int64_t part() const { return state_.step * state_.recipe.accumulate + parts_ + 1; }
@@ -102,8 +107,6 @@ class Session {
   /// or the epoch is over. gathered() is then the mean over all their images.
   bool gather(float loss);
   float* gathered() { return gathered_->floats(); }
-  /// After a step of gathered gradients.
-  bool record();
 
   /// Evaluates on the test images, writes the curve and a checkpoint.
   void end_epoch();
@@ -115,7 +118,7 @@ class Session {
   std::filesystem::path checkpoint() const { return out_ / "checkpoint.safetensors"; }
 
  private:
-  void count(float loss);
+  std::string last_good() const;
   float* evaluated();
   void settle(const Recipe& declared, const TrainOptions& options);
   void open_data();
@@ -134,7 +137,7 @@ class Session {
   Dataset train_, test_;
   Arena parameters_, gradients_, optimizer_;
   std::optional<Arena> outputs_, scratch_, gathered_;
-  std::int64_t parts_ = 0, gathered_images_ = 0;  ///< in gathered_
+  std::int64_t parts_ = 0, gathered_images_ = 0;  ///< of the step that is not yet done
   std::optional<Batches> batches_;
   const Batch* batch_ = nullptr;
   std::optional<Progress> progress_;

@@ -83,16 +83,14 @@ std::string turn(const ModelFiles& m) {
     }
     return out + line + "\n";
   };
-  if (m.forward.recipe.accumulate == 1)
-    return call(n + "_train_step", {"run.parameters()", "run.gradients()", "run.optimizer()", "batch->images",
-                                    "batch->" + targets, "batch->size", "run.recipe().seed", "run.step()",
-                                    "learning_rate", "run.outputs()", "&loss", "run.scratch()"}) +
-           "      if (!run.record(loss)) return run.stop();\n";
+  const bool gathers = m.forward.recipe.accumulate > 1;
   return call(n + "_loss_and_gradients",
               {"run.parameters()", "batch->images", "batch->" + targets, "batch->size", "run.recipe().seed",
-               "run.part()", "run.outputs()", "&loss", "run.gradients()", "run.scratch()"}) +
-         "      if (!run.gather(loss)) continue;  // until enough batches make a step\n" +
-         call(n + "_update", {"run.parameters()", "run.gathered()", "run.optimizer()", "run.step()", "learning_rate"}) +
+               gathers ? "run.part()" : "run.step()", "run.outputs()", "&loss", "run.gradients()", "run.scratch()"}) +
+         (gathers ? "      if (!run.gather(loss)) continue;  // until enough batches make a step\n"
+                  : "      run.count(loss);  // ends the run where something is not a number\n") +
+         call(n + "_update", {"run.parameters()", gathers ? "run.gathered()" : "run.gradients()", "run.optimizer()",
+                              "run.step()", "learning_rate"}) +
          "      if (!run.record()) return run.stop();\n";
 }
 
