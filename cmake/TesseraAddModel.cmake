@@ -3,7 +3,7 @@
 # From a declared model to a library. Targets:
 #   <name>_generator  the declaration, compiled (this is where shapes are checked) together with the generator
 #   <name>_model      static library of the emitted C API; include "<name>.h"
-#   <name>            with TRAIN: the emitted program: train, eval, predict, summary
+#   <name>            with TRAIN: the emitted program: train, eval, predict, attention, ...
 #
 # DECLARATION is relative to the calling CMakeLists.txt (whose folder is an include folder of the declaration).
 # MODEL is the fully qualified class. ISA are the instruction sets to emit, chosen by CPUID when the program runs; scalar is

@@ -1,6 +1,7 @@
 // The recipe: how a model is trained, declared beside it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -42,10 +43,20 @@ struct Schedule {
   double factor = 0.1;  ///< of steps
 };
 
-/// A pixel, in [0, 1], enters the model as (pixel - mean) / deviation.
-struct Normalisation {
-  double mean = 0;
-  double deviation = 1;
+/// Red, green and blue, or one number for all channels: `.mean = 0.5`, `.mean = {0.485, 0.456, 0.406}`.
+struct PerChannel {
+  std::array<double, 3> values;
+
+  constexpr PerChannel(double all) : values{all, all, all} {}
+  constexpr PerChannel(double red, double green, double blue) : values{red, green, blue} {}
+};
+
+/// What a picture goes through, in training and afterwards; it travels in the checkpoint.
+struct Preprocessing {
+  PerChannel mean = 0, deviation = 1;  ///< a pixel, in [0, 1], enters the model as (pixel - mean) / deviation
+  /// Pictures of another size: the model's side is this share of the side to which they are scaled (bicubic, shorter
+  /// side), the middle is cut out. timm: crop_pct. 0: the whole picture is scaled to fit and its border fills the rest
+  double crop = 0;
 };
 
 /// Labels that are not one class each: the training loss is then the cross entropy of probabilities [B, classes].
@@ -76,7 +87,7 @@ struct Recipe {
   std::int64_t accumulate = 1;  ///< batches whose gradients are averaged for one step
   std::int64_t epochs = 5;
   std::uint64_t seed = 1;
-  Normalisation input{};
+  Preprocessing input{};
   Softening labels{};
   Augmentation augment{};
   double average = 0;         ///< decay of the moving average of the parameters, which is then evaluated. 0: none
@@ -112,7 +123,9 @@ constexpr RecipeFault recipe_fault(const Recipe& r) {
   if (r.batch < 1) return {"batch", "has to be at least 1"};
   if (r.accumulate < 1) return {"accumulate", "has to be at least 1"};
   if (r.epochs < 0) return {"epochs", "has to be at least 0"};
-  if (!(r.input.deviation > 0)) return {"input.deviation", "has to be above 0"};
+  for (const double deviation : r.input.deviation.values)
+    if (!(deviation > 0)) return {"input.deviation", "has to be above 0"};
+  if (!(r.input.crop >= 0 && r.input.crop <= 1)) return {"input.crop", "has to be from 0 to 1"};
   if (!share(r.labels.smoothing)) return {"labels.smoothing", "has to be at least 0 and below 1"};
   if (!(r.labels.mixup >= 0)) return {"labels.mixup", "has to be at least 0"};
   if (!(r.labels.cutmix >= 0)) return {"labels.cutmix", "has to be at least 0"};
@@ -159,8 +172,9 @@ inline graph::Recipe Recipe::record() const {
   r.accumulate = accumulate;
   r.epochs = epochs;
   r.seed = seed;
-  r.input_mean = input.mean;
-  r.input_deviation = input.deviation;
+  r.input_mean = input.mean.values;
+  r.input_deviation = input.deviation.values;
+  r.input_crop = input.crop;
   r.smoothing = labels.smoothing;
   r.mixup = labels.mixup;
   r.cutmix = labels.cutmix;

@@ -252,7 +252,9 @@ struct Vit : Module {
   Linear<E, CLASSES> head;
   TESSERA_MEMBERS(Vit, patch_embed, cls_token, reg_token, pos_embed, blocks, norm, fc_norm, pre_logits, head)
 
-  static constexpr Recipe recipe{.optimizer = {.learning_rate = 0.001}, .input = {.mean = 0.5, .deviation = 0.5}};
+  /// Preprocessing as that of timm's vit_*_patch16_224.augreg_in21k_ft_in1k.
+  static constexpr Recipe recipe{.optimizer = {.learning_rate = 0.001},
+                                 .input = {.mean = 0.5, .deviation = 0.5, .crop = 0.9}};
 
   Tensor<B, CLASSES> forward(Tensor<B, C, IH, IW> images) const {
     const Tokens tokens = dropout<S.dropout>(embedded(patch_embed(images)));

@@ -64,12 +64,15 @@ Image enlarged(const Image& photo) {
 Image covered(const Image& photo, const PatchMap& map, const PatchGrid& grid) {
   const auto [least, most] = std::minmax_element(map.weights.begin(), map.weights.end());
   const double low = *least, range = *most > low ? *most - low : 1;
+  // The root leaves something to see beside the few patches, often in the corners, in which some models store things.
+  PatchMap shown = map;
+  for (double& weight : shown.weights) weight = std::sqrt((weight - low) / range);
   Image result = photo;
   const std::int64_t area = photo.height * photo.width;
   for (std::int64_t i = 0; i < area; ++i) {
     const double down = (static_cast<double>(i / photo.width) + 0.5) / static_cast<double>(photo.height);
     const double across = (static_cast<double>(i % photo.width) + 0.5) / static_cast<double>(photo.width);
-    const std::array<double, 3> colour = heat((between(map, grid, down, across) - low) / range);
+    const std::array<double, 3> colour = heat(between(shown, grid, down, across));
     const auto pixel = [&](std::int64_t c) { return static_cast<std::size_t>(c * area + i); };
     const double grey =
         0.299 * photo.pixels[pixel(0)] + 0.587 * photo.pixels[pixel(1)] + 0.114 * photo.pixels[pixel(2)];

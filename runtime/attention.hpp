@@ -38,8 +38,8 @@ struct PatchMap {
 /// Error when the model has no attention maps, or none that can be laid over a picture.
 std::vector<PatchMap> attention(const Model& model, const float* parameters, const float* input, PatchGrid& grid);
 
-/// The photo, and the photo below each map in the colours of heat, the smallest weight dark, the largest bright: as a
-/// PNG file, or as an SVG with titles.
+/// The photo, and the photo below each map in the colours of heat, the smallest weight dark, the largest bright,
+/// between them by the square root: as a PNG file, or as an SVG with titles.
 Bytes attention_png(const Image& photo, const std::vector<PatchMap>& maps, const PatchGrid& grid);
 std::string attention_svg(const Image& photo, const std::vector<PatchMap>& maps, const PatchGrid& grid,
                           const std::string& title);

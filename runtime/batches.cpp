@@ -7,6 +7,7 @@
 #include "runtime/augment.hpp"
 #include "runtime/mixing.hpp"
 #include "runtime/philox.hpp"
+#include "runtime/preprocess.hpp"
 
 namespace tessera::runtime {
 
@@ -48,9 +49,9 @@ const Batch* Batches::next() {
       Random random(recipe_.seed, augmenting, place(position_ + i));
       const Bytes image =
           augmented(data_.image(index), data_.channels, data_.height, data_.width, recipe_.augment, random);
-      normalize(image, recipe_.input_mean, recipe_.input_deviation, to);
+      normalize(image, data_.channels, recipe_.input, to);
     } else {
-      normalize(data_.image(index), recipe_.input_mean, recipe_.input_deviation, to);
+      normalize(data_.image(index), data_.channels, recipe_.input, to);
     }
     labels[i] = data_.labels[static_cast<std::size_t>(index)];
   }

@@ -78,8 +78,13 @@ TrainingState state_of(const Safetensors& file) {
   state.recipe.epochs = metadata.number<std::int64_t>("epochs");
   state.recipe.learning_rate = metadata.number<double>("learning_rate");
   state.recipe.seed = metadata.number<std::uint64_t>("seed");
-  state.recipe.input_mean = metadata.number<double>("input_mean", -1e9);
-  state.recipe.input_deviation = metadata.number<double>("input_deviation", -1e9);
+  Preprocessing& input = state.recipe.input;
+  for (std::size_t c = 0; c < input.mean.size(); ++c) {
+    input.mean[c] = metadata.number<double>(text("input_mean.", c).c_str(), -1e9);
+    input.deviation[c] = metadata.number<double>(text("input_deviation.", c).c_str(), 1e-9);
+  }
+  input.crop = metadata.number<double>("input_crop");
+  if (input.crop > 1) fail(file.where, ": the checkpoint's 'input_crop' is damaged");
   state.data.folder = metadata.text("data");
   state.data.digits = metadata.number<std::int64_t>("digits", 1);
   state.data.limit = metadata.number<std::int64_t>("limit");
@@ -138,8 +143,7 @@ void save_checkpoint(const std::filesystem::path& path, const Model& model, cons
                    {"epochs", exact(state.recipe.epochs)},
                    {"learning_rate", exact(state.recipe.learning_rate)},
                    {"seed", exact(state.recipe.seed)},
-                   {"input_mean", exact(state.recipe.input_mean)},
-                   {"input_deviation", exact(state.recipe.input_deviation)},
+                   {"input_crop", exact(state.recipe.input.crop)},
                    {"data", state.data.folder.string()},
                    {"digits", exact(state.data.digits)},
                    {"limit", exact(state.data.limit)},
@@ -154,6 +158,17 @@ void save_checkpoint(const std::filesystem::path& path, const Model& model, cons
                    {"best_epoch", exact(state.best_epoch)},
                    {"best_loss", exact(state.best_loss)},
                    {"curve", curve_csv(state.curve)}};
+  for (std::size_t c = 0; c < state.recipe.input.mean.size(); ++c) {
+    file.metadata[text("input_mean.", c)] = exact(state.recipe.input.mean[c]);
+    file.metadata[text("input_deviation.", c)] = exact(state.recipe.input.deviation[c]);
+  }
+  write_safetensors(path, file);
+}
+
+void save_model(const std::filesystem::path& path, const Model& model, const float* parameters) {
+  Safetensors file;
+  put(file, model, "", parameters);
+  file.metadata = {{"model", model.name}, {"declaration_hash", exact(model.declaration_hash, 16)}};
   write_safetensors(path, file);
 }
 

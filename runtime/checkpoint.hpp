@@ -38,15 +38,18 @@ struct TrainingState {
 void save_checkpoint(const std::filesystem::path& path, const Model& model, const float* parameters,
                      const float* optimizer, const TrainingState& state);
 
+/// Writes the parameters as a checkpoint that has no training run: it can be evaluated and started from, not resumed.
+void save_model(const std::filesystem::path& path, const Model& model, const float* parameters);
+
 /// Reads a checkpoint to go on training from. Throws an Error for a file that lacks the optimiser or the state, and for
 /// all that load_parameters refuses.
 TrainingState resume_checkpoint(const std::filesystem::path& path, const Model& model, float* parameters,
                                 float* optimizer);
 
-/// Reads the parameters that are to be used: of a checkpoint (the averaged ones where it has them), or of any safetensors
-/// file with the model's keys, in F32, F16, BF16 or F64. A position table of another grid is resampled; `notes` then
-/// says so. Returns the state where the file has one. Throws an Error that tells every difference: tensors that are
-/// missing, of another shape or type, or unknown to the model; a model of another name or declaration.
+/// Reads the parameters that are to be used: of a checkpoint (the averaged ones where it has them), or of any
+/// safetensors file with the model's keys, in F32, F16, BF16 or F64. A position table of another grid is resampled;
+/// `notes` then says so. Returns the state where the file has one. Throws an Error that tells every difference: tensors
+/// that are missing, of another shape or type, or unknown to the model; a model of another name or declaration.
 std::optional<TrainingState> load_parameters(const std::filesystem::path& path, const Model& model, float* parameters,
                                              std::ostream& notes = std::cout);
 

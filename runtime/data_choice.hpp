@@ -5,10 +5,11 @@
 #include <filesystem>
 
 #include "runtime/dataset.hpp"
+#include "runtime/model.hpp"
 
 namespace tessera::runtime {
 
-/// MNIST's files in a folder, or the digits that the program draws itself.
+/// A data set in a folder, or the digits that the program draws itself.
 struct DataChoice {
   std::filesystem::path folder;  ///< empty: built-in digits
   std::int64_t digits = 12000;   ///< built-in training digits; a sixth as many for the test
@@ -17,7 +18,9 @@ struct DataChoice {
   bool operator==(const DataChoice&) const = default;
 };
 
-/// Reads or draws the images. Throws an Error when they cannot be read.
-Dataset load(const DataChoice& choice, Split split);
+/// Reads or draws the images. What lies in the folder is found out: MNIST's IDX files, CIFAR-10's binary files or an
+/// image folder, whose pictures are prepared for the model. Throws an Error when it is none of these, and when it
+/// cannot be read.
+Dataset load(const DataChoice& choice, Split split, const Model& model, const Preprocessing& input);
 
 }  // namespace tessera::runtime

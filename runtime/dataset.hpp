@@ -19,6 +19,7 @@ const char* name(Split split);
 struct Dataset {
   std::string source;  ///< where they come from, for people: "built-in digits"
   std::int64_t channels = 0, height = 0, width = 0, classes = 0;
+  std::vector<std::string> names;  ///< of the classes; none: they have only their numbers
   Bytes pixels;
   std::vector<std::int32_t> labels;
 
@@ -28,13 +29,12 @@ struct Dataset {
     return std::span(pixels).subspan(static_cast<std::size_t>(index * image_size()),
                                      static_cast<std::size_t>(image_size()));
   }
+  /// The name of a class, or its number where it has none.
+  std::string called(std::int64_t label) const;
   /// Keeps the first `count` images; more than there are is no error.
   void keep(std::int64_t count);
   /// CRC-32 (RFC 1952) of pixels and labels: whether a resumed run sees the images it started with.
   std::uint32_t fingerprint() const;
 };
-
-/// images[i] = (pixel / 255 - mean) / deviation: what a model reads.
-void normalize(std::span<const std::uint8_t> pixels, double mean, double deviation, float* images);
 
 }  // namespace tessera::runtime

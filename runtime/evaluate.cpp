@@ -5,6 +5,7 @@
 
 #include "runtime/arena.hpp"
 #include "runtime/error.hpp"
+#include "runtime/preprocess.hpp"
 
 namespace tessera::runtime {
 
@@ -52,8 +53,7 @@ Evaluation evaluate(const Model& model, const Recipe& recipe, const float* param
   for (std::int64_t first = 0; first < data.size(); first += batch) {
     const std::int64_t size = std::min(batch, data.size() - first);
     for (std::int64_t i = 0; i < size; ++i)
-      normalize(data.image(first + i), recipe.input_mean, recipe.input_deviation,
-                images.floats() + i * data.image_size());
+      normalize(data.image(first + i), data.channels, recipe.input, images.floats() + i * data.image_size());
     float loss = 0;
     const std::int32_t* labels = data.labels.data() + first;
     check(model, model.evaluate(parameters, images.floats(), labels, size, outputs.floats(), &loss, scratch.data()));

@@ -161,6 +161,17 @@ void write_file(const std::filesystem::path& path, std::string_view content) {
   write_file(path, std::span(&part, 1));
 }
 
+std::vector<std::filesystem::path> list_folder(const std::filesystem::path& path) {
+  if (!std::filesystem::is_directory(path)) fail("there is no folder ", path.string());
+  std::vector<std::filesystem::path> found;
+  std::error_code failed;
+  for (std::filesystem::directory_iterator entry(path, failed), end; !failed && entry != end; entry.increment(failed))
+    found.push_back(entry->path());
+  if (failed) fail("cannot read the folder ", path.string(), ": ", failed.message());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
 void make_folder(const std::filesystem::path& path) {
   std::error_code failed;
   std::filesystem::create_directories(path, failed);

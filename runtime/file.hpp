@@ -28,6 +28,9 @@ Bytes unpack_gzip(std::span<const std::uint8_t> packed, std::uint64_t limit, con
 void write_file(const std::filesystem::path& path, std::span<const std::span<const std::uint8_t>> parts);
 void write_file(const std::filesystem::path& path, std::string_view content);
 
+/// What lies in the folder, sorted by name. Throws an Error that names it when it is none or cannot be read.
+std::vector<std::filesystem::path> list_folder(const std::filesystem::path& path);
+
 /// Makes the folder and those above it. Throws an Error that names it.
 void make_folder(const std::filesystem::path& path);
 

@@ -12,7 +12,8 @@ inline float from_bfloat16(std::uint16_t bits) { return std::bit_cast<float>(std
 
 /// Exact: every binary16 is a float, the subnormal ones too.
 inline float from_float16(std::uint16_t bits) {
-  const std::uint32_t sign = std::uint32_t{bits & 0x8000u} << 16, exponent = (bits >> 10) & 31u, fraction = bits & 1023u;
+  const std::uint32_t sign = std::uint32_t{bits & 0x8000u} << 16, exponent = (bits >> 10) & 31u,
+                      fraction = bits & 1023u;
   if (exponent == 31) return std::bit_cast<float>(sign | 0x7f800000u | fraction << 13);
   const float size = exponent == 0 ? std::ldexp(static_cast<float>(fraction), -24)
                                    : std::bit_cast<float>((exponent + 112) << 23 | fraction << 13);

@@ -78,7 +78,7 @@ void Matching::take(const std::string& prefix, float* numbers) {
     const std::string key = prefix + parameter.name;
     asked_.insert(key);
     if (skipped(key)) {
-      notes_.push_back(text(key, " ", parameter.named_shape, " is not taken"));
+      notes_.push_back(text(key, " ", parameter.named_shape, " keeps its starting value"));
     } else if (const auto found = file_.tensors.find(key); found != file_.tensors.end()) {
       compare(parameter, key, found->second, numbers + parameter.offset);
     } else {
@@ -129,10 +129,12 @@ std::string Matching::advice() const {
     if (std::ranges::all_of(keys_, [&](const std::string& key) { return file_.has(front + key); }))
       return text("its names begin with ", printable(front), ", which those of ", model_.name, " do not");
   }
-  if (!allowance_.skipping || keys_.empty()) return "";
+  // Where most differs it is another model's file.
+  if (!allowance_.skipping || keys_.empty() || (asked_.size() > 2 && keys_.size() * 2 > asked_.size())) return "";
   std::set<std::string> families;
   for (const std::string& key : keys_) families.insert(family(key));
-  if (families.size() > most_advised) return "--skip KEY leaves a parameter at its starting value, * ends a part of a key";
+  if (families.size() > most_advised)
+    return "--skip KEY leaves a parameter at its starting value, * ends a part of a key";
   std::string options;
   for (const std::string& pattern : families) options += text(options.empty() ? "" : " ", "--skip '", pattern, "'");
   return options + " leaves what does not fit at its starting values";

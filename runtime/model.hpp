@@ -2,6 +2,7 @@
 // fills in.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -17,7 +18,7 @@ typedef struct tessera_parameter {
   int32_t rank;
   int32_t decay; /* 1 where weight decay applies */
   int64_t shape[8];
-  int64_t offset; /* in floats, from the start of the parameters, and of the gradients alike */
+  int64_t offset;          /* in floats, from the start of the parameters, and of the gradients alike */
   const char* named_shape; /* "[D=192, C=3]" */
 } tessera_parameter;
 }
@@ -51,6 +52,7 @@ struct Model {
   std::int64_t alignment = 64;
   bool outputs_are_probabilities = false;  ///< the rows of outputs already sum to one
   std::string summary;                     ///< the shape table, as text
+  std::string optimizer{}, schedule{};     ///< what the declared recipe says of them, as text
 
   std::int64_t optimizer_floats() const { return static_cast<std::int64_t>(optimizer_state.size()) * parameter_floats; }
   /// Where the moving average stands in the optimiser's state; nothing where there is none.
@@ -90,18 +92,24 @@ struct Augmentation {
   bool any() const { return crop > 0 || flip || operations > 0 || erase > 0; }
 };
 
+/// What a picture goes through before the model reads it.
+struct Preprocessing {
+  std::array<double, 3> mean{}, deviation{1, 1, 1};  ///< a pixel in [0, 1] enters as (pixel - mean) / deviation
+  double crop = 0;  ///< the share of a scaled picture's shorter side that is cut out of it; 0: all of it is fitted in
+};
+
 /// The declared training recipe.
 struct Recipe {
   std::int64_t batch = 128;
   std::int64_t epochs = 5;
   double learning_rate = 0.005;
   std::uint64_t seed = 1;
-  double input_mean = 0, input_deviation = 1;  ///< a pixel in [0, 1] enters as (pixel - mean) / deviation
-  std::int64_t accumulate = 1;                 ///< batches whose gradients are averaged for one step
-  std::int64_t patience = 0;  ///< epochs without a better test loss after which training stops; 0: never
-  double smoothing = 0;       ///< the share of a label that goes to all classes alike (Szegedy et al. 2016)
-  double mixup = 0;           ///< alpha of the Beta distribution: blended images (Zhang et al. 2018); 0: none
-  double cutmix = 0;          ///< alpha of the Beta distribution: pasted boxes (Yun et al. 2019); 0: none
+  Preprocessing input{};
+  std::int64_t accumulate = 1;  ///< batches whose gradients are averaged for one step
+  std::int64_t patience = 0;    ///< epochs without a better test loss after which training stops; 0: never
+  double smoothing = 0;         ///< the share of a label that goes to all classes alike (Szegedy et al. 2016)
+  double mixup = 0;             ///< alpha of the Beta distribution: blended images (Zhang et al. 2018); 0: none
+  double cutmix = 0;            ///< alpha of the Beta distribution: pasted boxes (Yun et al. 2019); 0: none
   Augmentation augment{};
 
   /// Whether training takes probabilities in the place of labels.

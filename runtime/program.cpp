@@ -20,18 +20,18 @@
 #include "runtime/attention.hpp"
 #include "runtime/confusion.hpp"
 #include "runtime/error.hpp"
+#include "runtime/exchange.hpp"
 #include "runtime/file.hpp"
 #include "runtime/idx.hpp"
 #include "runtime/image.hpp"
 #include "runtime/labels.hpp"
 #include "runtime/numbers.hpp"
+#include "runtime/preprocess.hpp"
 #include "runtime/report.hpp"
 #include "runtime/timing.hpp"
 
 namespace tessera::runtime {
 namespace {
-
-constexpr std::uint64_t longest_picture = std::uint64_t{1} << 28;
 
 void use_threads(std::int64_t threads) {
   if (threads == 0) return;
@@ -75,7 +75,7 @@ struct BenchOptions {
   std::int64_t runs = 10;
 };
 
-int evaluate_command(const Model& model, const Recipe& recipe, const EvalOptions& options) {
+int evaluate_command(const Model& model, const Recipe& declared, const EvalOptions& options) {
   const Arena parameters = Arena::of_floats(model.parameter_floats, model.alignment);
   const std::optional<TrainingState> state = load_parameters(options.file(), model, parameters.floats());
   // What the model was trained on is what it is asked about, unless the command line says otherwise.
@@ -83,7 +83,9 @@ int evaluate_command(const Model& model, const Recipe& recipe, const EvalOptions
   choice.folder = options.data.value_or(choice.folder);
   choice.digits = options.digits.value_or(choice.digits);
   choice.limit = options.limit.value_or(choice.limit);
-  const Dataset data = load(choice, options.on_training_images ? Split::train : Split::test);
+  Recipe recipe = declared;
+  if (state) recipe.input = state->recipe.input;
+  const Dataset data = load(choice, options.on_training_images ? Split::train : Split::test, model, recipe.input);
   const Evaluation evaluation = evaluate(model, recipe, parameters.floats(), data, recipe.batch);
   std::cout << evaluation_table(data, evaluation);
   if (options.confusion.empty()) return 0;
@@ -92,6 +94,14 @@ int evaluate_command(const Model& model, const Recipe& recipe, const EvalOptions
                                                              "% of ", grouped(data.size()), " images right")));
   std::cout << "\nthe confusion matrix is in " << options.confusion.string() << '\n';
   return 0;
+}
+
+/// Reads the parameters and answers what pictures go through: what the checkpoint says or, where the file holds the
+/// parameters alone, what is declared.
+Preprocessing load_for_pictures(const std::filesystem::path& path, const Model& model, const Recipe& declared,
+                                float* parameters) {
+  const std::optional<TrainingState> state = load_parameters(path, model, parameters);
+  return state ? state->recipe.input : declared.input;
 }
 
 /// The pictures of a file: one, or those of an IDX file.
@@ -111,8 +121,8 @@ std::vector<Image> read_images(const Model& model, const std::filesystem::path& 
 }
 
 /// The image as the model sees it, before it is normalised.
-Image prepared(const Model& model, const Image& image, bool inverted) {
-  Image result = fit(image, model.image_shape[1], model.image_shape[2]);
+Image prepared(const Model& model, const Preprocessing& preprocessing, const Image& image, bool inverted) {
+  Image result = prepared(image, preprocessing, model.image_shape[1], model.image_shape[2]);
   if (inverted) invert(result);
   return result;
 }
@@ -121,7 +131,7 @@ int predict_command(const Model& model, const Recipe& recipe, const EvalOptions&
   std::vector<std::string> names;
   if (!options.labels.empty()) names = read_labels(options.labels, model.classes);
   const Arena parameters = Arena::of_floats(model.parameter_floats, model.alignment);
-  load_parameters(from.file(), model, parameters.floats());
+  const Preprocessing preprocessing = load_for_pictures(from.file(), model, recipe, parameters.floats());
   const Arena scratch(model.forward_scratch_bytes(1), model.alignment);
   const Arena outputs = Arena::of_floats(model.classes, model.alignment);
   const auto& shape = model.image_shape;
@@ -129,8 +139,8 @@ int predict_command(const Model& model, const Recipe& recipe, const EvalOptions&
   for (const std::filesystem::path& path : options.files) {
     const std::vector<Image> images = read_images(model, path);
     for (std::size_t i = 0; i < images.size(); ++i) {
-      const Image image = prepared(model, images[i], options.invert);
-      normalize(image.pixels, recipe.input_mean, recipe.input_deviation, input.floats());
+      const Image image = prepared(model, preprocessing, images[i], options.invert);
+      normalize(image.pixels, shape[0], preprocessing, input.floats());
       check(model, model.forward(parameters.floats(), input.floats(), 1, outputs.floats(), scratch.data()));
       const std::string name = path.string() + (images.size() > 1 ? text("[", i, "]") : "");
       std::cout << prediction_line(
@@ -146,13 +156,13 @@ int attention_command(const Model& model, const Recipe& recipe, const EvalOption
   if (kind != ".png" && kind != ".svg")
     fail(options.picture.string(), " names no picture: it has to end in .png or .svg");
   const Arena parameters = Arena::of_floats(model.parameter_floats, model.alignment);
-  load_parameters(from.file(), model, parameters.floats());
+  const Preprocessing preprocessing = load_for_pictures(from.file(), model, recipe, parameters.floats());
   const std::vector<Image> images = read_images(model, options.file);
   if (images.size() != 1)
     fail(options.file.string(), " holds ", images.size(), " pictures: attention is drawn for one");
-  const Image photo = prepared(model, images[0], options.invert);
+  const Image photo = prepared(model, preprocessing, images[0], options.invert);
   const Arena input = Arena::of_floats(static_cast<std::int64_t>(photo.pixels.size()), model.alignment);
-  normalize(photo.pixels, recipe.input_mean, recipe.input_deviation, input.floats());
+  normalize(photo.pixels, photo.channels, preprocessing, input.floats());
   PatchGrid grid;
   const std::vector<PatchMap> maps = attention(model, parameters.floats(), input.floats(), grid);
   if (kind == ".svg") {
@@ -178,7 +188,9 @@ void add_data_options(CLI::App* command, std::optional<std::filesystem::path>& d
   command
       ->add_option_function<std::string>(
           "--data", [&data](const std::string& folder) { data = std::filesystem::weakly_canonical(folder); },
-          "Folder with MNIST's four IDX files, plain or .gz (default: built-in digits)")
+          "Folder of a data set: MNIST's four IDX files, CIFAR-10's .bin files (both plain or .gz), or folders "
+          "train/CLASS "
+          "and test/CLASS of PNG or JPEG pictures (default: built-in digits)")
       ->type_name("DIR");
   command
       ->add_option("--digits", digits,
@@ -189,6 +201,33 @@ void add_data_options(CLI::App* command, std::optional<std::filesystem::path>& d
   command->add_option("--limit", limit, "Use only the first N training and the first N test images")
       ->check(in(1, 1'000'000'000))
       ->type_name("N");
+}
+
+struct ExchangeOptions {
+  std::filesystem::path file;  ///< to write, or to read
+  std::string dtype = "f32";
+  std::vector<std::string> skip;
+};
+
+int export_command(const Model& model, const EvalOptions& from, const ExchangeOptions& options) {
+  const Arena parameters = Arena::of_floats(model.parameter_floats, model.alignment);
+  load_parameters(from.file(), model, parameters.floats());
+  const std::string dtype = options.dtype == "f32" ? "F32" : options.dtype == "f16" ? "F16" : "BF16";
+  export_parameters(options.file, model, parameters.floats(), dtype);
+  std::cout << options.file.string() << " holds the parameters of " << from.file().string() << " as " << dtype
+            << std::endl;
+  return 0;
+}
+
+void add_skip_option(CLI::App* command, std::vector<std::string>& skip) {
+  command
+      ->add_option(
+          "--skip", skip,
+          "Leave these parameters at their starting values, and do not ask what the file has for them; * ends a "
+          "part of a key: 'head.*'")
+      ->expected(1)
+      ->take_all()
+      ->type_name("KEY");
 }
 
 void add_checkpoint_options(CLI::App* command, EvalOptions& options) {
@@ -206,7 +245,8 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   app.require_subcommand(0, 1);
   app.footer(
       text("A training run keeps everything in one folder: checkpoint.safetensors (model, optimiser and place\n"
-           "in the data), curve.csv, curve.svg, predictions.svg and report.txt. Ctrl-C saves and stops;\n"
+           "in the data), curve.csv, curve.svg, predictions.svg, report.txt and report.html, which holds it all. "
+           "Ctrl-C saves and stops;\n"
            "train --resume goes on, with the same numbers as if nothing had happened.\n\n"
            "Environment:\n"
            "  TESSERA_ISA=scalar|avx2|avx512   kernels to use instead of the best ones for this machine\n\n"
@@ -263,6 +303,14 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
       ->check(in(1, 1'000'000'000))
       ->type_name("N");
 
+  train_app
+      ->add_option(
+          "--init", training.init,
+          "Start from the parameters of this safetensors file (a checkpoint, or saved by PyTorch); a run that is "
+          "resumed has its own")
+      ->type_name("FILE");
+  add_skip_option(train_app, training.skip);
+
   EvalOptions evaluation;
   evaluation.out = default_out;
   CLI::App* eval_app = app.add_subcommand("eval", "Loss and accuracy on the test images, in all and for each class");
@@ -314,6 +362,22 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
       ->check(in(1, 1'000'000))
       ->type_name("N");
 
+  ExchangeOptions exported, imported;
+  CLI::App* export_app =
+      app.add_subcommand("export", "Write the parameters alone, with PyTorch's keys and layouts, as safetensors");
+  add_checkpoint_options(export_app, evaluation);
+  export_app->add_option("-o,--to", exported.file, "The file to write")->required()->type_name("FILE");
+  export_app->add_option("--dtype", exported.dtype, "Type of the numbers: f32, f16 or bf16")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"f32", "f16", "bf16"}).description(""))
+      ->type_name("TYPE");
+
+  CLI::App* import_app = app.add_subcommand(
+      "import", "Make a checkpoint of a safetensors file with the model's keys, as PyTorch has them");
+  import_app->add_option("FILE", imported.file, "Parameters in F32, F16, BF16 or F64")->required();
+  import_app->add_option("--out", evaluation.out, "Folder for the checkpoint")->capture_default_str()->type_name("DIR");
+  add_skip_option(import_app, imported.skip);
+
   app.add_subcommand("summary", "Shapes, parameters and memory");
 
   try {
@@ -343,6 +407,11 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   if (attention_app && *attention_app) return finished(attention_command(model, recipe, evaluation, look));
   if (*bench_app) {
     std::cout << timing_table(model, speed.batches, speed.runs);
+    return finished(0);
+  }
+  if (*export_app) return finished(export_command(model, evaluation, exported));
+  if (*import_app) {
+    import_parameters(imported.file, evaluation.out, model, imported.skip, recipe.seed);
     return finished(0);
   }
   std::cout << summary_text(model, recipe);

@@ -1,4 +1,4 @@
-// The command line of an emitted program: train, eval, predict, summary.
+// The command line of an emitted program: train, eval, predict, export, import, summary and more.
 #pragma once
 
 #include "runtime/model.hpp"

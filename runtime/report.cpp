@@ -12,12 +12,15 @@
 namespace tessera::runtime {
 
 std::string evaluation_table(const Dataset& data, const Evaluation& evaluation) {
-  std::string out =
-      text("images    ", grouped(data.size()), " (", data.source, ")\nloss      ", fixed(evaluation.loss, 4),
-           "\naccuracy  ", fixed(100 * evaluation.accuracy(), 2), "% (", evaluation.correct, " of ", data.size(),
-           ")\ntop 5     ", fixed(100 * evaluation.accuracy_of_five(), 2), "% (", evaluation.among_five, " of ",
-           data.size(), ")\n\nclass   images   found   accuracy   most often taken for\n");
+  std::string out = text(
+      "images    ", grouped(data.size()), " (", data.source, ")\nloss      ", fixed(evaluation.loss, 4), "\naccuracy  ",
+      fixed(100 * evaluation.accuracy(), 2), "% (", evaluation.correct, " of ", data.size(), ")\ntop 5     ",
+      fixed(100 * evaluation.accuracy_of_five(), 2), "% (", evaluation.among_five, " of ", data.size(), ")\n\n");
   const auto classes = static_cast<std::size_t>(data.classes);
+  std::size_t longest = std::string("class").size();
+  for (const std::string& name : data.names) longest = std::max(longest, name.size());
+  const int width = static_cast<int>(longest) * (data.names.empty() ? 1 : -1);  // numbers end in line, names begin so
+  out += padded("class", width) + "   images   found   accuracy   most often taken for\n";
   for (std::size_t label = 0; label < classes; ++label) {
     std::int64_t count = 0;
     std::vector<std::int64_t> taken_for;
@@ -32,9 +35,11 @@ std::string evaluation_table(const Dataset& data, const Evaluation& evaluation) 
     taken_for.resize(std::max(taken_for.size(), label + 1));
     const std::int64_t found = std::exchange(taken_for[label], 0);
     const auto most = std::max_element(taken_for.begin(), taken_for.end());
-    out += padded(std::to_string(label), 5) + padded(grouped(count), 9) + padded(grouped(found), 8) +
+    out += padded(data.called(static_cast<std::int64_t>(label)), width) + padded(grouped(count), 9) +
+           padded(grouped(found), 8) +
            padded(fixed(100.0 * static_cast<double>(found) / static_cast<double>(count), 2) + "%", 11);
-    if (*most > 0) out += text("   ", most - taken_for.begin(), " (", *most, *most == 1 ? " time)" : " times)");
+    if (*most > 0)
+      out += text("   ", data.called(most - taken_for.begin()), " (", *most, *most == 1 ? " time)" : " times)");
     out += '\n';
   }
   return out;
@@ -54,6 +59,33 @@ std::string prediction_line(const std::string& name, std::span<const float> prob
     out += text("  ", names.empty() ? std::to_string(label) : names[static_cast<std::size_t>(label)], " ",
                 fixed(probabilities[static_cast<std::size_t>(label)], 4));
   return out + '\n';
+}
+
+std::vector<std::pair<std::string, std::string>> recipe_rows(const Model& model, const Recipe& recipe) {
+  std::vector<std::pair<std::string, std::string>> rows{
+      {"Epochs", std::to_string(recipe.epochs)},
+      {"Batch", recipe.accumulate > 1 ? text(recipe.batch, ", of which ", recipe.accumulate, " make one step")
+                                      : std::to_string(recipe.batch)},
+      {"Optimizer", model.optimizer},
+      {"Learning rate", shortest(recipe.learning_rate) + ", " + model.schedule},
+      {"Seed", std::to_string(recipe.seed)}};
+  const auto share = [&](const char* name, double value) {
+    if (value > 0) rows.emplace_back(name, shortest(value));
+  };
+  share("Label smoothing", recipe.smoothing);
+  share("Mixup", recipe.mixup);
+  share("CutMix", recipe.cutmix);
+  if (const Augmentation& a = recipe.augment; a.any()) {
+    std::string said;
+    const auto add = [&](const std::string& part) { said += (said.empty() ? "" : ", ") + part; };
+    if (a.crop > 0) add(text("crop with a border of ", a.crop));
+    if (a.flip) add("flip");
+    if (a.operations > 0) add(text("RandAugment of ", a.operations, " at magnitude ", a.magnitude));
+    if (a.erase > 0) add("erasing " + shortest(a.erase));
+    rows.emplace_back("Augmentation", said);
+  }
+  if (recipe.patience > 0) rows.emplace_back("Patience", text(recipe.patience, " epochs"));
+  return rows;
 }
 
 std::string summary_text(const Model& model, const Recipe& recipe) {

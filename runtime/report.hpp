@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/dataset.hpp"
@@ -20,6 +21,9 @@ std::string evaluation_table(const Dataset& data, const Evaluation& evaluation);
 /// their names or, where there are none, by their numbers.
 std::string prediction_line(const std::string& name, std::span<const float> probabilities, std::int64_t top,
                             const std::vector<std::string>& names);
+
+/// What a recipe says, in names and values.
+std::vector<std::pair<std::string, std::string>> recipe_rows(const Model& model, const Recipe& recipe);
 
 /// The shape table and what the model takes: parameters, memory for one image and for a training batch.
 std::string summary_text(const Model& model, const Recipe& recipe);

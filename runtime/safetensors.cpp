@@ -244,6 +244,9 @@ Safetensors parse_safetensors(std::span<const std::uint8_t> content, const std::
   if (text.empty() || text[0] != '{') fail(where, " is not a safetensors file: its header does not start with '{'");
   const auto data = content.subspan(8 + header_length);
 
+  // The parser takes a zero byte for the end of its input and would not look at what follows.
+  if (const auto zero = std::find(text.begin(), text.end(), std::uint8_t{0}); zero != text.end())
+    fail(where, ": the header is not valid JSON (at byte ", zero - text.begin() + 1, " of it)");
   Header header(where);
   Json::sax_parse(text.begin(), text.end(), &header);
 

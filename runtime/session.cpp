@@ -7,12 +7,16 @@
 #include <cmath>
 #include <iostream>
 
+#include "runtime/confusion.hpp"
 #include "runtime/curve.hpp"
 #include "runtime/divergence.hpp"
 #include "runtime/error.hpp"
+#include "runtime/exchange.hpp"
 #include "runtime/file.hpp"
+#include "runtime/html.hpp"
 #include "runtime/numbers.hpp"
 #include "runtime/predictions.hpp"
+#include "runtime/report.hpp"
 
 namespace tessera::runtime {
 namespace {
@@ -39,7 +43,7 @@ std::string percent(double part) { return fixed(100 * part, 2) + "%"; }
 
 StopSignals::StopSignals() {
   stop_raised = 0;
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = raise_stop;
   action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
   ::sigaction(SIGINT, &action, &interrupt_);
@@ -77,7 +81,7 @@ Session::Session(const Model& model, const Recipe& declared, const TrainOptions&
                        " test images (", train_.source, "), ", state_.recipe.epochs, " epochs of ", steps_per_epoch(),
                        " steps, batch ", batch, ", learning rate ", shortest(state_.recipe.learning_rate), ", seed ",
                        state_.recipe.seed, ", kernels ", model_.isa()));
-  if (!is_new()) progress_->line(text("going on after step ", state_.step, " of ", checkpoint().string()));
+  if (saved_step_) progress_->line(text("going on after step ", state_.step, " of ", checkpoint().string()));
   saved_at_ = std::chrono::steady_clock::now();
 }
 
@@ -90,8 +94,10 @@ void Session::settle(const Recipe& declared, const TrainOptions& options) {
     recipe.epochs = state_.recipe.epochs;
     recipe.learning_rate = state_.recipe.learning_rate;
     recipe.seed = state_.recipe.seed;
+    recipe.input = state_.recipe.input;
     state_.recipe = recipe;
     saved_step_ = state_.step;
+    started_ = true;
     same(options.seed, state_.recipe.seed, "--seed", out_);
     same(options.batch, state_.recipe.batch, "--batch", out_);
     same(options.digits, state_.data.digits, "--digits", out_);
@@ -105,10 +111,6 @@ void Session::settle(const Recipe& declared, const TrainOptions& options) {
     if (options.resume) {
       // Not an error: a run that was killed before its first checkpoint is resumed by the same command as any other.
       std::cout << "there is no checkpoint in " << out_.string() << " yet: starting from the beginning" << std::endl;
-    } else if (std::filesystem::exists(checkpoint())) {
-      const std::filesystem::path kept = out_ / "checkpoint.previous.safetensors";
-      std::filesystem::rename(checkpoint(), kept);
-      std::cout << "the checkpoint of the run before is kept as " << kept.string() << std::endl;
     }
     state_.recipe = declared;
     state_.recipe.seed = options.seed.value_or(declared.seed);
@@ -116,18 +118,25 @@ void Session::settle(const Recipe& declared, const TrainOptions& options) {
     state_.data.digits = options.digits.value_or(state_.data.digits);
     state_.data.limit = options.limit.value_or(0);
     state_.data.folder = options.data.value_or("");
+    if (!options.init.empty()) {
+      check(model_.init(parameters(), state_.recipe.seed));
+      start_from(options.init, model_, options.skip, parameters());
+      std::cout << "starting from the parameters of " << options.init.string() << std::endl;
+      started_ = true;
+    }
+    keep_previous(out_);
   }
   state_.recipe.epochs = options.epochs.value_or(state_.recipe.epochs);
   state_.recipe.learning_rate = options.learning_rate.value_or(state_.recipe.learning_rate);
 }
 
 void Session::open_data() {
-  train_ = load(state_.data, Split::train);
-  test_ = load(state_.data, Split::test);
+  train_ = load(state_.data, Split::train, model_, state_.recipe.input);
+  test_ = load(state_.data, Split::test, model_, state_.recipe.input);
   check_fit(model_, train_);
   check_fit(model_, test_);
   const std::uint32_t fingerprint = train_.fingerprint();
-  if (!is_new() && fingerprint != state_.fingerprint)
+  if (saved_step_ && fingerprint != state_.fingerprint)
     fail("the training images (", train_.source, ") are not those that the run in ", out_.string(),
          " was started with");
   if (state_.position > train_.size()) fail(checkpoint().string(), ": the checkpoint's 'position' is damaged");
@@ -279,31 +288,62 @@ int Session::finish() {
   if (!tested_) tested_ = evaluate(model_, state_.recipe, evaluated(), test_, state_.recipe.batch);
   const Evaluation& test = *tested_;
   const std::string result = text("test loss ", fixed(test.loss, 4), ", accuracy ", percent(test.accuracy()));
-  write_file(out_ / "curve.svg", curve_svg(state_.curve, text(model_.name, ": ", result), batches_per_epoch()));
-  write_file(out_ / "predictions.svg", predictions_svg(test_, test, text(model_.name, ": ", result)));
-  write_report(test);
+  const std::string title = model_.name + ": " + result;
+  const std::string curves = curve_svg(state_.curve, title, batches_per_epoch());
+  const std::string samples = predictions_svg(test_, test, title);
+  write_file(out_ / "curve.svg", curves);
+  write_file(out_ / "predictions.svg", samples);
+  write_report(test, result, curves, samples);
   progress_->line(
       text("done: ", result, " after ", state_.step, " steps; training took ", duration(progress_->seconds())));
-  for (const char* file : {"checkpoint.safetensors", "curve.csv", "curve.svg", "predictions.svg", "report.txt"})
+  for (const char* file :
+       {"checkpoint.safetensors", "curve.csv", "curve.svg", "predictions.svg", "report.txt", "report.html"})
     progress_->line("  " + (out_ / file).string());
   return 0;
 }
 
-void Session::write_report(const Evaluation& test) const {
-  const Recipe& recipe = state_.recipe;
+void Session::write_report(const Evaluation& test, const std::string& result, const std::string& curves,
+                           const std::string& samples) const {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
-  std::string report =
-      text(model_.name, "\n\nData          ", grouped(train_.size()), " training and ", grouped(test_.size()),
-           " test images (", train_.source, ")\nRecipe        ", recipe.epochs, " epochs, batch ", recipe.batch,
-           ", learning rate ", shortest(recipe.learning_rate), ", seed ", recipe.seed, "\nSteps         ", state_.step,
-           "\nTest loss     ", fixed(test.loss, 4), "\nTest accuracy ", percent(test.accuracy()), " (", test.correct,
-           " of ", test_.size(), ")\nKernels       ", model_.isa(), "\nSpeed         ",
-           grouped(static_cast<std::int64_t>(progress_->rate())), " images/s, ", fixed(progress_->seconds(), 1),
-           " s of training in this run\nPeak memory   ", bytes(std::int64_t{usage.ru_maxrss} * 1024), "\n\n",
-           model_.summary);
-  if (report.back() != '\n') report += '\n';
-  write_file(out_ / "report.txt", report);
+  const auto counted = [](double share, std::int64_t right, std::int64_t all) {
+    return text(percent(share), " (", grouped(right), " of ", grouped(all), ")");
+  };
+  const Section run{"Run",
+                    {{"Data", text(grouped(train_.size()), " training and ", grouped(test_.size()), " test images (",
+                                   train_.source, ")")},
+                     {"Steps", text(state_.step)},
+                     {"Test loss", fixed(test.loss, 4)},
+                     {"Test accuracy", counted(test.accuracy(), test.correct, test_.size())},
+                     {"Among first 5", counted(test.accuracy_of_five(), test.among_five, test_.size())},
+                     {"Speed", text(grouped(static_cast<std::int64_t>(progress_->rate())), " images/s, ",
+                                    fixed(progress_->seconds(), 1), " s of training in this run")},
+                     {"Peak memory", bytes(std::int64_t{usage.ru_maxrss} * 1024)},
+                     {"Checkpoint", std::filesystem::absolute(checkpoint()).lexically_normal().string()}},
+                    {},
+                    ""};
+  const Section recipe{"Recipe", recipe_rows(model_, state_.recipe), {}, ""};
+  Section machine{"Machine", machine_rows(), {}, ""};
+  machine.rows.emplace_back("Kernels", model_.isa());
+  const Section shapes{"Shapes", {}, {}, model_.summary};
+
+  std::string plain = model_.name + "\n";
+  for (const Section& section : {run, recipe, machine, shapes}) {
+    plain += '\n';
+    for (const auto& [name, value] : section.rows) plain += padded(name, -18) + value + '\n';
+    plain += section.text;
+  }
+  if (plain.back() != '\n') plain += '\n';
+  write_file(out_ / "report.txt", plain);
+  write_file(out_ / "report.html",
+             html_report(model_.name, result,
+                         {run,
+                          {"Curves", {}, {curves}, ""},
+                          {"Confusion", {}, {confusion_svg(confusion(test_, test), "Test images")}, ""},
+                          {"Samples", {}, {samples}, ""},
+                          recipe,
+                          machine,
+                          shapes}));
 }
 
 }  // namespace tessera::runtime

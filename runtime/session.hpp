@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/arena.hpp"
 #include "runtime/batches.hpp"
@@ -27,6 +28,8 @@ struct TrainOptions {
   std::optional<double> learning_rate;
   std::filesystem::path out;
   bool resume = false;
+  std::filesystem::path init;         ///< parameters to start from, as start_from takes them; empty: the declared ones
+  std::vector<std::string> skip;      ///< keys that `init` does not set
   std::int64_t checkpoint_every = 0;  ///< steps; 0: every 20 seconds
   std::string command;                ///< how the program was called, for advice
 };
@@ -74,7 +77,7 @@ class Session {
   Session(const Model& model, const Recipe& declared, const TrainOptions& options);
 
   const Recipe& recipe() const { return state_.recipe; }  ///< the declared one with the command line's changes
-  bool is_new() const { return state_.step == 0; }        ///< nothing is trained yet: the parameters have to be started
+  bool is_new() const { return !started_; }               ///< the parameters have to be given their starting values
   std::int64_t epoch() const { return state_.epoch; }     ///< epochs done: the number of the one to go on with, from 0
   std::int64_t step() const { return state_.step + 1; }   ///< the number of the step to do next, from 1
   std::int64_t steps() const { return state_.recipe.epochs * steps_per_epoch(); }
@@ -94,9 +97,9 @@ class Session {
   void begin_epoch();
   /// The next batch of the epoch, or nullptr at its end.
   const Batch* next_batch();
-  /// Counts the loss and the right answers in outputs(). Throws an Error when the loss or a gradient is not a number: it
-  /// names the first such layer. So this stands before the update, while the parameters are those that led there; the
-  /// last checkpoint stays.
+  /// Counts the loss and the right answers in outputs(). Throws an Error when the loss or a gradient is not a number:
+  /// it names the first such layer. So this stands before the update, while the parameters are those that led there;
+  /// the last checkpoint stays.
   void count(float loss);
   /// After each step: shows progress, saves when it is time to. False when the run shall stop.
   bool record();
@@ -124,7 +127,8 @@ class Session {
   void open_data();
   void add_row(const Evaluation* test);
   void save();
-  void write_report(const Evaluation& test) const;
+  void write_report(const Evaluation& test, const std::string& result, const std::string& curves,
+                    const std::string& samples) const;
   std::int64_t batches_per_epoch() const;
 
   const Model& model_;
@@ -140,6 +144,7 @@ class Session {
   std::int64_t parts_ = 0, gathered_images_ = 0;  ///< of the step that is not yet done
   std::optional<Batches> batches_;
   const Batch* batch_ = nullptr;
+  bool started_ = false;  ///< the parameters are those of a checkpoint or of a file
   std::optional<Progress> progress_;
   std::optional<Evaluation> tested_;  ///< of the parameters as they are, right after an epoch
   std::optional<std::int64_t> saved_step_;

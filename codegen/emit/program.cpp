@@ -48,6 +48,30 @@ std::string further_fields(const graph::Recipe& r) {
   return out;
 }
 
+/// The optimiser in words: "AdamW, betas 0.9 and 0.999, weight decay 0.05".
+std::string optimizer_text(const graph::Recipe& r) {
+  using Optimizer = graph::Recipe::Optimizer;
+  const bool sgd = r.optimizer == Optimizer::sgd;
+  std::string out = sgd ? "SGD" : r.optimizer == Optimizer::adam ? "Adam" : "AdamW";
+  if (!sgd) out += fmt::format(", betas {} and {}, epsilon {}", r.beta1, r.beta2, r.epsilon);
+  if (r.momentum > 0) out += fmt::format(", {}momentum {}", r.nesterov ? "Nesterov " : "", r.momentum);
+  if (r.weight_decay > 0) out += fmt::format(", weight decay {}", r.weight_decay);
+  if (r.clip_norm > 0) out += fmt::format(", gradients clipped to norm {}", r.clip_norm);
+  if (r.average > 0) out += fmt::format(", parameters averaged with decay {}", r.average);
+  return out;
+}
+
+/// The schedule of the learning rate in words.
+std::string schedule_text(const graph::Recipe& r) {
+  using Schedule = graph::Recipe::Schedule;
+  std::string out = r.schedule == Schedule::constant ? "constant"
+                    : r.schedule == Schedule::cosine
+                        ? fmt::format("along a cosine to {}", r.floor)
+                        : fmt::format("times {} every {} {}", r.factor, r.every, r.every == 1 ? "epoch" : "epochs");
+  if (r.warmup > 0) out += fmt::format(", after a rise over {} {}", r.warmup, r.warmup == 1 ? "epoch" : "epochs");
+  return out;
+}
+
 /// The scratch function that goes with attention_entry; nothing where the model has no attention maps.
 std::string attention_scratch(const ModelFiles& m) {
   if (attention_maps(m).layers == 0) return "";
@@ -64,24 +88,36 @@ std::string attention_entry(const ModelFiles& m) {
                      a.heads, a.rows, a.columns, m.name);
 }
 
+/// A call, filled up to 120 columns as clang-format does; further lines begin below the first argument.
+std::string filled(const std::string& head, const std::vector<std::string>& arguments, const std::string& tail) {
+  std::string out, line = head;
+  const std::string margin(line.size(), ' ');
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string word = arguments[i] + (i + 1 == arguments.size() ? tail : ",");
+    if (line.size() + word.size() + (line.back() == '(' || line == margin ? 0 : 1) > 120) {
+      out += line + "\n";
+      line = margin;
+    }
+    if (line.back() != '(' && line != margin) line += ' ';
+    line += word;
+  }
+  return out + line + "\n";
+}
+
+/// The body of the function that `bench` times.
+std::string timed_step(const ModelFiles& m) {
+  return filled("  return " + m.name + "_train_step(",
+                {"parameters", "gradients", "optimizer", "batch.images",
+                 softens(m.forward.recipe) ? "batch.targets" : "batch.labels", "batch.size", "1", "1", "1e-4f",
+                 "outputs", "loss", "scratch"},
+                ");");
+}
+
 /// What one turn of the loop over batches does.
 std::string turn(const ModelFiles& m) {
   const std::string n = m.name, targets = softens(m.forward.recipe) ? "targets" : "labels";
-  auto call = [](const std::string& head, const std::vector<std::string>& arguments) {
-    // Filled up to 120 columns, as clang-format does.
-    std::string out, line = "      run.check(" + head + "(";
-    const std::string margin(line.size(), ' ');
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-      const bool last = i + 1 == arguments.size();
-      const std::string word = arguments[i] + (last ? "));" : ",");
-      if (line.size() + word.size() + (line.back() == '(' || line == margin ? 0 : 1) > 120) {
-        out += line + "\n";
-        line = margin;
-      }
-      if (line.back() != '(' && line != margin) line += ' ';
-      line += word;
-    }
-    return out + line + "\n";
+  const auto call = [](const std::string& function, const std::vector<std::string>& arguments) {
+    return filled("      run.check(" + function + "(", arguments, "));");
   };
   const bool gathers = m.forward.recipe.accumulate > 1;
   return call(n + "_loss_and_gradients",
@@ -113,8 +149,7 @@ const Recipe declared{{
     .epochs = {3},
     .learning_rate = {4},
     .seed = {5},
-    .input_mean = {6},
-    .input_deviation = {7},
+    .input = {{.mean = {{{6}}}, .deviation = {{{7}}}, .crop = {18}}},
 {11}}};
 
 std::int64_t forward_scratch_bytes(std::int64_t batch) {{ return {1}_FORWARD_SCRATCH_BYTES(batch); }}
@@ -123,9 +158,7 @@ std::int64_t train_scratch_bytes(std::int64_t batch) {{ return {1}_TRAIN_SCRATCH
 {15}
 int train_step(float* parameters, float* gradients, float* optimizer, const Batch& batch, float* outputs, float* loss,
                void* scratch) {{
-  return {0}_train_step(parameters, gradients, optimizer, batch.images, batch.{17}, batch.size, 1, 1, 1e-4f, outputs, loss,
-                        scratch);
-}}
+{17}}}
 
 const Model model{{
     .name = "{0}",
@@ -138,6 +171,8 @@ const Model model{{
     .alignment = {1}_ALIGNMENT,
     .outputs_are_probabilities = {10},
     .summary = {0}_summary(),
+    .optimizer = "{19}",
+    .schedule = "{20}",
     .forward_scratch_bytes = forward_scratch_bytes,
     .evaluate_scratch_bytes = evaluate_scratch_bytes,
     .train_scratch_bytes = train_scratch_bytes,
@@ -169,11 +204,11 @@ int train(Session& run) {{
 
 int main(int argc, char** argv) {{ return program(model, declared, train, argc, argv); }}
 )cpp",
-      m.name, m.upper(), recipe.batch, recipe.epochs, recipe.learning_rate, recipe.seed, recipe.input_mean,
-      recipe.input_deviation, fmt::join(m.image_shape(), ", "), m.classes(),
-      ends_in_softmax(m.forward) ? "true" : "false", further_fields(recipe), state_keys(recipe),
-      recipe.patience > 0 ? " && run.improves()" : "", turn(m), attention_scratch(m), attention_entry(m),
-      softens(recipe) ? "targets" : "labels");
+      m.name, m.upper(), recipe.batch, recipe.epochs, recipe.learning_rate, recipe.seed,
+      fmt::join(recipe.input_mean, ", "), fmt::join(recipe.input_deviation, ", "), fmt::join(m.image_shape(), ", "),
+      m.classes(), ends_in_softmax(m.forward) ? "true" : "false", further_fields(recipe), state_keys(recipe),
+      recipe.patience > 0 ? " && run.improves()" : "", turn(m), attention_scratch(m), attention_entry(m), timed_step(m),
+      recipe.input_crop, optimizer_text(recipe), schedule_text(recipe));
 }
 
 }  // namespace tessera::codegen

@@ -4,6 +4,7 @@
 // repeated `count` times) is a contiguous run of nodes that stands once and runs `count` times.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -134,7 +135,8 @@ struct Recipe {
   double warmup = 0, floor = 0, every = 1, factor = 0.1;
   std::int64_t batch = 128, accumulate = 1, epochs = 5;
   std::uint64_t seed = 1;
-  double input_mean = 0, input_deviation = 1;
+  std::array<double, 3> input_mean{}, input_deviation{1, 1, 1};  ///< of red, green, blue
+  double input_crop = 0;
   double smoothing = 0, mixup = 0, cutmix = 0;
   std::int64_t crop = 0;
   bool flip = false;

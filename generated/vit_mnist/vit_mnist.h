@@ -23,6 +23,7 @@ typedef struct tessera_parameter {
   int32_t decay; /* 1 where weight decay applies */
   int64_t shape[8];
   int64_t offset; /* in floats, from the start of the parameters, and of the gradients alike */
+  const char* named_shape; /* "[D=192, C=3]" */
 } tessera_parameter;
 #endif
 

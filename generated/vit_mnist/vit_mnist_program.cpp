@@ -12,13 +12,19 @@ const Recipe declared{
     .epochs = 5,
     .learning_rate = 0.005,
     .seed = 1,
-    .input_mean = 0,
-    .input_deviation = 1,
+    .input = {.mean = {0, 0, 0}, .deviation = {1, 1, 1}, .crop = 0},
 };
 
 std::int64_t forward_scratch_bytes(std::int64_t batch) { return VIT_MNIST_FORWARD_SCRATCH_BYTES(batch); }
 std::int64_t evaluate_scratch_bytes(std::int64_t batch) { return VIT_MNIST_EVALUATE_SCRATCH_BYTES(batch); }
 std::int64_t train_scratch_bytes(std::int64_t batch) { return VIT_MNIST_TRAIN_SCRATCH_BYTES(batch); }
+std::int64_t attention_scratch_bytes(std::int64_t batch) { return VIT_MNIST_ATTENTION_MAPS_SCRATCH_BYTES(batch); }
+
+int train_step(float* parameters, float* gradients, float* optimizer, const Batch& batch, float* outputs, float* loss,
+               void* scratch) {
+  return vit_mnist_train_step(parameters, gradients, optimizer, batch.images, batch.labels, batch.size, 1, 1, 1e-4f,
+                              outputs, loss, scratch);
+}
 
 const Model model{
     .name = "vit_mnist",
@@ -31,6 +37,8 @@ const Model model{
     .alignment = VIT_MNIST_ALIGNMENT,
     .outputs_are_probabilities = true,
     .summary = vit_mnist_summary(),
+    .optimizer = "Adam, betas 0.9 and 0.999, epsilon 1e-08",
+    .schedule = "constant",
     .forward_scratch_bytes = forward_scratch_bytes,
     .evaluate_scratch_bytes = evaluate_scratch_bytes,
     .train_scratch_bytes = train_scratch_bytes,
@@ -39,6 +47,8 @@ const Model model{
     .init = vit_mnist_init,
     .forward = vit_mnist_forward,
     .evaluate = vit_mnist_evaluate,
+    .train_step = train_step,
+    .attention = {2, 2, 50, 50, attention_scratch_bytes, vit_mnist_attention_maps},
 };
 
 /// The training loop. Each epoch sees every image once, in an order that (seed, epoch) decides.
@@ -51,10 +61,12 @@ int train(Session& run) {
       const float learning_rate =
           vit_mnist_learning_rate(run.recipe().learning_rate, run.step(), run.steps_per_epoch(), run.steps());
       float loss = 0;
-      run.check(vit_mnist_train_step(run.parameters(), run.gradients(), run.optimizer(), batch->images, batch->labels,
-                                     batch->size, run.recipe().seed, run.step(), learning_rate, run.outputs(), &loss,
-                                     run.scratch()));
-      if (!run.record(loss)) return run.stop();
+      run.check(vit_mnist_loss_and_gradients(run.parameters(), batch->images, batch->labels, batch->size,
+                                             run.recipe().seed, run.step(), run.outputs(), &loss, run.gradients(),
+                                             run.scratch()));
+      run.count(loss);  // ends the run where something is not a number
+      run.check(vit_mnist_update(run.parameters(), run.gradients(), run.optimizer(), run.step(), learning_rate));
+      if (!run.record()) return run.stop();
     }
     run.end_epoch();
   }

@@ -26,7 +26,7 @@ struct Plain : Module {
                                  .batch = 3,
                                  .epochs = 2,
                                  .seed = 9,
-                                 .input = {.mean = 0.5, .deviation = 2}};
+                                 .input = {.mean = {0.5, 0.25, 0.125}, .deviation = 2, .crop = 0.875}};
   Stack<Block, 3> blocks;
   Linear<D, 2_c> head;
   TESSERA_MEMBERS(Plain, blocks, head)
@@ -212,8 +212,9 @@ TEST(Trace, FillsTheRecipeIn) {
   EXPECT_EQ(r.beta1, 0.5);
   EXPECT_EQ(r.beta2, 0.999);
   EXPECT_EQ(r.epsilon, 1e-8);
-  EXPECT_EQ(r.input_mean, 0.5);
-  EXPECT_EQ(r.input_deviation, 2);
+  EXPECT_EQ(r.input_mean, (std::array<double, 3>{0.5, 0.25, 0.125}));
+  EXPECT_EQ(r.input_deviation, (std::array<double, 3>{2, 2, 2}));
+  EXPECT_EQ(r.input_crop, 0.875);
 }
 
 TEST(Trace, RecordsAStackOnceAsARegion) {

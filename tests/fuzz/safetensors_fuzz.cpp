@@ -14,7 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const auto& [name, tensor] : file.tensors) {
       if (elements(tensor.shape) < 0) std::abort();
       bytes += tensor.bytes.size();
-      if (tensor.dtype == "F32" && tensor.floats().size() * 4 != tensor.bytes.size()) std::abort();
+      const auto count = static_cast<std::size_t>(elements(tensor.shape));
+      if (tensor.is_real() && (tensor.floats().size() != count || tensor.doubles().size() != count)) std::abort();
     }
     if (bytes > size) std::abort();
   } catch (const Error&) {

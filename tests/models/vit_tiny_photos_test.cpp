@@ -5,10 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <numeric>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "runtime/preprocess.hpp"
 #include "runtime/safetensors.hpp"
+#include "tests/runtime/helpers.hpp"
 #include "vit_tiny.h"
 
 namespace tessera::test {
@@ -65,6 +69,61 @@ TEST_P(VitTinyPhotos, WhatTheClassTokenAttendsToInTheLastBlockIsTheReferences) {
     ASSERT_NEAR(maps[((layers - 1) * heads + head) * tokens * tokens + token], want[i], 1e-5) << head << " " << token;
   }
 }
+
+/// From the photograph itself.
+class VitTinyPhotoFiles : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    const char* shared = std::getenv("TESSERA_SHARED");
+    if (!shared) GTEST_SKIP() << "TESSERA_SHARED is not set: the weights and the photographs are not at hand";
+    const std::string name = GetParam();
+    folder_ = shared;
+    photo_ = folder_ + "/data/photos/" + name + ".png";
+    expected_ = runtime::read_safetensors(folder_ + "/golden/vit_tiny_photos/" + name + ".safetensors");
+  }
+
+  std::string folder_, photo_;
+  runtime::Safetensors expected_;
+};
+
+TEST_P(VitTinyPhotoFiles, BecomeTheReferencesImages) {
+  const runtime::Image photo = runtime::decode_image(runtime::read_file(photo_, 1 << 24), 3, photo_);
+  const runtime::Preprocessing input{.mean = {0.5, 0.5, 0.5}, .deviation = {0.5, 0.5, 0.5}, .crop = 0.9};
+  const runtime::Image seen = runtime::prepared(photo, input, 224, 224);
+  const std::vector<float> want = expected_.at("image").floats();
+  std::vector<float> got(want.size());
+  ASSERT_EQ(seen.pixels.size(), want.size());
+  runtime::normalize(seen.pixels, 3, input, got.data());
+  for (std::size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(got[i], want[i], 1e-6) << i;
+}
+
+TEST_P(VitTinyPhotoFiles, ThePredictedClassesAreTheReferences) {
+  const std::vector<float> logits = expected_.at("logits").floats();
+  std::vector<int> order(logits.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(),
+            [&](int a, int b) { return logits[static_cast<std::size_t>(a)] > logits[static_cast<std::size_t>(b)]; });
+  const auto exponential = [&](int label) {
+    return std::exp(static_cast<double>(logits[static_cast<std::size_t>(label)]));
+  };
+  double sum = 0;
+  for (const int label : order) sum += exponential(label);
+
+  const runtime::Result result = runtime::sample(
+      {"predict", photo_, "--topk", "5", "--checkpoint", folder_ + "/weights/vit_tiny_patch16_224.safetensors"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  ASSERT_TRUE(result.out.starts_with(photo_)) << result.out;
+  std::istringstream line(result.out.substr(photo_.size()));
+  for (std::size_t i = 0; i < 5; ++i) {
+    int label = -1;
+    double probability = NAN;
+    ASSERT_TRUE(line >> label >> probability) << result.out;
+    EXPECT_EQ(label, order[i]) << result.out;
+    EXPECT_NEAR(probability, exponential(label) / sum, 0.01) << result.out;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Photos, VitTinyPhotoFiles, testing::Values("chelsea", "coffee"));
 
 INSTANTIATE_TEST_SUITE_P(Isas, VitTinyPhotos,
                          testing::Values(Case{"chelsea", "scalar"}, Case{"chelsea", "avx2"}, Case{"chelsea", "avx512"},

@@ -19,6 +19,7 @@ class Checkpoint : public testing::Test {
     optimizer.floats()[SAMPLE_PARAMETER_FLOATS + 3] = 7;
     state.recipe.learning_rate = 0.1;
     state.recipe.seed = ~std::uint64_t{0};
+    state.recipe.input = {.mean = {0.1, -0.25, 0.3}, .deviation = {0.5, 1.5, 0.7}, .crop = 0.9};
     state.data = {"some folder", 77, 5};
     state.fingerprint = 0xfedcba98;
     state.step = 12;
@@ -45,6 +46,8 @@ class Checkpoint : public testing::Test {
     return sentence([&] { resume_checkpoint(file(), model, parameters.floats(), optimizer.floats()); });
   }
 
+  std::string misfit(const std::string& why) { return file().string() + " does not fit sample: " + why; }
+
   TemporaryFolder folder;
   Model model = sample_model();
   Arena parameters = Arena::of_floats(SAMPLE_PARAMETER_FLOATS, 64);
@@ -59,6 +62,9 @@ TEST_F(Checkpoint, RoundTripKeepsEveryBit) {
   EXPECT_TRUE(std::equal(o.floats(), o.floats() + SAMPLE_OPTIMIZER_FLOATS, optimizer.floats()));
   EXPECT_EQ(read.recipe.learning_rate, 0.1);
   EXPECT_EQ(read.recipe.seed, ~std::uint64_t{0});
+  EXPECT_EQ(read.recipe.input.mean, state.recipe.input.mean);
+  EXPECT_EQ(read.recipe.input.deviation, state.recipe.input.deviation);
+  EXPECT_EQ(read.recipe.input.crop, 0.9);
   EXPECT_EQ(read.data, state.data);
   EXPECT_EQ(read.fingerprint, state.fingerprint);
   EXPECT_EQ(read.step, 12);
@@ -85,46 +91,123 @@ TEST_F(Checkpoint, FileWithTheModelsKeysAloneCanBeEvaluatedButNotResumed) {
     content.metadata.clear();
   });
   EXPECT_FALSE(load_parameters(file(), model, parameters.floats()).has_value());
-  EXPECT_EQ(resume_refusal(), file().string() + " holds a model and no training run: it can be evaluated, not resumed");
+  EXPECT_EQ(resume_refusal(),
+            file().string() + " holds a model and no training run: it can be evaluated, not resumed (train --init " +
+                file().string() + " starts from it)");
 }
 
 TEST_F(Checkpoint, MissingTensorIsNamedWithItsShape) {
   change([](Safetensors& content) { content.tensors.erase("head.weight"); });
-  EXPECT_EQ(refusal(), file().string() + " has no tensor 'head.weight' [10, 784], which sample needs");
+  EXPECT_EQ(refusal(), misfit("'head.weight' [CLASSES=10, IH*IW=784] is missing"));
 }
 
 TEST_F(Checkpoint, MissingMomentIsNamed) {
   change([](Safetensors& content) { content.tensors.erase("optimizer.v.head.bias"); });
   EXPECT_EQ(refusal(), "");
-  EXPECT_CONTAINS(resume_refusal(), "has no tensor 'optimizer.v.head.bias' [10]");
+  EXPECT_EQ(resume_refusal(), misfit("'optimizer.v.head.bias' [CLASSES=10] is missing"));
 }
 
 TEST_F(Checkpoint, UnknownTensorIsNamed) {
   change([](Safetensors& content) { content.tensors["blocks.0.bias"] = Tensor::of({2}, std::vector<float>{1, 2}); });
-  EXPECT_EQ(refusal(), file().string() + " holds 'blocks.0.bias' [2], which sample does not have");
+  EXPECT_EQ(refusal(), misfit("it holds 'blocks.0.bias' [2], which sample does not have"));
 }
 
-TEST_F(Checkpoint, WrongShapeNamesBothAndSuggestsATransposition) {
-  change([](Safetensors& content) { content.tensors["head.weight"].shape = {784, 10}; });
-  EXPECT_EQ(refusal(), file().string() +
-                           ": tensor 'head.weight' has the shape [784, 10], sample needs [10, 784] (was it "
-                           "saved transposed?)");
-  change([](Safetensors& content) { content.tensors["head.weight"].shape = {20, 392}; });
-  EXPECT_EQ(refusal(), file().string() + ": tensor 'head.weight' has the shape [20, 392], sample needs [10, 784]");
+TEST_F(Checkpoint, WrongShapeNamesBothAndGuessesWhatHappened) {
+  const auto shaped = [&](const Shape& shape) {
+    change([&](Safetensors& content) {
+      content.tensors["head.weight"] = Tensor::of(shape, std::vector<float>(static_cast<std::size_t>(elements(shape))));
+    });
+    return refusal();
+  };
+  const std::string needed = ", where [CLASSES=10, IH*IW=784] is needed";
+  EXPECT_EQ(shaped({784, 10}), misfit("'head.weight' is [IH*IW=784, CLASSES=10]" + needed + " (transposed?)"));
+  EXPECT_EQ(shaped({1000, 784}), misfit("'head.weight' is [CLASSES=1000, IH*IW=784]" + needed));
+  EXPECT_EQ(shaped({10, 28, 28}),
+            misfit("'head.weight' is [10, 28, 28]" + needed + " (reshaped? it holds as many numbers)"));
+  EXPECT_EQ(shaped({}), misfit("'head.weight' is []" + needed));
+}
+
+TEST_F(Checkpoint, KernelWithItsDimsInAnotherOrderIsTakenForTransposed) {
+  const tessera_parameter rows[] = {{"k", 4, 1, {6, 3, 2, 2}, 0, "[D=6, C=3, P=2, P=2]"}};
+  model.parameters = rows;
+  model.parameter_floats = 72;
+  Safetensors content;
+  content.tensors["k"] = Tensor::of({2, 2, 3, 6}, std::vector<float>(72));
+  write_safetensors(file(), content);
+  EXPECT_EQ(refusal(), misfit("'k' is [P=2, P=2, C=3, D=6], where [D=6, C=3, P=2, P=2] is needed (transposed?)"));
+  content.tensors["k"] = Tensor::of({6, 2, 2, 3}, std::vector<float>(72));
+  write_safetensors(file(), content);
+  EXPECT_CONTAINS(refusal(), "(transposed? the sizes are the same)");
 }
 
 TEST_F(Checkpoint, WrongTypeIsNamed) {
   change([](Safetensors& content) { content.tensors["head.bias"].dtype = "I32"; });
-  EXPECT_EQ(refusal(), file().string() + ": tensor 'head.bias' has the type I32, F32 is needed");
+  EXPECT_EQ(refusal(), misfit("'head.bias' holds I32, where F32, F16, BF16 or F64 is needed"));
+}
+
+TEST_F(Checkpoint, EveryDifferenceIsToldAtOnceByKind) {
+  change([](Safetensors& content) {
+    content.tensors.erase("head.bias");
+    content.tensors["head.weight"].shape = {784, 10};
+    for (int i = 0; i < 13; ++i) content.tensors["layer." + std::to_string(i)] = Tensor::of({1}, std::vector<float>{1});
+    content.metadata["declaration_hash"] = "ab";
+  });
+  EXPECT_EQ(refusal(), misfit(R"(16 differences
+  the file as a whole (1):
+    it was made with another declaration of sample ('ab', this is '5a3b1e0000000001'; 'import' takes its parameters all the same)
+  missing (1):
+    'head.bias' [CLASSES=10]
+  of another shape or type (1):
+    'head.weight' is [IH*IW=784, CLASSES=10], where [CLASSES=10, IH*IW=784] is needed (transposed?)
+  unknown to sample (13):
+    'layer.0' [1]
+    'layer.1' [1]
+    'layer.10' [1]
+    'layer.11' [1]
+    'layer.12' [1]
+    'layer.2' [1]
+    'layer.3' [1]
+    'layer.4' [1]
+    'layer.5' [1]
+    'layer.6' [1]
+    and 3 more)"));
+}
+
+TEST_F(Checkpoint, NamesThatOnlyBeginOtherwiseAreNoticed) {
+  Safetensors content;
+  for (const tessera_parameter& row : model.parameters) {
+    const Shape shape(row.shape, row.shape + row.rank);
+    content.tensors[std::string("module.") + row.name] =
+        Tensor::of(shape, std::vector<float>(static_cast<std::size_t>(elements(shape))));
+  }
+  write_safetensors(file(), content);
+  EXPECT_CONTAINS(refusal(), "does not fit sample: 4 differences");
+  EXPECT_CONTAINS(refusal(), "its names begin with 'module.', which those of sample do not");
+}
+
+TEST_F(Checkpoint, NumbersOfTwoAndOfEightBytesAreRead) {
+  for (const char* dtype : {"F16", "BF16", "F64"}) {
+    std::vector<float> bias(10, 0.5f);
+    change([&](Safetensors& content) {
+      content.tensors["head.bias"] = dtype == std::string("F64")
+                                         ? Tensor::of({10}, std::vector<double>(bias.begin(), bias.end()))
+                                         : Tensor::of(dtype, {10}, bias);
+    });
+    parameters.floats()[0] = 0;
+    EXPECT_EQ(refusal(), "");
+    EXPECT_TRUE(std::equal(bias.begin(), bias.end(), parameters.floats())) << dtype;
+  }
+  change([](Safetensors& content) { content.tensors["head.bias"] = Tensor::of({10}, std::vector<double>(10, 1e300)); });
+  EXPECT_EQ(refusal(), misfit("'head.bias' holds 1e+300, too large for F32"));
 }
 
 TEST_F(Checkpoint, OtherModelOrDeclarationIsRefused) {
   model.name = "vit";
-  EXPECT_EQ(refusal(), file().string() + " is a checkpoint of sample, this is vit");
+  EXPECT_EQ(refusal(), file().string() + " does not fit vit: it is a checkpoint of 'sample'");
   model.name = "sample";
   model.declaration_hash = 0xab;
-  EXPECT_EQ(refusal(),
-            file().string() + " was trained with another declaration of sample (5a3b1e0000000001, this is ab)");
+  EXPECT_EQ(refusal(), misfit("it was made with another declaration of sample ('5a3b1e0000000001', this is 'ab'; "
+                              "'import' takes its parameters all the same)"));
 }
 
 TEST_F(Checkpoint, DamagedMetadataIsNamed) {

@@ -8,6 +8,8 @@
 #include "runtime/batches.hpp"
 #include "runtime/data_choice.hpp"
 #include "runtime/digits.hpp"
+#include "runtime/preprocess.hpp"
+#include "tests/runtime/sample_table.hpp"
 
 namespace tessera::runtime {
 namespace {
@@ -76,8 +78,8 @@ TEST(Batches, GoOnFromAPositionAsIfTheyHadNeverStopped) {
 TEST(Normalize, MapsPixelsToTheUnitIntervalThenByMeanAndDeviation) {
   const Bytes pixels{0, 51, 255};
   float plain[3], scaled[3];
-  normalize(pixels, 0, 1, plain);
-  normalize(pixels, 0.5, 0.5, scaled);
+  normalize(pixels, 1, {}, plain);
+  normalize(pixels, 1, {.mean = {0.5}, .deviation = {0.5}}, scaled);
   EXPECT_FLOAT_EQ(plain[1], 0.2f);
   EXPECT_FLOAT_EQ(plain[2], 1);
   EXPECT_FLOAT_EQ(scaled[0], -1);
@@ -86,10 +88,10 @@ TEST(Normalize, MapsPixelsToTheUnitIntervalThenByMeanAndDeviation) {
 }
 
 TEST(DataChoice, DrawsASixthAsManyTestDigitsAndLimitsBoth) {
-  EXPECT_EQ(load({"", 600, 0}, Split::train).size(), 600);
-  EXPECT_EQ(load({"", 600, 0}, Split::test).size(), 100);
-  EXPECT_EQ(load({"", 600, 30}, Split::train).size(), 30);
-  EXPECT_EQ(load({"", 1, 0}, Split::test).size(), 1);
+  EXPECT_EQ(load({"", 600, 0}, Split::train, sample_model(), {}).size(), 600);
+  EXPECT_EQ(load({"", 600, 0}, Split::test, sample_model(), {}).size(), 100);
+  EXPECT_EQ(load({"", 600, 30}, Split::train, sample_model(), {}).size(), 30);
+  EXPECT_EQ(load({"", 1, 0}, Split::test, sample_model(), {}).size(), 1);
 }
 
 TEST(Dataset, FingerprintSeesPixelsAndLabels) {

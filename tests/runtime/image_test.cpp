@@ -83,12 +83,17 @@ TEST(Report, EvaluationTableNamesTheCommonestConfusion) {
   const std::string table = evaluation_table(data, evaluation);
   EXPECT_CONTAINS(table, "66.67% (4 of 6)");
   EXPECT_CONTAINS(table, "2 (2 times)");
+  EXPECT_CONTAINS(table, "\n    0        3       1     33.33%");
+  data.names = {"cat", "dog", "automobile"};
+  const std::string named = evaluation_table(data, evaluation);
+  EXPECT_CONTAINS(named, "automobile (2 times)");
+  EXPECT_CONTAINS(named, "\ncat               3       1     33.33%");
 }
 
 TEST(Report, PredictionLineBeginsWithTheLikeliestClass) {
   const std::vector<float> row{0.1f, 0.7f, 0.2f};
-  EXPECT_EQ(prediction_line("a.png", row, 2), "a.png                         1 0.7000  2 0.2000\n");
-  EXPECT_CONTAINS(prediction_line("a.png", row, 99), "0 0.1000");
+  EXPECT_EQ(prediction_line("a.png", row, 2, {}), "a.png                         1 0.7000  2 0.2000\n");
+  EXPECT_CONTAINS(prediction_line("a.png", row, 99, {}), "0 0.1000");
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ TEST_F(Program, PredictTellsTheSameOfAPngAnInvertedPngAndAnIdxFile) {
   const std::string dark = png("dark.png");
 
   const auto answer = [&](std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {"predict", "--out", out(), "--top", "10"});
+    arguments.insert(arguments.begin(), {"predict", "--out", out(), "--topk", "10"});
     const Result result = sample(arguments);
     EXPECT_EQ(result.code, 0) << result.err;
     return result.out;
@@ -90,6 +90,82 @@ TEST_F(Program, PredictTellsTheSameOfAPngAnInvertedPngAndAnIdxFile) {
   EXPECT_CONTAINS(both, "two[1]");
   EXPECT_EQ(tail(first), tail(both.substr(0, both.find('\n') + 1)));
   EXPECT_EQ(numbers(first).find("nan"), std::string::npos);
+}
+
+TEST_F(Program, PredictTellsTheNamesOfAFile) {
+  train();
+  const Dataset digits = draw_digits(1, 1, Split::test);
+  const Bytes png = encode_png(digits.image(0), 1, 28, 28);
+  spill(folder / "a.png", std::string(png.begin(), png.end()));
+  spill(folder / "names", "zero\none\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n");
+  const auto predict = [&](const std::string& names) {
+    return sample({"predict", (folder / "a.png").string(), "--out", out(), "--topk", "10", "--labels", names});
+  };
+  const Result named = predict((folder / "names").string());
+  EXPECT_EQ(named.code, 0) << named.err;
+  for (const char* name : {"  zero 0.", "  nine 0."}) EXPECT_CONTAINS(named.out, name);
+  const Result missing = predict((folder / "none").string());
+  EXPECT_EQ(missing.code, 1);
+  EXPECT_EQ(missing.out, "");
+  EXPECT_CONTAINS(missing.err, "sample: cannot open ");
+}
+
+TEST_F(Program, EvalTellsTheFirstFiveAndDrawsTheConfusion) {
+  train();
+  const std::string picture = (folder / "confusion.svg").string();
+  const Result evaluated = sample({"eval", "--out", out(), "--confusion", picture});
+  EXPECT_EQ(evaluated.code, 0) << evaluated.err;
+  EXPECT_CONTAINS(evaluated.out, "\ntop 5     ");
+  EXPECT_CONTAINS(evaluated.out, "the confusion matrix is in " + picture);
+  EXPECT_TRUE(slurp(picture).starts_with("<svg"));
+  const Result unwritable = sample({"eval", "--out", out(), "--confusion", "/proc/confusion.svg"});
+  EXPECT_EQ(unwritable.code, 1);
+  EXPECT_CONTAINS(unwritable.err, "cannot write /proc/confusion.svg");
+}
+
+TEST_F(Program, BenchTellsForwardAndTrainingAtEachBatch) {
+  const Result bench = sample({"bench", "--batch", "1", "3", "--runs", "2"});
+  EXPECT_EQ(bench.code, 0) << bench.err;
+  EXPECT_CONTAINS(bench.out, "kernels scalar, median of 2 runs\n");
+  for (const char* row :
+       {"\nforward             1", "\nforward             3", "\ntraining step       1", "\ntraining step       3"})
+    EXPECT_CONTAINS(bench.out, row);
+}
+
+TEST_F(Program, ModelWithoutAttentionMapsHasNoSuchCommand) {
+  const Result result = sample({"attention", "a.png"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_EQ(sample({"--help"}).out.find("attention"), std::string::npos);
+}
+
+TEST_F(Program, ReportIsOneFileThatHoldsEverything) {
+  train();
+  const std::string report = slurp(folder / "run/report.html");
+  EXPECT_TRUE(report.starts_with("<!DOCTYPE html>"));
+  for (const char* part :
+       {"<h2>Curves</h2>", "<h2>Confusion</h2>", "<h2>Samples</h2>", "<h2>Machine</h2>", "data:image/png;base64,",
+        "<th scope=\"row\">Optimizer</th><td>Adam</td>", "<th scope=\"row\">Learning rate</th><td>0.002, constant</td>",
+        "images [B, 784]", "checkpoint.safetensors", "<th scope=\"row\">Kernels</th><td>scalar</td>"})
+    EXPECT_NE(report.find(part), std::string::npos) << part;
+  // Nothing comes from elsewhere: addresses are names of XML's languages, and pictures are in the file.
+  for (const char* part : {"<script", "<link", "src=", "url(", "href=\"http", "@import"})
+    EXPECT_EQ(report.find(part), std::string::npos) << part;
+  // Every element is closed, in order.
+  std::vector<std::string> open;
+  for (std::size_t at = report.find('<', 15); at != std::string::npos; at = report.find('<', at + 1)) {
+    const std::size_t end = report.find('>', at);
+    ASSERT_NE(end, std::string::npos);
+    const std::string tag = report.substr(at + 1, end - at - 1);
+    const std::string name = tag.substr(0, tag.find_first_of(" \n/", 1));
+    if (tag.starts_with('/')) {
+      ASSERT_FALSE(open.empty());
+      EXPECT_EQ(open.back(), tag.substr(1));
+      open.pop_back();
+    } else if (!tag.ends_with('/')) {
+      open.push_back(name);
+    }
+  }
+  EXPECT_TRUE(open.empty());
 }
 
 TEST_F(Program, SummaryTellsShapesParametersAndMemory) {

@@ -71,7 +71,8 @@ TEST(Safetensors, EqualContentGivesEqualBytes) {
 TEST(Safetensors, AskingForWhatIsNotThereNamesFileAndTensor) {
   const Safetensors file = parse_safetensors(bytes_of(file_of("{}", "")), "f");
   EXPECT_EQ(sentence([&] { file.at("w"); }), "f: there is no tensor 'w'");
-  EXPECT_CONTAINS(sentence([&] { Tensor::of({1}, std::vector<double>{1}).floats(); }), "type F64 was found where F32");
+  EXPECT_CONTAINS(sentence([&] { Tensor::of({1}, std::vector<std::int64_t>{1}).floats(); }),
+                  "type I64 was found where F32");
 }
 
 TEST(Safetensors, TooShortAndTooLongHeadersAreRefused) {

@@ -12,9 +12,14 @@ const Recipe declared{
     .epochs = 2,
     .learning_rate = 0.002,
     .seed = 1,
-    .input_mean = 0,
-    .input_deviation = 1,
+    .input = {.mean = {0, 0, 0}, .deviation = {1, 1, 1}, .crop = 0},
 };
+
+int train_step(float* parameters, float* gradients, float* optimizer, const Batch& batch, float* outputs, float* loss,
+               void* scratch) {
+  return sample_train_step(parameters, gradients, optimizer, batch.images, batch.labels, batch.size, 1, 1, 1e-4f,
+                           outputs, loss, scratch);
+}
 
 const Model model{
     .name = "sample",
@@ -27,6 +32,8 @@ const Model model{
     .alignment = 64,
     .outputs_are_probabilities = false,
     .summary = "images [B, 784]\nhead   [B, 10]\n",
+    .optimizer = "Adam",
+    .schedule = "constant",
     .forward_scratch_bytes = sample_scratch_bytes,
     .evaluate_scratch_bytes = sample_scratch_bytes,
     .train_scratch_bytes = sample_scratch_bytes,
@@ -35,6 +42,7 @@ const Model model{
     .init = sample_init,
     .forward = sample_forward,
     .evaluate = sample_evaluate,
+    .train_step = train_step,
 };
 
 /// The learning rate of a step, counted from 1: constant.
@@ -50,10 +58,11 @@ int train(Session& run) {
     while (const Batch* batch = run.next_batch()) {
       const std::int64_t step = run.step();
       float loss = 0;
-      run.check(sample_train_step(run.parameters(), run.gradients(), run.optimizer(), batch->images, batch->labels,
-                                  batch->size, recipe.seed, step, learning_rate(recipe, step), run.outputs(), &loss,
-                                  run.scratch()));
-      if (!run.record(loss)) return run.stop();
+      run.check(sample_loss_and_gradients(run.parameters(), batch->images, batch->labels, batch->size, recipe.seed,
+                                          step, run.outputs(), &loss, run.gradients(), run.scratch()));
+      run.count(loss);  // ends the run where something is not a number
+      run.check(sample_update(run.parameters(), run.gradients(), run.optimizer(), step, learning_rate(recipe, step)));
+      if (!run.record()) return run.stop();
     }
     run.end_epoch();
   }

@@ -17,6 +17,8 @@ inline Model sample_model() {
           .alignment = 64,
           .outputs_are_probabilities = false,
           .summary = "images [B, 784]\n",
+          .optimizer = "Adam",
+          .schedule = "constant",
           .forward_scratch_bytes = sample_scratch_bytes,
           .evaluate_scratch_bytes = sample_scratch_bytes,
           .train_scratch_bytes = sample_scratch_bytes,

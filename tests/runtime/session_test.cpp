@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/divergence.hpp"
 #include "runtime/safetensors.hpp"
 #include "tests/runtime/helpers.hpp"
 #include "tests/runtime/sample_table.hpp"
@@ -21,8 +22,9 @@ class SessionTest : public testing::Test {
     recipe.epochs = 2;
     recipe.learning_rate = 0.001;
   }
-  /// Trains; the loss of `broken_loss` and the parameters after `broken_update` (steps from 1) are not numbers.
-  int train(std::int64_t broken_loss = -1, std::int64_t broken_update = -1) {
+  /// Trains; the loss of `broken_loss`, the parameters after `broken_update` and the bias' gradient of
+  /// `broken_gradient` (steps from 1) are not numbers.
+  int train(std::int64_t broken_loss = -1, std::int64_t broken_update = -1, std::int64_t broken_gradient = -1) {
     Session run(model, recipe, options);
     if (run.is_new()) run.check(sample_init(run.parameters(), 1));
     while (run.epoch() < run.recipe().epochs) {
@@ -30,11 +32,14 @@ class SessionTest : public testing::Test {
       while (const Batch* batch = run.next_batch()) {
         float loss = 0;
         const std::int64_t step = run.step();
-        run.check(sample_train_step(run.parameters(), run.gradients(), run.optimizer(), batch->images, batch->labels,
-                                    batch->size, 1, step, 0.001f, run.outputs(), &loss, run.scratch()));
+        run.check(sample_loss_and_gradients(run.parameters(), batch->images, batch->labels, batch->size, 1, step,
+                                            run.outputs(), &loss, run.gradients(), run.scratch()));
         if (step == broken_loss) loss = std::numeric_limits<float>::quiet_NaN();
+        if (step == broken_gradient) run.gradients()[3] = std::numeric_limits<float>::infinity();
+        run.count(loss);
+        run.check(sample_update(run.parameters(), run.gradients(), run.optimizer(), step, 0.001f));
         if (step == broken_update) run.parameters()[20] = std::numeric_limits<float>::infinity();
-        if (!run.record(loss)) return run.stop();
+        if (!run.record()) return run.stop();
       }
       run.end_epoch();
     }
@@ -50,14 +55,19 @@ class SessionTest : public testing::Test {
 
 TEST_F(SessionTest, WritesEverythingItPromises) {
   EXPECT_EQ(train(), 0);
-  for (const char* file : {"checkpoint.safetensors", "curve.csv", "curve.svg", "predictions.svg", "report.txt"})
+  for (const char* file :
+       {"checkpoint.safetensors", "curve.csv", "curve.svg", "predictions.svg", "report.txt", "report.html"})
     EXPECT_GT(std::filesystem::file_size(options.out / file), 100u) << file;
   EXPECT_CONTAINS(slurp(options.out / "report.txt"), "images [B, 784]");
 }
 
 TEST_F(SessionTest, LossThatIsNotANumberStopsAndKeepsTheLastCheckpoint) {
-  EXPECT_EQ(sentence([&] { train(5); }), "training diverged: the loss of step 5 is not a number; " + checkpoint() +
-                                             " still holds step 4 (a smaller --lr may help)");
+  const std::string error = sentence([&] { train(5); });
+  EXPECT_TRUE(
+      error.starts_with("training diverged: the loss of step 5 is not a number: all parameters are numbers, the "
+                        "largest of head.weight is 0."))
+      << error;
+  EXPECT_TRUE(error.ends_with("; " + checkpoint() + " still holds step 4 (a smaller --lr may help)")) << error;
   EXPECT_EQ(read_safetensors(checkpoint()).metadata.at("step"), "4");
 }
 
@@ -68,8 +78,37 @@ TEST_F(SessionTest, LossThatIsNotANumberBeforeAnyCheckpointSaysSo) {
 
 TEST_F(SessionTest, ParametersThatAreNotNumbersAreNeverSaved) {
   EXPECT_EQ(sentence([&] { train(-1, 4); }),
-            "training diverged: after step 4 some parameters are not numbers; " + checkpoint() + " still holds step 2");
+            "training diverged: after step 4 some parameters are not numbers, first head.weight; " + checkpoint() +
+                " still holds step 2");
   EXPECT_EQ(read_safetensors(checkpoint()).metadata.at("step"), "2");
+}
+
+TEST_F(SessionTest, LossThatIsNotANumberNamesTheFirstParameterThatIsNone) {
+  EXPECT_CONTAINS(sentence([&] { train(-1, 3); }),
+                  "the loss of step 4 is not a number: the parameter head.weight is the first that is not a number; " +
+                      checkpoint() + " still holds step 2");
+}
+
+TEST_F(SessionTest, GradientThatIsNotANumberIsNamedAndNeverReachesTheParameters) {
+  const std::string error = sentence([&] { train(-1, -1, 3); });
+  EXPECT_CONTAINS(error, "training diverged: the loss of step 3 is ");
+  EXPECT_CONTAINS(error, ", but the gradient of head.bias is the first that is not a number; " + checkpoint() +
+                             " still holds step 2 (a smaller --lr may help)");
+  EXPECT_EQ(read_safetensors(checkpoint()).metadata.at("step"), "2");
+}
+
+TEST_F(SessionTest, FirstThatIsNotANumberIsThatOfTheForwardOrTheBackwardPass) {
+  // As in emitted tables, offsets grow from the outputs back to the images; rows may stand in any order.
+  std::vector<float> values(48);
+  const tessera_parameter rows[]{
+      {"middle", 1, 0, {4}, 16, "[4]"}, {"last", 1, 0, {4}, 0, "[4]"}, {"first", 1, 0, {4}, 32, "[4]"}};
+  model.parameters = rows;
+  EXPECT_EQ(first_not_finite(model, values.data()), "");
+  EXPECT_EQ(cause_of_gradients(model, values.data()), "");
+  values[19] = std::numeric_limits<float>::quiet_NaN();
+  values[33] = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(first_not_finite(model, values.data()), "first");
+  EXPECT_EQ(cause_of_gradients(model, values.data()), "the gradient of middle is the first that is not a number");
 }
 
 TEST_F(SessionTest, ResumingAFinishedRunTrainsNoFurther) {

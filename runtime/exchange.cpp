@@ -1,0 +1,58 @@
+#include "runtime/exchange.hpp"
+
+#include <cmath>
+#include <span>
+#include <system_error>
+
+#include "runtime/arena.hpp"
+#include "runtime/checkpoint.hpp"
+#include "runtime/error.hpp"
+#include "runtime/evaluate.hpp"
+#include "runtime/file.hpp"
+#include "runtime/folder_lock.hpp"
+#include "runtime/matching.hpp"
+
+namespace tessera::runtime {
+
+void export_parameters(const std::filesystem::path& path, const Model& model, const float* parameters,
+                       const std::string& dtype) {
+  Safetensors file;
+  // What other readers of the format ask for: safetensors' own of PyTorch writes this too.
+  file.metadata = {{"format", "pt"}};
+  for (const tessera_parameter& row : model.parameters) {
+    const Shape shape = shape_of(row);
+    const std::span<const float> numbers(parameters + row.offset, static_cast<std::size_t>(elements(shape)));
+    Tensor tensor = Tensor::of(dtype, shape, numbers);
+    const std::vector<float> written = tensor.floats();
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      if (!std::isfinite(written[i]))
+        fail("cannot write ", path.string(), " as ", dtype, ": '", row.name, "' holds ", numbers[i],
+             std::isfinite(numbers[i]) ? ", which is too large for it (F32 and BF16 reach further)" : "");
+    file.tensors.emplace(row.name, std::move(tensor));
+  }
+  write_safetensors(path, file);
+}
+
+void import_parameters(const std::filesystem::path& file, const std::filesystem::path& out, const Model& model,
+                       const std::vector<std::string>& skip, std::uint64_t seed, std::ostream& notes) {
+  const Arena parameters = Arena::of_floats(model.parameter_floats, model.alignment);
+  check(model, model.init(parameters.floats(), seed));
+  start_from(file, model, skip, parameters.floats(), notes);
+  make_folder(out);
+  const FolderLock lock(out);
+  keep_previous(out, notes);
+  save_model(out / "checkpoint.safetensors", model, parameters.floats());
+  notes << (out / "checkpoint.safetensors").string() << " holds the parameters of " << file.string() << std::endl;
+}
+
+void keep_previous(const std::filesystem::path& out, std::ostream& notes) {
+  const std::filesystem::path checkpoint = out / "checkpoint.safetensors";
+  if (!std::filesystem::exists(checkpoint)) return;
+  const std::filesystem::path kept = out / "checkpoint.previous.safetensors";
+  std::error_code failed;
+  std::filesystem::rename(checkpoint, kept, failed);
+  if (failed) fail("cannot rename ", checkpoint.string(), " to ", kept.string(), ": ", failed.message());
+  notes << "the checkpoint of the run before is kept as " << kept.string() << std::endl;
+}
+
+}  // namespace tessera::runtime

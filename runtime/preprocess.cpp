@@ -1,0 +1,54 @@
+#include "runtime/preprocess.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "runtime/resize.hpp"
+
+namespace tessera::runtime {
+namespace {
+
+Image middle(const Image& image, std::int64_t height, std::int64_t width) {
+  // An odd pixel too many: half of it is rounded to the even number, as torchvision's CenterCrop does.
+  const auto first = [](std::int64_t whole, std::int64_t part) {
+    return std::lrint(static_cast<double>(whole - part) / 2);
+  };
+  const std::int64_t top = first(image.height, height), left = first(image.width, width);
+  Image result{image.channels, height, width, {}};
+  result.pixels.reserve(static_cast<std::size_t>(image.channels * height * width));
+  for (std::int64_t c = 0; c < image.channels; ++c)
+    for (std::int64_t y = top; y < top + height; ++y) {
+      const auto row = image.pixels.begin() + (c * image.height + y) * image.width + left;
+      result.pixels.insert(result.pixels.end(), row, row + width);
+    }
+  return result;
+}
+
+}  // namespace
+
+Image prepared(const Image& image, const Preprocessing& input, std::int64_t height, std::int64_t width) {
+  if (input.crop == 0) return fit(image, height, width);
+  // What a share like 248 / 256 loses by being a double must not cost a pixel.
+  const auto larger = [&](std::int64_t side) {
+    return static_cast<std::int64_t>(static_cast<double>(side) / input.crop + 1e-9);
+  };
+  std::int64_t rows = larger(height), columns = larger(width);
+  if (rows * image.width >= columns * image.height)
+    columns = rows * image.width / image.height;
+  else
+    rows = columns * image.height / image.width;
+  return middle(resized(image, rows, columns), height, width);
+}
+
+void normalize(std::span<const std::uint8_t> pixels, std::int64_t channels, const Preprocessing& input, float* images) {
+  const std::size_t size = pixels.size() / static_cast<std::size_t>(channels);
+  for (std::size_t c = 0; c < static_cast<std::size_t>(channels); ++c) {
+    std::array<float, 256> value;
+    for (std::size_t i = 0; i < value.size(); ++i)
+      value[i] = static_cast<float>((static_cast<double>(i) / 255 - input.mean.at(c)) / input.deviation.at(c));
+    for (std::size_t i = c * size; i < (c + 1) * size; ++i) images[i] = value[pixels[i]];
+  }
+}
+
+}  // namespace tessera::runtime

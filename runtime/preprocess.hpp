@@ -1,0 +1,20 @@
+// How a picture of any size becomes what a model reads.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "runtime/image.hpp"
+#include "runtime/model.hpp"
+
+namespace tessera::runtime {
+
+/// The picture at height x width, as bytes still. With input.crop it is scaled (resized) until it just covers
+/// height / crop x width / crop, rounded down, and the middle is cut out of it; without, it is fitted in as a whole
+/// (fit). timm equivalent: create_transform(input_size, crop_pct=crop, interpolation="bicubic"), up to ToTensor.
+Image prepared(const Image& image, const Preprocessing& input, std::int64_t height, std::int64_t width);
+
+/// images[i] = (pixel / 255 - mean) / deviation of its channel, of pixels [channels, ...]: what a model reads.
+void normalize(std::span<const std::uint8_t> pixels, std::int64_t channels, const Preprocessing& input, float* images);
+
+}  // namespace tessera::runtime

@@ -1,0 +1,22 @@
+// No bytes, plain or gzip, may do more to the CIFAR-10 reader than draw an Error from it.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include "runtime/cifar.hpp"
+#include "runtime/error.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace tessera::runtime;
+  try {
+    Bytes content(data, data + size);
+    if (size >= 2 && content[0] == 0x1f && content[1] == 0x8b) content = unpack_gzip(content, 1 << 22, "input");
+    Dataset images;
+    parse_cifar(content, "input", images);
+    if (images.pixels.size() != images.labels.size() * 3072) std::abort();
+    for (const std::int32_t label : images.labels)
+      if (label < 0 || label > 9) std::abort();
+  } catch (const Error&) {
+  }
+  return 0;
+}

@@ -1,0 +1,32 @@
+"""Writes the golden file of resampled position tables.  Usage: make_positions.py OUT_DIR   (needs torch and numpy)
+
+OUT_DIR/positions/positions.safetensors: for each case "KEPT.HxW.HxW" (rows in front, grid before, grid after) the table
+before, "<case>.from" [rows, D], and after, "<case>.to", as timm's resample_abs_pos_embed makes it: the kept rows, and
+F.interpolate(mode="bicubic", antialias=True) of the others.
+"""
+import os
+import sys
+
+import torch
+import torch.nn.functional as F
+from make_golden import save
+
+CASES = [(1, (7, 7), (12, 12)), (1, (12, 12), (7, 7)), (0, (4, 4), (16, 16)), (5, (14, 14), (6, 6)), (1, (3, 6), (5, 10)),
+         (0, (8, 4), (4, 2)), (2, (1, 1), (3, 3)), (1, (5, 5), (1, 1))]
+
+
+def main(out):
+    gen = torch.Generator().manual_seed(7)
+    tensors = {}
+    for kept, old, new in CASES:
+        table = torch.randn(kept + old[0] * old[1], 3, generator=gen)
+        grid = table[kept:].reshape(1, *old, -1).permute(0, 3, 1, 2)
+        grid = F.interpolate(grid, size=new, mode="bicubic", antialias=True)
+        case = f"{kept}.{old[0]}x{old[1]}.{new[0]}x{new[1]}"
+        tensors[case + ".from"] = table
+        tensors[case + ".to"] = torch.cat([table[:kept], grid.permute(0, 2, 3, 1).reshape(new[0] * new[1], -1)])
+    os.makedirs(os.path.join(out, "positions"), exist_ok=True)
+    save(os.path.join(out, "positions", "positions.safetensors"), tensors)
+
+
+main(sys.argv[1])

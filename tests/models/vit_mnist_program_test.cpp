@@ -1,0 +1,84 @@
+// What the emitted program can do beyond training: attention, and telling where a run breaks.
+#include "runtime/digits.hpp"
+#include "runtime/image.hpp"
+#include "runtime/safetensors.hpp"
+#include "tests/runtime/helpers.hpp"
+
+namespace tessera::runtime {
+namespace {
+
+class VitMnistProgram : public testing::Test {
+ protected:
+  VitMnistProgram() {
+    const Dataset digits = draw_digits(1, 1, Split::test);
+    const Bytes png = encode_png(digits.image(0), 1, 28, 28);
+    spill(folder / "digit.png", std::string(png.begin(), png.end()));
+  }
+  Result train(std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments{"train", "--digits", "300", "--epochs", "1", "--out", out()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return sample(arguments);
+  }
+  Result look(const std::string& picture, const std::string& at = "digit.png") {
+    return sample({"attention", (folder / at).string(), "--out", out(), "-o", (folder / picture).string()});
+  }
+  /// The trained parameters with one of them changed, as a file to start from.
+  std::string changed(const std::string& key, float value) {
+    Safetensors file = read_safetensors(folder / "run/checkpoint.safetensors");
+    Safetensors start;
+    for (auto& [name, tensor] : file.tensors)
+      if (!name.starts_with("optimizer.") && !name.starts_with("curve")) start.tensors[name] = tensor;
+    std::vector<float> values = start.at(key).floats();
+    values[0] = value;
+    start.tensors[key] = Tensor::of(start.at(key).shape, values);
+    const std::filesystem::path path = folder / "start.safetensors";
+    write_safetensors(path, start);
+    return path.string();
+  }
+  std::string out() { return (folder / "run").string(); }
+  TemporaryFolder folder;
+};
+
+TEST_F(VitMnistProgram, AttentionIsDrawnOverThePicture) {
+  ASSERT_EQ(train().code, 0);
+  const Result drawn = look("seen.png");
+  EXPECT_EQ(drawn.code, 0) << drawn.err;
+  EXPECT_EQ(drawn.out, (folder / "seen.png").string() +
+                           ": the picture; rolled out over 2 blocks; block 2, head 1; block 2, head 2\n");
+  const std::string png = slurp(folder / "seen.png");
+  const Image panel = decode_image(bytes_of(png), 3, "seen.png");
+  EXPECT_EQ(panel.width, 4 * (224 + 12) + 12);
+  EXPECT_EQ(look("seen.svg").code, 0);
+  EXPECT_CONTAINS(slurp(folder / "seen.svg"), "block 2, head 2");
+}
+
+TEST_F(VitMnistProgram, AttentionThatCannotBeDrawnIsOneSentence) {
+  ASSERT_EQ(train().code, 0);
+  spill(folder / "two", std::string("\0\0\x08\x03\0\0\0\2\0\0\0\x1c\0\0\0\x1c", 16) + std::string(2 * 784, 'x'));
+  const std::vector<std::pair<Result, std::string>> wrong{{look("seen.jpg"), "has to end in .png or .svg"},
+                                                          {look("no/seen.png"), "cannot write "},
+                                                          {look("seen.png", "none.png"), "cannot open "},
+                                                          {look("seen.png", "two"), "holds 2 pictures"}};
+  for (const auto& [result, part] : wrong) {
+    EXPECT_EQ(result.code, 1) << part;
+    EXPECT_CONTAINS(result.err, part);
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder / "seen.png"));
+}
+
+TEST_F(VitMnistProgram, DivergenceNamesTheFirstLayerAndKeepsTheCheckpoint) {
+  ASSERT_EQ(train().code, 0);
+  const std::string before = slurp(folder / "run/checkpoint.safetensors");
+  const std::string start = changed("blocks.1.mhsa.k_mappings.0.weight", 3e38f);
+  const Result broken = train({"--init", start});
+  EXPECT_EQ(broken.code, 1);
+  EXPECT_CONTAINS(
+      broken.err,
+      "training diverged: the loss of step 1 is not a number: the attention of block 2 of 2 is the first that "
+      "is not a number; no checkpoint was written before");
+  EXPECT_EQ(slurp(folder / "run/checkpoint.previous.safetensors"), before);
+}
+
+}  // namespace
+}  // namespace tessera::runtime

@@ -1,0 +1,79 @@
+// What is said about answers: names of classes, confusion, the five likeliest.
+#include "runtime/confusion.hpp"
+#include "runtime/evaluate.hpp"
+#include "runtime/labels.hpp"
+#include "runtime/report.hpp"
+#include "tests/runtime/helpers.hpp"
+
+namespace tessera::runtime {
+namespace {
+
+class Labels : public testing::Test {
+ protected:
+  std::vector<std::string> of(const std::string& content, std::int64_t classes = 3) {
+    spill(folder / "names", content);
+    return read_labels(folder / "names", classes);
+  }
+  std::string error(const std::string& content, std::int64_t classes = 3) {
+    const std::string all = sentence([&] { of(content, classes); });
+    return all.starts_with((folder / "names").string()) ? all.substr((folder / "names").string().size()) : all;
+  }
+  TemporaryFolder folder;
+};
+
+TEST_F(Labels, AreLinesOrAJsonListOrAJsonObject) {
+  const std::vector<std::string> names{"cat", "great white shark", "dog"};
+  EXPECT_EQ(of("cat\ngreat white shark\ndog"), names);
+  EXPECT_EQ(of("cat\r\ngreat white shark\r\ndog\r\n\r\n"), names);
+  EXPECT_EQ(of(R"(["cat", "great white shark", "dog"])"), names);
+  EXPECT_EQ(of(R"({"1": "great white shark", "0": "cat", "2": "dog"})"), names);
+  EXPECT_EQ(of(R"({"0": ["n1", "cat"], "1": ["n2", "great white shark"], "2": ["n3", "dog"]})"), names);
+}
+
+TEST_F(Labels, ThatATerminalWouldObeyAreBlank) { EXPECT_EQ(of("a\x1b[2J\nb\nc")[0], "a [2J"); }
+
+TEST_F(Labels, ThatDoNotFitAreRefusedInASentence) {
+  EXPECT_EQ(error("a\nb\n"), " has 2 names, the model tells 3 classes apart");
+  EXPECT_EQ(error(""), " has 0 names, the model tells 3 classes apart");
+  EXPECT_EQ(error("[\"a\", \"b\""), " begins as JSON, but is none: names of classes cannot be read");
+  EXPECT_EQ(error("[\"a\", 1, \"b\"]"), ": the name of class 1 is no text");
+  EXPECT_EQ(error("{\"0\": \"a\", \"1\": \"b\", \"3\": \"c\"}"), " has no name for class 2");
+  EXPECT_EQ(error("[[], \"a\", \"b\"]"), ": the name of class 0 is no text");
+  EXPECT_EQ(error(std::string("a\nb\0\nc", 6)), " is no text: names of classes cannot be read");
+  EXPECT_CONTAINS(sentence([&] { read_labels(folder / "none", 3); }), "cannot open ");
+}
+
+TEST(Answers, AmongTheLargestCountsWhatComesBefore) {
+  const std::vector<float> row{3, 1, 3, 2};
+  EXPECT_TRUE(among_largest(row, 0, 1));
+  EXPECT_FALSE(among_largest(row, 2, 1));  // as large, but further behind
+  EXPECT_TRUE(among_largest(row, 2, 2));
+  EXPECT_TRUE(among_largest(row, 3, 3));
+  EXPECT_FALSE(among_largest(row, 1, 3));
+}
+
+TEST(Answers, PredictionLineTellsNamesInOrder) {
+  const std::vector<float> row{0.25f, 0.5f, 0.125f, 0.125f};
+  EXPECT_CONTAINS(prediction_line("a.png", row, 3, {"cat", "dog", "cow", "pig"}),
+                  "  dog 0.5000  cat 0.2500  cow 0.1250\n");
+  EXPECT_CONTAINS(prediction_line("a.png", row, 2, {}), "  1 0.5000  0 0.2500\n");
+}
+
+TEST(Answers, ConfusionCountsEachClassAndAnswer) {
+  Dataset data;
+  data.classes = 2;
+  data.labels = {0, 0, 1, 1, 1};
+  Evaluation evaluation;
+  evaluation.predicted = {0, 1, 1, 1, 2};
+  const Confusion counts = confusion(data, evaluation);
+  EXPECT_EQ(counts.classes, 3);
+  EXPECT_EQ(counts.counts, (std::vector<std::int64_t>{1, 1, 0, 0, 2, 1, 0, 0, 0}));
+  const std::string svg = confusion_svg(counts, "toy");
+  EXPECT_TRUE(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
+  std::size_t cells = 0;
+  for (std::size_t at = svg.find("rgb("); at != std::string::npos; at = svg.find("rgb(", at + 1)) ++cells;
+  EXPECT_EQ(cells, 4u);
+}
+
+}  // namespace
+}  // namespace tessera::runtime

@@ -1,0 +1,77 @@
+#include "runtime/positions.hpp"
+
+#include <charconv>
+
+#include "tests/runtime/helpers.hpp"
+
+namespace tessera::runtime {
+namespace {
+
+/// "5.14x14.6x6"
+Resampling parse(const std::string& name) {
+  Resampling how;
+  const char *at = name.data(), *const end = at + name.size();
+  for (std::int64_t* number : {&how.kept, &how.from.rows, &how.from.columns, &how.to.rows, &how.to.columns}) {
+    at = std::from_chars(at, end, *number).ptr;
+    if (at != end) ++at;
+  }
+  return how;
+}
+
+TEST(Positions, AreResampledAsPyTorchDoes) {
+  const Safetensors golden =
+      read_safetensors(std::filesystem::path(TESSERA_GOLDEN_DIR) / "positions" / "positions.safetensors");
+  int cases = 0;
+  for (const auto& [name, tensor] : golden.tensors) {
+    if (!name.ends_with(".from")) continue;
+    ++cases;
+    const std::string kind = name.substr(0, name.size() - 5);
+    const std::vector<float> got = resample(tensor.floats(), parse(kind)), want = golden.at(kind + ".to").floats();
+    ASSERT_EQ(got.size(), want.size()) << kind;
+    for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i], want[i], 2e-6) << kind << " at " << i;
+  }
+  EXPECT_EQ(cases, 8);
+}
+
+TEST(Positions, TableOfTheSameGridStaysAsItIs) {
+  const std::vector<float> table{1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+  EXPECT_EQ(resample(table, {1, {2, 2}, {2, 2}}), table);
+}
+
+TEST(Positions, GridsAreFoundFromTheNumbersOfTokensAndTheImage) {
+  const auto expect = [](std::int64_t found, std::int64_t needed, std::int64_t height, std::int64_t width,
+                         std::int64_t kept, Grid from, Grid to) {
+    const auto how = resampling(found, needed, height, width);
+    ASSERT_TRUE(how.has_value()) << found << " to " << needed;
+    EXPECT_EQ(how->kept, kept);
+    EXPECT_EQ(how->from, from);
+    EXPECT_EQ(how->to, to);
+  };
+  expect(197, 577, 384, 384, 1, {14, 14}, {24, 24});
+  expect(196, 576, 384, 384, 0, {14, 14}, {24, 24});
+  expect(198, 578, 384, 384, 2, {14, 14}, {24, 24});
+  expect(201, 581, 384, 384, 5, {14, 14}, {24, 24});
+  expect(1 + 8 * 6, 1 + 4 * 3, 32, 24, 1, {8, 6}, {4, 3});
+  expect(2, 5, 8, 8, 1, {1, 1}, {2, 2});
+}
+
+TEST(Positions, NumbersOfTokensThatAreNoGridsAreNotGuessedAt) {
+  EXPECT_FALSE(resampling(197, 196, 224, 224).has_value());
+  EXPECT_FALSE(resampling(60, 197, 224, 224).has_value());
+  EXPECT_FALSE(resampling(0, 197, 224, 224).has_value());
+  EXPECT_FALSE(resampling(197, 577, 384, 256).has_value());
+}
+
+TEST(Positions, TablesAreKnownByNameAndByShape) {
+  EXPECT_TRUE(is_position_table("pos_embed", {1, 197, 192}, {1, 577, 192}));
+  EXPECT_TRUE(is_position_table("visual.positional_embedding", {50, 8}, {17, 8}));
+  EXPECT_FALSE(is_position_table("pos_embed", {1, 197, 192}, {1, 197, 192})) << "nothing differs";
+  EXPECT_FALSE(is_position_table("pos_embed", {1, 197, 192}, {1, 577, 384})) << "the width differs";
+  EXPECT_FALSE(is_position_table("pos_embed", {197, 192}, {1, 577, 192})) << "the rank differs";
+  EXPECT_FALSE(is_position_table("pos_embed", {2, 197, 192}, {1, 577, 192}));
+  EXPECT_FALSE(is_position_table("head.weight", {10, 192}, {20, 192}));
+  EXPECT_FALSE(is_position_table("not_pos_embed", {10, 192}, {20, 192}));
+}
+
+}  // namespace
+}  // namespace tessera::runtime
