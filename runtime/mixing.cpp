@@ -43,7 +43,7 @@ double beta(double alpha, Random& random) {
   while (true) {
     const double u = open_uniform(random), w = open_uniform(random);
     const double v = b * std::log(u / (1 - u)), x = alpha * std::exp(v), r = c * v - 1.3862943611198906;
-    if (alpha + r - x + sum * std::log(sum / (alpha + x)) >= std::log(u * u * w)) return x / (alpha + x);
+    if (r + sum * std::log(sum / (alpha + x)) >= std::log(u * u * w)) return x / (alpha + x);
   }
 }
 

@@ -61,6 +61,31 @@ TEST_F(SessionTest, WritesEverythingItPromises) {
   EXPECT_CONTAINS(slurp(options.out / "report.txt"), "images [B, 784]");
 }
 
+TEST_F(SessionTest, TrainingStopsWhenPatienceIsOverAndTheBestEpochIsKept) {
+  recipe.patience = 2;
+  recipe.epochs = 40;
+  Session run(model, recipe, options);
+  run.check(sample_init(run.parameters(), 1));
+  std::int64_t epochs = 0;
+  for (; epochs < recipe.epochs && run.improves(); ++epochs) {
+    run.begin_epoch();
+    while (const Batch* batch = run.next_batch()) {
+      float loss = 0;
+      run.check(sample_loss_and_gradients(run.parameters(), batch->images, batch->labels, batch->size, 1, run.step(),
+                                          run.outputs(), &loss, run.gradients(), run.scratch()));
+      run.count(loss);
+      // Three epochs of learning, then away from what was learned.
+      const float rate = epochs < 3 ? 0.001f : -0.01f;
+      run.check(sample_update(run.parameters(), run.gradients(), run.optimizer(), run.step(), rate));
+      ASSERT_TRUE(run.record());
+    }
+    run.end_epoch();
+  }
+  EXPECT_EQ(epochs, 5);
+  EXPECT_EQ(read_safetensors(options.out / "best.safetensors").metadata.at("epoch"), "3");
+  EXPECT_EQ(read_safetensors(checkpoint()).metadata.at("best_epoch"), "3");
+}
+
 TEST_F(SessionTest, LossThatIsNotANumberStopsAndKeepsTheLastCheckpoint) {
   const std::string error = sentence([&] { train(5); });
   EXPECT_TRUE(
