@@ -117,7 +117,7 @@ constexpr InferPlan plan_infer(const Shape& x, const Shape& to) {
   InferPlan plan;
   for (int i = 0; i < x.rank; ++i) plan.from[i] = true;
   for (int k = 0; k < to.rank; ++k) {
-    if (to.dim[k] == &Infer::value) {
+    if (to[k] == Infer::value) {
       ++plan.infers;
       continue;
     }
