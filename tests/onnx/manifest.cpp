@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <fstream>
 #include <map>
-#include <regex>
 #include <sstream>
 #include <stdexcept>
 
@@ -13,13 +12,14 @@ namespace tessera::test {
 
 namespace {
 
+/// Of "in.Q:[2, 4, 24] in.K:[2, 6, 24] out.Y:[2, 4, 24]" those that begin with the prefix.
 std::vector<ManifestTensor> tensors(const std::string& text, const std::string& prefix) {
-  static const std::regex pattern(R"((\S+):\[([^\]]*)\])");
   std::vector<ManifestTensor> all;
-  for (std::sregex_iterator at(text.begin(), text.end(), pattern), end; at != end; ++at) {
-    ManifestTensor tensor{(*at)[1], {}};
+  for (std::size_t colon = 0; (colon = text.find(":[", colon)) != std::string::npos; ++colon) {
+    const std::size_t before = text.find_last_of(" \n", colon), begin = before == std::string::npos ? 0 : before + 1;
+    ManifestTensor tensor{text.substr(begin, colon - begin), {}};
     if (!tensor.key.starts_with(prefix)) continue;
-    std::stringstream dims((*at)[2]);
+    std::stringstream dims(text.substr(colon + 2, text.find(']', colon) - colon - 2));
     for (std::string dim; std::getline(dims, dim, ',');) tensor.shape.push_back(std::stoll(dim));
     all.push_back(std::move(tensor));
   }
