@@ -10,10 +10,13 @@
 #include <sstream>
 
 #include "codegen/cpu/file.hpp"
+#include "codegen/cuda/file.hpp"
+#include "codegen/cuda/plan.hpp"
 #include "codegen/emit/entry.hpp"
 #include "codegen/error.hpp"
 #include "codegen/passes/attention.hpp"
 #include "codegen/passes/canonical_order.hpp"
+#include "codegen/passes/columns.hpp"
 #include "codegen/passes/decompose.hpp"
 #include "codegen/passes/differentiate.hpp"
 #include "codegen/passes/optimizer.hpp"
@@ -77,7 +80,7 @@ std::uint64_t hash_declaration(const graph::Graph& graph) {
 /// A graph through every stage after autodiff, each verified before the next reads it.
 Plan plan_program(const graph::Graph& graph, const std::string& name, const std::vector<Target>& targets,
                   Stages& stages) {
-  graph::Graph primitive = simplify(decompose(graph));
+  graph::Graph primitive = bring_columns_innermost(simplify(decompose(graph)));
   verify(primitive);
   stages.dump(name + "_graph", print(primitive));
   KernelProgram kernels = lower(primitive, name);
@@ -135,6 +138,7 @@ ModelFiles plan_model(const graph::Graph& traced, const GeneratorOptions& option
     for (const graph::Output& o : m.maps.outputs) names.push_back(o.name);
     m.plans.push_back(plan_program(subgraph(m.maps, names), "attention_maps", m.targets, stages));
   }
+  m.packed = make_packed_arena(m.plans, m.targets);
   return m;
 }
 
@@ -153,7 +157,15 @@ std::map<std::string, std::string> generate(const graph::Graph& traced, const Ge
   files[m.name + "_kernels.h"] = emit_kernels_header(m);
   files[m.name + ".cpp"] = emit_api(m);
   for (const Target& target : m.targets)
-    files[fmt::format("{}_{}.cpp", m.name, target.name)] = cpu::emit_file(m.name, m.plans, m.arena, target, m.real);
+    files[fmt::format("{}_{}.cpp", m.name, target.name)] =
+        cpu::emit_file(m.name, m.plans, m.arena, m.packed, target, m.real);
+  if (options.cuda) {
+    cuda::Model on_gpu{m.name, {}, m.arena, m.forward.recipe};
+    for (const Plan& plan : m.plans)
+      on_gpu.plans.push_back(cuda::plan_for_gpu(lower(plan.program.graph, plan.program.name)));
+    files[m.name + "_cuda.h"] = cuda::emit_header(on_gpu);
+    files[m.name + "_cuda.cu"] = cuda::emit_file(on_gpu);
+  }
   if (options.train) files[m.name + "_program.cpp"] = emit_program(m);
   return files;
 }
@@ -167,6 +179,7 @@ Writes the sources of {1}: C header, kernels for each instruction set, training 
   --out DIR      folder to write to, made when it is missing
   --isa LIST     instruction sets, comma separated: scalar, avx2, avx512 (default: all three; scalar must be there)
   --train        write the program with the training loop as well
+  --cuda         write the kernels for CUDA as well
   --real TYPE    float (default), or double: for checking gradients, with --isa scalar
   --dump DIR     write the text of every stage to DIR: graphs, kernels, plans
   --help         this text
@@ -193,6 +206,8 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
         options.dump = value();
       } else if (option == "--train") {
         options.train = true;
+      } else if (option == "--cuda") {
+        options.cuda = true;
       } else if (option == "--real") {
         options.real = value();
         if (options.real != "float" && options.real != "double")
@@ -215,6 +230,7 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
     if (out.empty()) throw Error("--out DIR is missing: see --help");
     if (options.real == "double" && ranges::any_of(options.targets, [](const Target& t) { return t.lanes > 1; }))
       throw Error("--real double works with --isa scalar only");
+    if (options.real == "double" && options.cuda) throw Error("--cuda works with --real float only");
     std::map<std::string, std::string> files = generate(declared, options);
     fs::create_directories(out);
     for (const auto& [name, text] : files) write_file(fs::path(out) / name, text);

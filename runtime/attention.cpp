@@ -34,7 +34,7 @@ std::array<double, 3> heat(double value) {
 }
 
 /// The map at a place of the picture, both as parts of the height and the width, between the middles of the patches.
-double between(const PatchMap& map, const PatchGrid& grid, double down, double across) {
+double between(const PatchMap& map, const Grid& grid, double down, double across) {
   const double y = std::clamp(down * static_cast<double>(grid.rows) - 0.5, 0.0, static_cast<double>(grid.rows - 1));
   const double x =
       std::clamp(across * static_cast<double>(grid.columns) - 0.5, 0.0, static_cast<double>(grid.columns - 1));
@@ -61,7 +61,7 @@ Image enlarged(const Image& photo) {
 }
 
 /// The photo, without its colours, below a map.
-Image covered(const Image& photo, const PatchMap& map, const PatchGrid& grid) {
+Image covered(const Image& photo, const PatchMap& map, const Grid& grid) {
   const auto [least, most] = std::minmax_element(map.weights.begin(), map.weights.end());
   const double low = *least, range = *most > low ? *most - low : 1;
   // The root leaves something to see beside the few patches, often in the corners, in which some models store things.
@@ -84,7 +84,7 @@ Image covered(const Image& photo, const PatchMap& map, const PatchGrid& grid) {
 }
 
 /// The photo and the covered photos.
-std::vector<Image> cells(const Image& photo, const std::vector<PatchMap>& maps, const PatchGrid& grid) {
+std::vector<Image> cells(const Image& photo, const std::vector<PatchMap>& maps, const Grid& grid) {
   std::vector<Image> result{enlarged(photo)};
   for (const PatchMap& map : maps) result.push_back(covered(result[0], map, grid));
   return result;
@@ -105,16 +105,6 @@ bool has_class_token(const Model& model) {
 
 }  // namespace
 
-std::optional<PatchGrid> patch_grid(std::int64_t tokens, std::int64_t height, std::int64_t width) {
-  // Smaller patches are more of them: the first size that fits leaves the fewest tokens in front.
-  for (std::int64_t side = 1; side <= std::min(height, width); ++side) {
-    if (height % side != 0 || width % side != 0) continue;
-    const PatchGrid grid{tokens - (height / side) * (width / side), height / side, width / side};
-    if (grid.front >= 0) return grid.front <= 16 ? std::optional(grid) : std::nullopt;
-  }
-  return std::nullopt;
-}
-
 std::vector<double> rollout(std::span<const float> maps, std::int64_t layers, std::int64_t heads, std::int64_t tokens) {
   const auto n = static_cast<std::size_t>(tokens), area = n * n;
   std::vector<double> rolled(area);
@@ -133,29 +123,26 @@ std::vector<double> rollout(std::span<const float> maps, std::int64_t layers, st
   return rolled;
 }
 
-std::vector<PatchMap> attention(const Model& model, const float* parameters, const float* input, PatchGrid& grid) {
+std::vector<PatchMap> attention(const Model& model, const float* parameters, const float* input) {
   const AttentionMaps& maps = model.attention;
   if (maps.layers == 0) fail(model.name, " has no attention maps");
-  const std::optional<PatchGrid> found =
-      maps.rows == maps.columns ? patch_grid(maps.rows, model.image_shape[1], model.image_shape[2]) : std::nullopt;
-  if (!found)
-    fail(model.name, " has attention maps of ", maps.rows, "x", maps.columns,
-         ", which are not those of square patches of a ", model.image_shape[1], "x", model.image_shape[2],
-         " picture: they cannot be laid over it");
-  grid = *found;
+  const std::int64_t front = maps.rows - model.patches.rows * model.patches.columns;
+  if (maps.rows != maps.columns || model.patches == Grid{} || front < 0)
+    fail(model.name, " has attention maps of ", maps.rows, "x", maps.columns, ", and its pictures have ",
+         model.patches.rows, "x", model.patches.columns, " patches: they cannot be laid over one");
   const std::int64_t tokens = maps.rows, area = tokens * tokens, floats = maps.layers * maps.heads * area;
   const Arena values = Arena::of_floats(floats, model.alignment);
   const Arena scratch(maps.scratch_bytes(1), model.alignment);
-  check(model, maps.compute(parameters, input, 1, values.floats(), scratch.data()));
+  check(model, maps.compute(parameters, packed(model, parameters).floats(), input, 1, values.floats(), scratch.data()));
   const std::span<const float> all(values.floats(), static_cast<std::size_t>(floats));
   if (!std::all_of(all.begin(), all.end(), [](float value) { return std::isfinite(value); }))
     fail("the attention of ", model.name, " is not a number: these parameters cannot be used");
 
-  const bool class_token = grid.front > 0 && has_class_token(model);
+  const bool class_token = front > 0 && has_class_token(model);
   const auto seen = [&](const std::string& title, const auto& map) {
     PatchMap result{title, {}};
     const std::int64_t queries = class_token ? 1 : tokens;
-    for (std::int64_t patch = grid.front; patch < tokens; ++patch) {
+    for (std::int64_t patch = front; patch < tokens; ++patch) {
       double sum = 0;
       for (std::int64_t query = 0; query < queries; ++query)
         sum += map[static_cast<std::size_t>(query * tokens + patch)];
@@ -171,7 +158,7 @@ std::vector<PatchMap> attention(const Model& model, const float* parameters, con
   return result;
 }
 
-Bytes attention_png(const Image& photo, const std::vector<PatchMap>& maps, const PatchGrid& grid) {
+Bytes attention_png(const Image& photo, const std::vector<PatchMap>& maps, const Grid& grid) {
   const std::vector<Image> shown = cells(photo, maps, grid);
   const auto count = static_cast<std::int64_t>(shown.size());
   const std::int64_t height = shown[0].height, width = shown[0].width, across = cells_across(shown.size());
@@ -188,7 +175,7 @@ Bytes attention_png(const Image& photo, const std::vector<PatchMap>& maps, const
   return encode_png(panel.pixels, 3, panel.height, panel.width);
 }
 
-std::string attention_svg(const Image& photo, const std::vector<PatchMap>& maps, const PatchGrid& grid,
+std::string attention_svg(const Image& photo, const std::vector<PatchMap>& maps, const Grid& grid,
                           const std::string& title) {
   constexpr double margin = 24, label = 26, head = 60;
   const std::vector<Image> shown = cells(photo, maps, grid);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,36 +11,27 @@
 
 namespace tessera::runtime {
 
-/// Where the patches lie among the tokens: `front` other tokens, then the patches of the rows, one row after the other.
-struct PatchGrid {
-  std::int64_t front = 0, rows = 0, columns = 0;
-  bool operator==(const PatchGrid&) const = default;
-};
-
-/// The grid of `tokens` tokens of a picture of height x width: square patches that cover it exactly, with as few tokens
-/// in front of them as possible. Nothing when there is no such grid.
-std::optional<PatchGrid> patch_grid(std::int64_t tokens, std::int64_t height, std::int64_t width);
-
 /// Attention rollout (Abnar, Zuidema 2020, "Quantifying Attention Flow in Transformers", section 3): how much of each
 /// input token is in each token after the last block, if attention and the residual connections, in equal parts, are
 /// all that moves it. maps [layers, heads, tokens, tokens] -> [tokens, tokens], rows summing to one.
 std::vector<double> rollout(std::span<const float> maps, std::int64_t layers, std::int64_t heads, std::int64_t tokens);
 
-/// One number for each patch, [rows, columns] of the grid, and what it says.
+/// One number for each patch, [rows, columns] of the model's grid, and what it says.
 struct PatchMap {
   std::string title;
   std::vector<double> weights;
 };
 
 /// What the class token attends to, first over all blocks by rollout, then in each head of the last block. Where the
-/// model has no class token, it is the mean over all tokens. `input` is one image as the model reads it. Throws an
-/// Error when the model has no attention maps, or none that can be laid over a picture.
-std::vector<PatchMap> attention(const Model& model, const float* parameters, const float* input, PatchGrid& grid);
+/// model has no class token, it is the mean over all tokens. Tokens that are no patches stand before those that are.
+/// `input` is one image as the model reads it. Throws an Error when the model has no attention maps, or none that can
+/// be laid over a picture.
+std::vector<PatchMap> attention(const Model& model, const float* parameters, const float* input);
 
 /// The photo, and the photo below each map in the colours of heat, the smallest weight dark, the largest bright,
 /// between them by the square root: as a PNG file, or as an SVG with titles.
-Bytes attention_png(const Image& photo, const std::vector<PatchMap>& maps, const PatchGrid& grid);
-std::string attention_svg(const Image& photo, const std::vector<PatchMap>& maps, const PatchGrid& grid,
+Bytes attention_png(const Image& photo, const std::vector<PatchMap>& maps, const Grid& grid);
+std::string attention_svg(const Image& photo, const std::vector<PatchMap>& maps, const Grid& grid,
                           const std::string& title);
 
 }  // namespace tessera::runtime

@@ -10,7 +10,9 @@
 #include <utility>
 
 #include "runtime/error.hpp"
+#include "runtime/labels.hpp"
 #include "runtime/matching.hpp"
+#include "runtime/positions.hpp"
 #include "runtime/safetensors.hpp"
 
 namespace tessera::runtime {
@@ -18,6 +20,7 @@ namespace {
 
 constexpr const char* format = "tessera checkpoint 1";
 constexpr std::string_view average_prefix = "average.";
+constexpr const char* says_usage = "input_crop";
 
 template <class Number>
 std::string exact(Number value, int base = 10) {
@@ -71,6 +74,26 @@ class Metadata {
   const Safetensors& file_;
 };
 
+/// Of a file that says how its parameters are used.
+Usage usage_of(const Safetensors& file) {
+  const Metadata metadata(file);
+  Usage usage;
+  Preprocessing& input = usage.input;
+  for (std::size_t c = 0; c < input.mean.size(); ++c) {
+    input.mean[c] = metadata.number<double>(text("input_mean.", c).c_str(), -1e9);
+    input.deviation[c] = metadata.number<double>(text("input_deviation.", c).c_str(), 1e-9);
+  }
+  input.crop = metadata.number<double>(says_usage);
+  if (input.crop > 1) fail(file.where, ": the checkpoint's '", says_usage, "' is damaged");
+  if (file.metadata.contains("class_names")) usage.classes = names_of_lines(metadata.text("class_names"));
+  return usage;
+}
+
+/// Of any file.
+std::optional<Usage> usage_if_any(const Safetensors& file) {
+  return file.metadata.contains(says_usage) ? std::optional(usage_of(file)) : std::nullopt;
+}
+
 TrainingState state_of(const Safetensors& file) {
   const Metadata metadata(file);
   TrainingState state;
@@ -78,13 +101,9 @@ TrainingState state_of(const Safetensors& file) {
   state.recipe.epochs = metadata.number<std::int64_t>("epochs");
   state.recipe.learning_rate = metadata.number<double>("learning_rate");
   state.recipe.seed = metadata.number<std::uint64_t>("seed");
-  Preprocessing& input = state.recipe.input;
-  for (std::size_t c = 0; c < input.mean.size(); ++c) {
-    input.mean[c] = metadata.number<double>(text("input_mean.", c).c_str(), -1e9);
-    input.deviation[c] = metadata.number<double>(text("input_deviation.", c).c_str(), 1e-9);
-  }
-  input.crop = metadata.number<double>("input_crop");
-  if (input.crop > 1) fail(file.where, ": the checkpoint's 'input_crop' is damaged");
+  Usage usage = usage_of(file);
+  state.recipe.input = usage.input;
+  state.classes = std::move(usage.classes);
   state.data.folder = metadata.text("data");
   state.data.digits = metadata.number<std::int64_t>("digits", 1);
   state.data.limit = metadata.number<std::int64_t>("limit");
@@ -143,7 +162,6 @@ void save_checkpoint(const std::filesystem::path& path, const Model& model, cons
                    {"epochs", exact(state.recipe.epochs)},
                    {"learning_rate", exact(state.recipe.learning_rate)},
                    {"seed", exact(state.recipe.seed)},
-                   {"input_crop", exact(state.recipe.input.crop)},
                    {"data", state.data.folder.string()},
                    {"digits", exact(state.data.digits)},
                    {"limit", exact(state.data.limit)},
@@ -158,17 +176,28 @@ void save_checkpoint(const std::filesystem::path& path, const Model& model, cons
                    {"best_epoch", exact(state.best_epoch)},
                    {"best_loss", exact(state.best_loss)},
                    {"curve", curve_csv(state.curve)}};
-  for (std::size_t c = 0; c < state.recipe.input.mean.size(); ++c) {
-    file.metadata[text("input_mean.", c)] = exact(state.recipe.input.mean[c]);
-    file.metadata[text("input_deviation.", c)] = exact(state.recipe.input.deviation[c]);
-  }
+  Usage{state.recipe.input, state.classes}.write(file, model);
   write_safetensors(path, file);
 }
 
-void save_model(const std::filesystem::path& path, const Model& model, const float* parameters) {
+void Usage::write(Safetensors& file, const Model& model) const {
+  file.metadata[says_usage] = exact(input.crop);
+  for (std::size_t c = 0; c < input.mean.size(); ++c) {
+    file.metadata[text("input_mean.", c)] = exact(input.mean[c]);
+    file.metadata[text("input_deviation.", c)] = exact(input.deviation[c]);
+  }
+  std::string lines;
+  for (const std::string& name : classes) lines += text(lines.empty() ? "" : "\n", without_controls(name));
+  if (!lines.empty()) file.metadata["class_names"] = lines;
+  tell_grid(file, model.patches);
+}
+
+void save_model(const std::filesystem::path& path, const Model& model, const float* parameters,
+                const std::optional<Usage>& usage) {
   Safetensors file;
   put(file, model, "", parameters);
   file.metadata = {{"model", model.name}, {"declaration_hash", exact(model.declaration_hash, 16)}};
+  if (usage) usage->write(file, model);
   write_safetensors(path, file);
 }
 
@@ -189,11 +218,11 @@ TrainingState resume_checkpoint(const std::filesystem::path& path, const Model& 
   return state_of(file);
 }
 
-std::optional<TrainingState> load_parameters(const std::filesystem::path& path, const Model& model, float* parameters,
-                                             std::ostream& notes) {
+Loaded load_parameters(const std::filesystem::path& path, const Model& model, float* parameters, std::ostream& notes) {
   Safetensors file = read_safetensors(path);
-  std::optional<TrainingState> state;
-  if (has_state(file)) state = state_of(file);
+  Loaded loaded;
+  if (has_state(file)) loaded.state = state_of(file);
+  loaded.usage = usage_if_any(file);
   file = parameters_of(std::move(file));
   std::fill(parameters, parameters + model.parameter_floats, 0.0f);
   Matching matching(file, model, {.resample = true, .skipping = false, .skip = {}});
@@ -201,16 +230,17 @@ std::optional<TrainingState> load_parameters(const std::filesystem::path& path, 
   matching.take("", parameters);
   matching.finish();
   tell(matching, notes);
-  return state;
+  return loaded;
 }
 
-void start_from(const std::filesystem::path& path, const Model& model, const std::vector<std::string>& skip,
-                float* parameters, std::ostream& notes) {
+std::optional<Usage> start_from(const std::filesystem::path& path, const Model& model,
+                                const std::vector<std::string>& skip, float* parameters, std::ostream& notes) {
   const Safetensors file = parameters_of(read_safetensors(path));
   Matching matching(file, model, {.resample = true, .skipping = true, .skip = skip});
   matching.take("", parameters);
   matching.finish();
   tell(matching, notes);
+  return usage_if_any(file);
 }
 
 }  // namespace tessera::runtime

@@ -11,6 +11,7 @@
 #include "runtime/curve.hpp"
 #include "runtime/data_choice.hpp"
 #include "runtime/model.hpp"
+#include "runtime/safetensors.hpp"
 
 namespace tessera::runtime {
 
@@ -31,6 +32,16 @@ struct TrainingState {
   std::int64_t best_epoch = 0;  ///< after which the test loss was lowest, counted from 1; 0: not tested yet
   double best_loss = 0;
   Curve curve;
+  std::vector<std::string> classes;  ///< their names; none: they have only their numbers
+};
+
+/// What those who use parameters have to know beside the model: it travels with them, in the metadata of every file.
+struct Usage {
+  Preprocessing input;               ///< what the pictures were made of that the parameters were trained on
+  std::vector<std::string> classes;  ///< as in TrainingState
+
+  /// As metadata, with the model's grid of patches, from which position tables are resampled to another.
+  void write(Safetensors& file, const Model& model) const;
 };
 
 /// Writes parameters under their keys, the optimiser's state as "optimizer.m.<key>" and the like, and the rest as
@@ -39,24 +50,32 @@ void save_checkpoint(const std::filesystem::path& path, const Model& model, cons
                      const float* optimizer, const TrainingState& state);
 
 /// Writes the parameters as a checkpoint that has no training run: it can be evaluated and started from, not resumed.
-void save_model(const std::filesystem::path& path, const Model& model, const float* parameters);
+void save_model(const std::filesystem::path& path, const Model& model, const float* parameters,
+                const std::optional<Usage>& usage);
 
 /// Reads a checkpoint to go on training from. Throws an Error for a file that lacks the optimiser or the state, and for
 /// all that load_parameters refuses.
 TrainingState resume_checkpoint(const std::filesystem::path& path, const Model& model, float* parameters,
                                 float* optimizer);
 
+/// What a file of parameters says beside them, as far as it does.
+struct Loaded {
+  std::optional<TrainingState> state;
+  std::optional<Usage> usage;
+};
+
 /// Reads the parameters that are to be used: of a checkpoint (the averaged ones where it has them), or of any
 /// safetensors file with the model's keys, in F32, F16, BF16 or F64. A position table of another grid is resampled;
-/// `notes` then says so. Returns the state where the file has one. Throws an Error that tells every difference: tensors
+/// `notes` then says so. Throws an Error that tells every difference: tensors
 /// that are missing, of another shape or type, or unknown to the model; a model of another name or declaration.
-std::optional<TrainingState> load_parameters(const std::filesystem::path& path, const Model& model, float* parameters,
-                                             std::ostream& notes = std::cout);
+Loaded load_parameters(const std::filesystem::path& path, const Model& model, float* parameters,
+                       std::ostream& notes = std::cout);
 
 /// Reads parameters to start from, of a file as for load_parameters, but of any model and declaration with these keys.
 /// `skip` are keys that keep what `parameters` hold already ("head.*" is all that begin with "head."); `notes` says
 /// which. Throws an Error that tells every difference in what is not skipped.
-void start_from(const std::filesystem::path& path, const Model& model, const std::vector<std::string>& skip,
-                float* parameters, std::ostream& notes = std::cout);
+std::optional<Usage> start_from(const std::filesystem::path& path, const Model& model,
+                                const std::vector<std::string>& skip, float* parameters,
+                                std::ostream& notes = std::cout);
 
 }  // namespace tessera::runtime

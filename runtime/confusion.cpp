@@ -17,33 +17,49 @@ std::string shade(double share, bool right) {
   return text("rgb(", part(0), ",", part(1), ",", part(2), ")");
 }
 
+constexpr double letter = 7;  // pixels that one takes, about
+constexpr std::size_t longest_name = 20;
+
 }  // namespace
 
 Confusion confusion(const Dataset& data, const Evaluation& evaluation) {
   std::int64_t classes = data.classes;
   for (const std::int32_t answer : evaluation.predicted) classes = std::max<std::int64_t>(classes, answer + 1);
-  Confusion result{classes, std::vector<std::int64_t>(static_cast<std::size_t>(classes * classes))};
+  Confusion result{classes, std::vector<std::int64_t>(static_cast<std::size_t>(classes * classes)), {}};
+  for (std::int64_t c = 0; c < classes; ++c) result.names.push_back(data.called(c));
   for (std::size_t i = 0; i < data.labels.size(); ++i)
     ++result.counts[static_cast<std::size_t>(data.labels[i] * classes + evaluation.predicted[i])];
   return result;
 }
 
 std::string confusion_svg(const Confusion& confusion, const std::string& title) {
-  constexpr double left = 90, top = 110, margin = 30;
+  std::vector<std::string> names;
+  std::size_t longest = 0;
+  for (const std::string& name : confusion.names) {
+    names.push_back(shortened(name, longest_name));
+    longest = std::max(longest, names.back().size());
+  }
+  // Names of more than two letters stand at a slant above their columns.
+  const double room = letter * static_cast<double>(longest), rise = longest > 2 ? 0.7 * room : 0;
+  const double left = 76 + room, top = 96 + rise + letter, margin = 30;
   const std::int64_t n = confusion.classes;
   const bool numbers = n <= 24;
   const double cell = numbers ? 46 : std::max(1.0, std::floor(900 / static_cast<double>(n)));
   const double side = cell * static_cast<double>(n);
   const std::int64_t every = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(26 / cell)));
-  std::string out = svg_begin(std::max(left + side + margin, 460.0), top + side + margin);
-  out += svg_text(left, 34, title, "font-size=\"17\" font-weight=\"600\"");
-  out += svg_text(left + side / 2, top - 34, "answer", "text-anchor=\"middle\"");
+  std::string out = svg_begin(std::max(left + side + margin + rise, 460.0), top + side + margin);
+  out += svg_text(24, 34, title, "font-size=\"17\" font-weight=\"600\"");
+  out += svg_text(left + side / 2, top - 30 - rise, "answer", "text-anchor=\"middle\"");
   out += svg_text(24, top + side / 2, "truth", "");
   for (std::int64_t i = 0; i < n; ++i) {
     const double at = cell * static_cast<double>(i);
     if (i % every == 0) {
-      out += svg_text(left - 10, top + at + cell / 2 + 4, std::to_string(i), "text-anchor=\"end\"");
-      out += svg_text(left + at + cell / 2, top - 10, std::to_string(i), "text-anchor=\"middle\"");
+      const std::string& name = names[static_cast<std::size_t>(i)];
+      const double x = left + at + cell / 2, y = top - 10;
+      out += svg_text(left - 10, top + at + cell / 2 + 4, name, "text-anchor=\"end\"");
+      out += svg_text(
+          x, y, name,
+          rise == 0 ? "text-anchor=\"middle\"" : text("transform=\"rotate(-45 ", fixed(x, 1), " ", fixed(y, 1), ")\""));
     }
     std::int64_t row = 0;
     for (std::int64_t j = 0; j < n; ++j) row += confusion.at(i, j);

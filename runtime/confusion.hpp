@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -15,13 +14,14 @@ namespace tessera::runtime {
 struct Confusion {
   std::int64_t classes = 0;
   std::vector<std::int64_t> counts;  ///< [true class, answer]
+  std::vector<std::string> names;    ///< what the picture calls the classes
 
   std::int64_t at(std::int64_t label, std::int64_t answer) const {
     return counts[static_cast<std::size_t>(label * classes + answer)];
   }
 };
 
-/// Of as many classes as the labels and the answers need.
+/// Of as many classes as the labels and the answers need, with their names or numbers.
 Confusion confusion(const Dataset& data, const Evaluation& evaluation);
 
 /// The confusion matrix as an SVG picture: a row for each true class, shaded by its share of the row. Numbers stand in

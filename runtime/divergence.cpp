@@ -21,10 +21,11 @@ std::int64_t first_block(const Model& model, const float* parameters, const Batc
   const std::int64_t block = maps.heads * maps.rows * maps.columns;
   const Arena values = Arena::of_floats(maps.layers * block, model.alignment);
   const Arena input = Arena::of_floats(image, model.alignment), scratch(maps.scratch_bytes(1), model.alignment);
+  const Arena weights = packed(model, parameters);
   std::int64_t first = 0;
   for (std::int64_t i = 0; i < batch.size; ++i) {
     std::copy_n(batch.images + i * image, image, input.floats());
-    check(model, maps.compute(parameters, input.floats(), 1, values.floats(), scratch.data()));
+    check(model, maps.compute(parameters, weights.floats(), input.floats(), 1, values.floats(), scratch.data()));
     for (std::int64_t layer = 0; layer < (first == 0 ? maps.layers : first - 1); ++layer)
       if (!finite(values.floats() + layer * block, block)) first = layer + 1;
   }

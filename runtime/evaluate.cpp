@@ -6,11 +6,18 @@
 #include "runtime/arena.hpp"
 #include "runtime/error.hpp"
 #include "runtime/preprocess.hpp"
+#include "runtime/progress.hpp"
 
 namespace tessera::runtime {
 
 void check(const Model& model, int code) {
   if (code != 0) fail(model.name, " cannot go on: ", model.error(code));
+}
+
+Arena packed(const Model& model, const float* parameters) {
+  Arena result = Arena::of_floats(model.packed_floats, model.alignment);
+  check(model, model.pack(parameters, result.floats()));
+  return result;
 }
 
 std::int32_t largest(std::span<const float> row) {
@@ -46,17 +53,20 @@ void check_fit(const Model& model, const Dataset& data) {
 Evaluation evaluate(const Model& model, const Recipe& recipe, const float* parameters, const Dataset& data,
                     std::int64_t batch) {
   check_fit(model, data);
+  const Arena weights = packed(model, parameters);
   const Arena scratch(model.evaluate_scratch_bytes(batch), model.alignment);
   const Arena images = Arena::of_floats(batch * data.image_size(), model.alignment);
   const Arena outputs = Arena::of_floats(batch * model.classes, model.alignment);
   Evaluation result;
+  Counter counter("evaluating", data.size());
   for (std::int64_t first = 0; first < data.size(); first += batch) {
     const std::int64_t size = std::min(batch, data.size() - first);
     for (std::int64_t i = 0; i < size; ++i)
       normalize(data.image(first + i), data.channels, recipe.input, images.floats() + i * data.image_size());
     float loss = 0;
     const std::int32_t* labels = data.labels.data() + first;
-    check(model, model.evaluate(parameters, images.floats(), labels, size, outputs.floats(), &loss, scratch.data()));
+    check(model, model.evaluate(parameters, weights.floats(), images.floats(), labels, size, outputs.floats(), &loss,
+                                scratch.data()));
     result.loss += static_cast<double>(loss) * static_cast<double>(size);
     for (std::int64_t i = 0; i < size; ++i) {
       const std::span<const float> row(outputs.floats() + i * model.classes, static_cast<std::size_t>(model.classes));
@@ -67,6 +77,7 @@ Evaluation evaluate(const Model& model, const Recipe& recipe, const float* param
       result.correct += answer == labels[i];
       result.among_five += among_largest(row, labels[i], 5);
     }
+    counter.add(size);
   }
   if (data.size() > 0) result.loss /= static_cast<double>(data.size());
   return result;

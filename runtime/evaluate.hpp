@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/arena.hpp"
 #include "runtime/dataset.hpp"
 #include "runtime/model.hpp"
 
@@ -11,6 +12,9 @@ namespace tessera::runtime {
 
 /// Throws an Error with the model's own words when `code` is not 0.
 void check(const Model& model, int code);
+
+/// The parameters in the form that the model's kernels read.
+Arena packed(const Model& model, const float* parameters);
 
 /// The index of the largest number; the first of equal ones.
 std::int32_t largest(std::span<const float> row);

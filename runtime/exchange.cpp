@@ -5,7 +5,6 @@
 #include <system_error>
 
 #include "runtime/arena.hpp"
-#include "runtime/checkpoint.hpp"
 #include "runtime/error.hpp"
 #include "runtime/evaluate.hpp"
 #include "runtime/file.hpp"
@@ -15,10 +14,11 @@
 namespace tessera::runtime {
 
 void export_parameters(const std::filesystem::path& path, const Model& model, const float* parameters,
-                       const std::string& dtype) {
+                       const std::string& dtype, const Usage& usage) {
   Safetensors file;
   // What other readers of the format ask for: safetensors' own of PyTorch writes this too.
   file.metadata = {{"format", "pt"}};
+  usage.write(file, model);
   for (const tessera_parameter& row : model.parameters) {
     const Shape shape = shape_of(row);
     const std::span<const float> numbers(parameters + row.offset, static_cast<std::size_t>(elements(shape)));
@@ -37,11 +37,11 @@ void import_parameters(const std::filesystem::path& file, const std::filesystem:
                        const std::vector<std::string>& skip, std::uint64_t seed, std::ostream& notes) {
   const Arena parameters = Arena::of_floats(model.parameter_floats, model.alignment);
   check(model, model.init(parameters.floats(), seed));
-  start_from(file, model, skip, parameters.floats(), notes);
+  const std::optional<Usage> usage = start_from(file, model, skip, parameters.floats(), notes);
   make_folder(out);
   const FolderLock lock(out);
   keep_previous(out, notes);
-  save_model(out / "checkpoint.safetensors", model, parameters.floats());
+  save_model(out / "checkpoint.safetensors", model, parameters.floats(), usage);
   notes << (out / "checkpoint.safetensors").string() << " holds the parameters of " << file.string() << std::endl;
 }
 

@@ -140,6 +140,12 @@ Bytes read_packed_file(const std::filesystem::path& path, std::uint64_t limit) {
 }
 
 void write_file(const std::filesystem::path& path, std::span<const std::span<const std::uint8_t>> parts) {
+  // A device or a pipe would be replaced by a file.
+  std::error_code unknown;
+  const std::filesystem::file_status target = std::filesystem::status(path, unknown);
+  if (std::filesystem::exists(target) && !std::filesystem::is_regular_file(target))
+    fail("cannot write ", path.string(), ": ",
+         std::filesystem::is_directory(target) ? reason(EISDIR) : "it is no regular file");
   // Always the same second name: what a killed program left there is overwritten, not collected.
   std::filesystem::path partial = path;
   partial += ".partial";

@@ -24,7 +24,8 @@ Bytes unpack_gzip(std::span<const std::uint8_t> packed, std::uint64_t limit, con
 
 /// Replaces the file by the parts, one after the other, or leaves it as it was: the parts go into a second file in the
 /// same folder, reach the disk, and only then take the name. A crash or a kill at any moment leaves the old or the new
-/// content. Throws an Error that names the file (disk full, no permission) and leaves nothing behind.
+/// content. Throws an Error that names the file (disk full, no permission, a folder or a device of this name) and
+/// leaves nothing behind.
 void write_file(const std::filesystem::path& path, std::span<const std::span<const std::uint8_t>> parts);
 void write_file(const std::filesystem::path& path, std::string_view content);
 

@@ -1,14 +1,18 @@
 #include "runtime/image_folder.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
+#include <exception>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "runtime/error.hpp"
 #include "runtime/image.hpp"
+#include "runtime/labels.hpp"
 #include "runtime/preprocess.hpp"
+#include "runtime/progress.hpp"
 
 namespace tessera::runtime {
 namespace {
@@ -80,13 +84,40 @@ Dataset read_image_folder(const std::filesystem::path& folder, Split split, cons
   data.channels = model.image_shape[0];
   data.height = model.image_shape[1];
   data.width = model.image_shape[2];
-  for (const auto& [path, label] : in_turns(from, data.names)) {
+  std::vector<std::filesystem::path> paths;
+  for (auto& [path, label] : in_turns(from, data.names)) {
     if (limit > 0 && data.size() == limit) break;
-    const Image image = prepared(decode_image(read_file(path, longest_picture), data.channels, path.string()), input,
-                                 data.height, data.width);
-    data.pixels.insert(data.pixels.end(), image.pixels.begin(), image.pixels.end());
+    paths.push_back(std::move(path));
     data.labels.push_back(label);
   }
+  for (std::string& name : data.names) name = without_controls(name);
+  data.pixels.resize(static_cast<std::size_t>(data.size() * data.image_size()));
+  Counter counter(text("reading ", name(split), " pictures"), data.size());
+  // Of several pictures that cannot be read the first is told, whatever the number of threads.
+  std::atomic<std::int64_t> first_bad = data.size();
+  std::exception_ptr problem;
+#ifdef _OPENMP
+#pragma omp parallel for schedule(dynamic)
+#endif
+  for (std::int64_t i = 0; i < data.size(); ++i) {
+    if (i > first_bad) continue;
+    try {
+      const std::filesystem::path& path = paths[static_cast<std::size_t>(i)];
+      const Image image = prepared(decode_image(read_file(path, longest_picture), data.channels, path.string()), input,
+                                   data.height, data.width);
+      std::ranges::copy(image.pixels, data.pixels.begin() + i * data.image_size());
+#ifdef _OPENMP
+#pragma omp critical
+#endif
+      counter.add(1);
+    } catch (...) {
+#ifdef _OPENMP
+#pragma omp critical
+#endif
+      if (i < first_bad) first_bad = i, problem = std::current_exception();
+    }
+  }
+  if (problem) std::rethrow_exception(problem);
   return data;
 }
 

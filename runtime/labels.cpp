@@ -13,19 +13,6 @@ using Json = nlohmann::json;
 
 constexpr std::uint64_t longest_list = std::uint64_t{1} << 24;
 
-std::vector<std::string> names_of_lines(std::string_view content) {
-  std::vector<std::string> names;
-  while (!content.empty()) {
-    const std::size_t end = std::min(content.find('\n'), content.size());
-    std::string_view line = content.substr(0, end);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    names.emplace_back(line);
-    content.remove_prefix(std::min(end + 1, content.size()));
-  }
-  while (!names.empty() && names.back().empty()) names.pop_back();
-  return names;
-}
-
 std::vector<std::string> names_of_json(const Json& json, const std::string& where) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < json.size(); ++i) {
@@ -33,12 +20,31 @@ std::vector<std::string> names_of_json(const Json& json, const std::string& wher
     if (entry == json.end()) fail(where, " has no name for class ", i);
     const Json& name = entry->is_array() && !entry->empty() ? entry->back() : *entry;
     if (!name.is_string()) fail(where, ": the name of class ", i, " is no text");
-    names.push_back(name.get<std::string>());
+    names.push_back(without_controls(name.get<std::string>()));
   }
   return names;
 }
 
 }  // namespace
+
+std::string without_controls(std::string name) {
+  for (char& c : name)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  return name;
+}
+
+std::vector<std::string> names_of_lines(std::string_view content) {
+  std::vector<std::string> names;
+  while (!content.empty()) {
+    const std::size_t end = std::min(content.find('\n'), content.size());
+    std::string_view line = content.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    names.push_back(without_controls(std::string(line)));
+    content.remove_prefix(std::min(end + 1, content.size()));
+  }
+  while (!names.empty() && names.back().empty()) names.pop_back();
+  return names;
+}
 
 std::vector<std::string> read_labels(const std::filesystem::path& path, std::int64_t classes) {
   const Bytes content = read_file(path, longest_list);
@@ -56,9 +62,6 @@ std::vector<std::string> read_labels(const std::filesystem::path& path, std::int
   }
   if (static_cast<std::int64_t>(names.size()) != classes)
     fail(path.string(), " has ", names.size(), " names, the model tells ", classes, " classes apart");
-  for (std::string& name : names)
-    for (char& c : name)
-      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';  // a terminal would obey it
   return names;
 }
 

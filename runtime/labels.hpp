@@ -3,11 +3,17 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tessera::runtime {
+
+/// A name without characters that a terminal would obey: blanks stand in their place.
+std::string without_controls(std::string name);
+
+/// One name a line, each without_controls; empty lines at the end do not count.
+std::vector<std::string> names_of_lines(std::string_view content);
 
 /// The names in a file: one a line, or JSON: a list of names, or an object whose keys are the numbers from 0 on, each
 /// with a name or with a list that ends in one (as in ImageNet's {"0": ["n01440764", "tench"]}). Throws an Error that

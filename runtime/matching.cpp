@@ -96,16 +96,17 @@ void Matching::compare(const tessera_parameter& parameter, const std::string& ke
   };
   if (!tensor.is_real()) return differs("holds ", tensor.dtype, ", where F32, F16, BF16 or F64 is needed");
   const Shape needed = shape_of(parameter);
-  const bool other_grid = allowance_.resample && is_position_table(key, tensor.shape, needed);
+  const std::optional<Grid> grid = grid_of(file_);
+  const bool other_grid = allowance_.resample && is_position_table(key, tensor.shape, needed) &&
+                          (tensor.shape != needed || grid.value_or(model_.patches) != model_.patches);
   const std::size_t tokens = needed.size() < 2 ? 0 : needed.size() - 2;
   const std::optional<Resampling> how =
-      other_grid ? resampling(tensor.shape[tokens], needed[tokens], model_.image_shape[1], model_.image_shape[2])
-                 : std::nullopt;
+      other_grid ? resampling(tensor.shape[tokens], needed[tokens], model_.patches, grid) : std::nullopt;
   if (tensor.shape != needed && !how) {
     const bool turned = std::ranges::equal(tensor.shape, Shape(needed.rbegin(), needed.rend()));
     return differs("is ", named(tensor.shape, names_of(parameter.named_shape), turned), ", where ",
                    parameter.named_shape, " is needed",
-                   other_grid ? " (no grids of patches fit these numbers of tokens)" : guess(tensor.shape, needed));
+                   other_grid ? " (no grid of patches has so many tokens)" : guess(tensor.shape, needed));
   }
   std::vector<float> values = tensor.floats();
   if (tensor.dtype == "F64")

@@ -28,12 +28,18 @@ namespace tessera::runtime {
 
 struct Batch;
 
+/// Rows and columns of patches.
+struct Grid {
+  std::int64_t rows = 0, columns = 0;
+  bool operator==(const Grid&) const = default;
+};
+
 /// What each token attends to: the emitted attention_maps. No layers: the model has no such maps.
 struct AttentionMaps {
   std::int64_t layers = 0, heads = 0, rows = 0, columns = 0;
   std::int64_t (*scratch_bytes)(std::int64_t batch) = nullptr;
   /// maps [batch, layers, heads, rows, columns] of images [batch, C, H, W]; rows sum to one.
-  int (*compute)(const float* parameters, const float* images, std::int64_t batch, float* maps,
+  int (*compute)(const float* parameters, const float* packed, const float* images, std::int64_t batch, float* maps,
                  void* scratch) = nullptr;
 };
 
@@ -44,10 +50,12 @@ struct Model {
   std::uint64_t declaration_hash = 0;  ///< changes with the declaration
   std::span<const tessera_parameter> parameters;
   std::int64_t parameter_floats = 0;  ///< of the parameters, and of the gradients
+  std::int64_t packed_floats = 0;     ///< of the copy of the parameters that `pack` makes
   /// What the optimiser keeps, each as long as the parameters and zero at the start, one after the other: what their
   /// keys begin with in checkpoints. "average." is the moving average of the parameters, which is what is evaluated.
   std::vector<std::string> optimizer_state;
   std::int64_t image_shape[3]{};  ///< channels, height, width
+  Grid patches{};                 ///< that an image is cut into; zeros: it is not
   std::int64_t classes = 0;       ///< numbers in a row of outputs
   std::int64_t alignment = 64;
   bool outputs_are_probabilities = false;  ///< the rows of outputs already sum to one
@@ -69,15 +77,17 @@ struct Model {
   const char* (*error)(int code) = nullptr;
   const char* (*isa)() = nullptr;  ///< the kernels in use: "scalar", "avx2", "avx512"
   int (*init)(float* parameters, std::uint64_t seed) = nullptr;
+  /// Copies the parameters into the form that the kernels read: `packed_floats` of them.
+  int (*pack)(const float* parameters, float* packed) = nullptr;
   /// outputs [batch, classes] of images [batch, C, H, W].
-  int (*forward)(const float* parameters, const float* images, std::int64_t batch, float* outputs,
+  int (*forward)(const float* parameters, const float* packed, const float* images, std::int64_t batch, float* outputs,
                  void* scratch) = nullptr;
   /// As forward, and the mean loss over the batch.
-  int (*evaluate)(const float* parameters, const float* images, const std::int32_t* labels, std::int64_t batch,
-                  float* outputs, float* loss, void* scratch) = nullptr;
+  int (*evaluate)(const float* parameters, const float* packed, const float* images, const std::int32_t* labels,
+                  std::int64_t batch, float* outputs, float* loss, void* scratch) = nullptr;
   /// A first training step of the recipe at a small learning rate: what `bench` times.
-  int (*train_step)(float* parameters, float* gradients, float* optimizer, const Batch& batch, float* outputs,
-                    float* loss, void* scratch) = nullptr;
+  int (*train_step)(float* parameters, float* packed, float* gradients, float* optimizer, const Batch& batch,
+                    float* outputs, float* loss, void* scratch) = nullptr;
   AttentionMaps attention{};
 };
 

@@ -1,17 +1,21 @@
 #include "runtime/positions.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <numeric>
+
+#include "runtime/error.hpp"
 
 namespace tessera::runtime {
 namespace {
 
-constexpr std::int64_t most_kept = 17;  // a class token and sixteen registers: more is no such table
+constexpr const char* key = "patch_grid";
 
-/// The grid of so many patches in the proportions of height : width.
-std::optional<Grid> grid_of(std::int64_t patches, std::int64_t height, std::int64_t width) {
-  const std::int64_t shared = std::gcd(height, width), down = height / shared, across = width / shared;
+/// The grid of so many patches in the proportions of down : across.
+std::optional<Grid> in_proportion(std::int64_t patches, std::int64_t down, std::int64_t across) {
+  const std::int64_t shared = std::gcd(down, across);
+  down /= shared, across /= shared;
   const auto scale = std::llround(std::sqrt(static_cast<double>(patches) / static_cast<double>(down * across)));
   if (scale < 1 || scale * scale * down * across != patches) return std::nullopt;
   return Grid{scale * down, scale * across};
@@ -60,15 +64,37 @@ bool is_position_table(const std::string& key, const Shape& found, const Shape& 
   if (!named || found.size() != rank || rank < 2 || rank > 3 || (rank == 3 && needed[0] != 1)) return false;
   Shape same = found;
   same[rank - 2] = needed[rank - 2];
-  return same == needed && found != needed;
+  return same == needed;
 }
 
-std::optional<Resampling> resampling(std::int64_t found, std::int64_t needed, std::int64_t height, std::int64_t width) {
-  for (std::int64_t kept = 0; kept < std::min({found, needed, most_kept}); ++kept) {
-    const std::optional<Grid> from = grid_of(found - kept, height, width), to = grid_of(needed - kept, height, width);
-    if (from && to) return Resampling{kept, *from, *to};
+std::optional<Grid> grid_of(const Safetensors& file) {
+  const auto found = file.metadata.find(key);
+  if (found == file.metadata.end()) return std::nullopt;
+  Grid grid;
+  const char *const begin = found->second.data(), *const end = begin + found->second.size();
+  const auto rows = std::from_chars(begin, end, grid.rows);
+  if (rows.ec != std::errc{} || rows.ptr == end || *rows.ptr != 'x') return std::nullopt;
+  const auto columns = std::from_chars(rows.ptr + 1, end, grid.columns);
+  if (columns.ec != std::errc{} || columns.ptr != end || grid.rows < 1 || grid.columns < 1) return std::nullopt;
+  return grid;
+}
+
+void tell_grid(Safetensors& file, const Grid& grid) {
+  if (grid != Grid{}) file.metadata[key] = text(grid.rows, "x", grid.columns);
+}
+
+std::optional<Resampling> resampling(std::int64_t found, std::int64_t needed, const Grid& to,
+                                     const std::optional<Grid>& from) {
+  const std::int64_t kept = needed - to.rows * to.columns, patches = found - kept;
+  if (to == Grid{} || kept < 0 || patches < 1) return std::nullopt;
+  if (from) {
+    // Not their product, which a hostile file could make overflow.
+    if (patches % from->rows != 0 || patches / from->rows != from->columns) return std::nullopt;
+    return Resampling{kept, *from, to};
   }
-  return std::nullopt;
+  std::optional<Grid> likely = in_proportion(patches, 1, 1);
+  if (!likely) likely = in_proportion(patches, to.rows, to.columns);
+  return likely ? std::optional(Resampling{kept, *likely, to}) : std::nullopt;
 }
 
 std::vector<float> resample(std::span<const float> table, const Resampling& how) {

@@ -7,15 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "runtime/model.hpp"
 #include "runtime/safetensors.hpp"
 
 namespace tessera::runtime {
-
-/// Rows and columns of patches.
-struct Grid {
-  std::int64_t rows = 0, columns = 0;
-  bool operator==(const Grid&) const = default;
-};
 
 /// How a table of one row a token becomes one for another grid.
 struct Resampling {
@@ -23,15 +18,21 @@ struct Resampling {
   Grid from, to;
 };
 
-/// Whether a parameter is a table of learned positions that only has another number of tokens: its key ends in
+/// Whether a parameter is a table of learned positions, if perhaps for another number of tokens: its key ends in
 /// "pos_embed", "pos_embedding", "position_embeddings" or "positional_embedding", and its shape [1, N, D] or [N, D]
-/// differs in N alone.
+/// differs in N at most.
 bool is_position_table(const std::string& key, const Shape& found, const Shape& needed);
 
-/// How `found` rows become `needed` ones for images of height x width. Neither number tells its grid: both grids are
-/// taken to have the image's proportions (square patches), and as few rows as possible to belong to no patch. Nothing
-/// where the numbers allow no such grids.
-std::optional<Resampling> resampling(std::int64_t found, std::int64_t needed, std::int64_t height, std::int64_t width);
+/// The grid of patches that a file says its model has, as tell_grid writes it; nothing where it does not.
+std::optional<Grid> grid_of(const Safetensors& file);
+/// Says in the file's metadata what grid_of reads.
+void tell_grid(Safetensors& file, const Grid& grid);
+
+/// How `found` rows become the `needed` ones of a model with the grid `to`: what `needed` has beyond its patches stands
+/// in front in both. Where nobody says the grid of the found ones, it is a square, as timm takes it to be, else one of
+/// the proportions of `to`. Nothing where the numbers are not those of such grids.
+std::optional<Resampling> resampling(std::int64_t found, std::int64_t needed, const Grid& to,
+                                     const std::optional<Grid>& from);
 
 /// The table [kept + to.rows * to.columns, width] of `table` [kept + from.rows * from.columns, width]: the kept rows as
 /// they are, the others resampled by a cubic (a = -0.5) that is widened where the grid shrinks, and whose weights are

@@ -12,7 +12,8 @@ namespace tessera::runtime {
 namespace {
 
 constexpr int columns = 10;
-constexpr double cell = 96, picture = 72, margin = 36, row_height = 118;
+constexpr double cell = 96, picture = 72, margin = 36, line = 15;
+constexpr std::size_t longest_name = 11;
 constexpr const char *right_colour = "#2e7d4f", *wrong_colour = "#c0392b";
 
 std::string sample(const Dataset& data, const Evaluation& evaluation, std::int64_t index, double x, double y) {
@@ -23,22 +24,25 @@ std::string sample(const Dataset& data, const Evaluation& evaluation, std::int64
       text("<rect x=\"", fixed(x - 2, 1), "\" y=\"", fixed(y - 2, 1), "\" width=\"", fixed(picture + 4, 1),
            "\" height=\"", fixed(picture + 4, 1), "\" rx=\"3\" fill=\"", right ? "#ddd" : wrong_colour, "\"/>\n") +
       svg_png(x, y, picture, picture, encode_png(data.image(index), data.channels, data.height, data.width));
-  out += svg_text(x, y + picture + 17, std::to_string(evaluation.predicted[at]),
+  double below = y + picture + 17;
+  out += svg_text(x, below, shortened(data.called(evaluation.predicted[at]), longest_name),
                   text("font-weight=\"700\" fill=\"", colour, "\""));
-  out +=
-      svg_text(x + picture, y + picture + 17, fixed(100 * evaluation.confidence[at], 1) + "%", "text-anchor=\"end\"");
+  if (!data.names.empty()) below += line;  // a name fills the first
+  out += svg_text(x + picture, below, fixed(100 * evaluation.confidence[at], 1) + "%", "text-anchor=\"end\"");
   if (!right)
-    out += svg_text(x, y + picture + 32, text("is ", data.labels[at]),
+    out += svg_text(x, below + line, "is " + shortened(data.called(data.labels[at]), longest_name),
                     text("font-size=\"12\" fill=\"", wrong_colour, "\""));
   return out;
 }
+
+double row_height(const Dataset& data) { return data.names.empty() ? 118 : 118 + line; }
 
 std::string grid(const Dataset& data, const Evaluation& evaluation, const std::vector<std::int64_t>& indices,
                  double top) {
   std::string out;
   for (std::size_t i = 0; i < indices.size(); ++i)
     out += sample(data, evaluation, indices[i], margin + cell * static_cast<double>(i % columns),
-                  top + row_height * static_cast<double>(i / columns));
+                  top + row_height(data) * static_cast<double>(i / columns));
   return out;
 }
 
@@ -60,8 +64,8 @@ std::string predictions_svg(const Dataset& data, const Evaluation& evaluation, c
   mistakes.resize(std::min<std::size_t>(wrong, 2 * columns));
 
   const auto rows = [](std::size_t count) { return static_cast<double>((count + columns - 1) / columns); };
-  const double first_top = 90, mistakes_top = first_top + row_height * rows(first.size()) + 40;
-  const double height = mistakes.empty() ? mistakes_top - 30 : mistakes_top + row_height * rows(mistakes.size());
+  const double first_top = 90, mistakes_top = first_top + row_height(data) * rows(first.size()) + 40;
+  const double height = mistakes.empty() ? mistakes_top - 30 : mistakes_top + row_height(data) * rows(mistakes.size());
   std::string out = svg_begin(2 * margin + cell * columns - (cell - picture), height);
   out += svg_text(margin, 34, title, "font-size=\"17\" font-weight=\"600\"");
   out += svg_text(margin, first_top - 20,

@@ -53,7 +53,7 @@ struct EvalOptions {
   std::optional<std::filesystem::path> data;
   std::optional<std::int64_t> digits, limit;
   bool on_training_images = false;
-  std::filesystem::path confusion;
+  std::filesystem::path confusion, labels;
 
   std::filesystem::path file() const { return checkpoint.empty() ? out / "checkpoint.safetensors" : checkpoint; }
 };
@@ -77,15 +77,16 @@ struct BenchOptions {
 
 int evaluate_command(const Model& model, const Recipe& declared, const EvalOptions& options) {
   const Arena parameters = Arena::of_floats(model.parameter_floats, model.alignment);
-  const std::optional<TrainingState> state = load_parameters(options.file(), model, parameters.floats());
+  const auto [state, usage] = load_parameters(options.file(), model, parameters.floats());
   // What the model was trained on is what it is asked about, unless the command line says otherwise.
   DataChoice choice = state ? state->data : DataChoice{};
   choice.folder = options.data.value_or(choice.folder);
   choice.digits = options.digits.value_or(choice.digits);
   choice.limit = options.limit.value_or(choice.limit);
   Recipe recipe = declared;
-  if (state) recipe.input = state->recipe.input;
-  const Dataset data = load(choice, options.on_training_images ? Split::train : Split::test, model, recipe.input);
+  if (usage) recipe.input = usage->input;
+  Dataset data = load(choice, options.on_training_images ? Split::train : Split::test, model, recipe.input);
+  if (!options.labels.empty()) data.names = read_labels(options.labels, model.classes);
   const Evaluation evaluation = evaluate(model, recipe, parameters.floats(), data, recipe.batch);
   std::cout << evaluation_table(data, evaluation);
   if (options.confusion.empty()) return 0;
@@ -96,12 +97,10 @@ int evaluate_command(const Model& model, const Recipe& declared, const EvalOptio
   return 0;
 }
 
-/// Reads the parameters and answers what pictures go through: what the checkpoint says or, where the file holds the
-/// parameters alone, what is declared.
-Preprocessing load_for_pictures(const std::filesystem::path& path, const Model& model, const Recipe& declared,
-                                float* parameters) {
-  const std::optional<TrainingState> state = load_parameters(path, model, parameters);
-  return state ? state->recipe.input : declared.input;
+/// Reads the parameters and answers how they are used: as the file says or, where it holds the parameters alone, as is
+/// declared.
+Usage load_for_use(const std::filesystem::path& path, const Model& model, const Recipe& declared, float* parameters) {
+  return load_parameters(path, model, parameters).usage.value_or(Usage{declared.input, {}});
 }
 
 /// The pictures of a file: one, or those of an IDX file.
@@ -128,10 +127,10 @@ Image prepared(const Model& model, const Preprocessing& preprocessing, const Ima
 }
 
 int predict_command(const Model& model, const Recipe& recipe, const EvalOptions& from, const PredictOptions& options) {
-  std::vector<std::string> names;
-  if (!options.labels.empty()) names = read_labels(options.labels, model.classes);
   const Arena parameters = Arena::of_floats(model.parameter_floats, model.alignment);
-  const Preprocessing preprocessing = load_for_pictures(from.file(), model, recipe, parameters.floats());
+  Usage usage = load_for_use(from.file(), model, recipe, parameters.floats());
+  if (!options.labels.empty()) usage.classes = read_labels(options.labels, model.classes);
+  const Arena weights = packed(model, parameters.floats());
   const Arena scratch(model.forward_scratch_bytes(1), model.alignment);
   const Arena outputs = Arena::of_floats(model.classes, model.alignment);
   const auto& shape = model.image_shape;
@@ -139,12 +138,14 @@ int predict_command(const Model& model, const Recipe& recipe, const EvalOptions&
   for (const std::filesystem::path& path : options.files) {
     const std::vector<Image> images = read_images(model, path);
     for (std::size_t i = 0; i < images.size(); ++i) {
-      const Image image = prepared(model, preprocessing, images[i], options.invert);
-      normalize(image.pixels, shape[0], preprocessing, input.floats());
-      check(model, model.forward(parameters.floats(), input.floats(), 1, outputs.floats(), scratch.data()));
+      const Image image = prepared(model, usage.input, images[i], options.invert);
+      normalize(image.pixels, shape[0], usage.input, input.floats());
+      check(model,
+            model.forward(parameters.floats(), weights.floats(), input.floats(), 1, outputs.floats(), scratch.data()));
       const std::string name = path.string() + (images.size() > 1 ? text("[", i, "]") : "");
-      std::cout << prediction_line(
-          name, probabilities(model, {outputs.floats(), static_cast<std::size_t>(model.classes)}), options.top, names);
+      std::cout << prediction_line(name,
+                                   probabilities(model, {outputs.floats(), static_cast<std::size_t>(model.classes)}),
+                                   options.top, usage.classes);
     }
   }
   return 0;
@@ -156,19 +157,19 @@ int attention_command(const Model& model, const Recipe& recipe, const EvalOption
   if (kind != ".png" && kind != ".svg")
     fail(options.picture.string(), " names no picture: it has to end in .png or .svg");
   const Arena parameters = Arena::of_floats(model.parameter_floats, model.alignment);
-  const Preprocessing preprocessing = load_for_pictures(from.file(), model, recipe, parameters.floats());
+  const Preprocessing preprocessing = load_for_use(from.file(), model, recipe, parameters.floats()).input;
   const std::vector<Image> images = read_images(model, options.file);
   if (images.size() != 1)
     fail(options.file.string(), " holds ", images.size(), " pictures: attention is drawn for one");
   const Image photo = prepared(model, preprocessing, images[0], options.invert);
   const Arena input = Arena::of_floats(static_cast<std::int64_t>(photo.pixels.size()), model.alignment);
   normalize(photo.pixels, photo.channels, preprocessing, input.floats());
-  PatchGrid grid;
-  const std::vector<PatchMap> maps = attention(model, parameters.floats(), input.floats(), grid);
+  const std::vector<PatchMap> maps = attention(model, parameters.floats(), input.floats());
   if (kind == ".svg") {
-    write_file(options.picture, attention_svg(photo, maps, grid, text(model.name, ": ", options.file.string())));
+    write_file(options.picture,
+               attention_svg(photo, maps, model.patches, text(model.name, ": ", options.file.string())));
   } else {
-    const Bytes png = attention_png(photo, maps, grid);
+    const Bytes png = attention_png(photo, maps, model.patches);
     write_file(options.picture, std::string_view(reinterpret_cast<const char*>(png.data()), png.size()));
   }
   std::cout << options.picture.string() << ": the picture";
@@ -209,11 +210,11 @@ struct ExchangeOptions {
   std::vector<std::string> skip;
 };
 
-int export_command(const Model& model, const EvalOptions& from, const ExchangeOptions& options) {
+int export_command(const Model& model, const Recipe& recipe, const EvalOptions& from, const ExchangeOptions& options) {
   const Arena parameters = Arena::of_floats(model.parameter_floats, model.alignment);
-  load_parameters(from.file(), model, parameters.floats());
+  const Usage usage = load_for_use(from.file(), model, recipe, parameters.floats());
   const std::string dtype = options.dtype == "f32" ? "F32" : options.dtype == "f16" ? "F16" : "BF16";
-  export_parameters(options.file, model, parameters.floats(), dtype);
+  export_parameters(options.file, model, parameters.floats(), dtype, usage);
   std::cout << options.file.string() << " holds the parameters of " << from.file().string() << " as " << dtype
             << std::endl;
   return 0;
@@ -228,6 +229,14 @@ void add_skip_option(CLI::App* command, std::vector<std::string>& skip) {
       ->expected(1)
       ->take_all()
       ->type_name("KEY");
+}
+
+void add_labels_option(CLI::App* command, std::filesystem::path& labels) {
+  command
+      ->add_option("--labels", labels,
+                   "The classes' names: a text file with one a line, or a JSON list or object (default: those of the "
+                   "images or of the checkpoint)")
+      ->type_name("FILE");
 }
 
 void add_checkpoint_options(CLI::App* command, EvalOptions& options) {
@@ -319,6 +328,7 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   eval_app->add_flag("--on-training-images", evaluation.on_training_images, "Use the training images instead");
   eval_app->add_option("--confusion", evaluation.confusion, "Draw the confusion matrix into this SVG file")
       ->type_name("FILE");
+  add_labels_option(eval_app, evaluation.labels);
 
   PredictOptions prediction;
   CLI::App* predict_app = app.add_subcommand("predict", "Tell the class of pictures");
@@ -334,10 +344,7 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   constexpr const char* swap_light =
       "Swap light and dark: for ink on paper, where the model was trained on light strokes";
   predict_app->add_flag("--invert", prediction.invert, swap_light);
-  predict_app
-      ->add_option("--labels", prediction.labels,
-                   "The classes' names: a text file with one a line, or a JSON list or object")
-      ->type_name("FILE");
+  add_labels_option(predict_app, prediction.labels);
 
   AttentionOptions look;
   CLI::App* attention_app = nullptr;
@@ -409,7 +416,7 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
     std::cout << timing_table(model, speed.batches, speed.runs);
     return finished(0);
   }
-  if (*export_app) return finished(export_command(model, evaluation, exported));
+  if (*export_app) return finished(export_command(model, recipe, evaluation, exported));
   if (*import_app) {
     import_parameters(imported.file, evaluation.out, model, imported.skip, recipe.seed);
     return finished(0);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <utility>
 
 #include "runtime/error.hpp"
 #include "runtime/numbers.hpp"
@@ -65,5 +66,33 @@ void Progress::line(const std::string& text) {
 }
 
 void Progress::resume() { last_step_ = Clock::now(); }
+
+Counter::Counter(std::string what, std::int64_t all)
+    : what_(std::move(what)),
+      all_(all),
+      terminal_(::isatty(STDERR_FILENO) != 0),
+      begin_(Clock::now()),
+      last_shown_(begin_) {}
+
+Counter::~Counter() {
+  if (open_) std::cerr << "\r\033[K" << std::flush;
+}
+
+void Counter::add(std::int64_t done) {
+  done_ += done;
+  const Clock::time_point time = Clock::now();
+  if (std::chrono::duration<double>(time - last_shown_).count() < (terminal_ ? terminal_interval : plain_interval))
+    return;
+  last_shown_ = time;
+  const double rate = static_cast<double>(done_) / std::chrono::duration<double>(time - begin_).count();
+  const std::string said =
+      text(what_, "  ", grouped(done_), " of ", grouped(all_), "  ", grouped(static_cast<std::int64_t>(rate)), "/s  ",
+           duration(static_cast<double>(all_ - done_) / rate), " left");
+  if (terminal_)
+    std::cerr << '\r' << said << "\033[K" << std::flush;
+  else
+    std::cerr << said << std::endl;
+  open_ = terminal_;
+}
 
 }  // namespace tessera::runtime

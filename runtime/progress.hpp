@@ -1,4 +1,4 @@
-// What a person sees while a model trains.
+// What a person sees while work is under way.
 #pragma once
 
 #include <chrono>
@@ -42,6 +42,27 @@ class Progress {
   double training_ = 0;
   Clock::time_point last_step_, last_shown_;
   bool open_ = false;  ///< the cursor stands behind a line that is to be rewritten
+};
+
+/// Counts what is done of a job beside training, on standard error: results may go to standard output. One line that is
+/// rewritten on a terminal and goes away at the end; plain lines every few seconds elsewhere.
+class Counter {
+ public:
+  /// `what` is being done, so many times in all.
+  Counter(std::string what, std::int64_t all);
+  ~Counter();
+  Counter(const Counter&) = delete;
+  Counter& operator=(const Counter&) = delete;
+
+  void add(std::int64_t done);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::string what_;
+  std::int64_t all_, done_ = 0;
+  bool terminal_, open_ = false;
+  Clock::time_point begin_, last_shown_;
 };
 
 }  // namespace tessera::runtime

@@ -56,8 +56,10 @@ std::string prediction_line(const std::string& name, std::span<const float> prob
   order.resize(std::min(order.size(), static_cast<std::size_t>(std::max<std::int64_t>(top, 1))));
   std::string out = padded(name, -28);
   for (const std::int32_t label : order)
-    out += text("  ", names.empty() ? std::to_string(label) : names[static_cast<std::size_t>(label)], " ",
-                fixed(probabilities[static_cast<std::size_t>(label)], 4));
+    out += text(
+        "  ",
+        static_cast<std::size_t>(label) < names.size() ? names[static_cast<std::size_t>(label)] : std::to_string(label),
+        " ", fixed(probabilities[static_cast<std::size_t>(label)], 4));
   return out + '\n';
 }
 

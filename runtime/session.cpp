@@ -63,6 +63,7 @@ Session::Session(const Model& model, const Recipe& declared, const TrainOptions&
       command_(options.command),
       checkpoint_every_(options.checkpoint_every),
       parameters_(Arena::of_floats(model.parameter_floats, model.alignment)),
+      packed_(Arena::of_floats(model.packed_floats, model.alignment)),
       gradients_(Arena::of_floats(model.parameter_floats, model.alignment)),
       optimizer_(Arena::of_floats(model.optimizer_floats(), model.alignment)) {
   make_folder(out_);
@@ -141,6 +142,7 @@ void Session::open_data() {
          " was started with");
   if (state_.position > train_.size()) fail(checkpoint().string(), ": the checkpoint's 'position' is damaged");
   state_.fingerprint = fingerprint;
+  state_.classes = train_.names;
 }
 
 std::int64_t Session::batches_per_epoch() const {

@@ -55,6 +55,7 @@ class StopSignals {
 ///       run.begin_epoch();
 ///       while (const Batch* batch = run.next_batch()) {
 ///         float loss = 0;
+///         run.check(vit_pack(run.parameters(), run.packed()));
 ///         run.check(vit_loss_and_gradients(..., &loss, run.gradients(), ...));
 ///         run.count(loss);
 ///         run.check(vit_update(run.parameters(), run.gradients(), run.optimizer(), run.step(), ...));
@@ -86,6 +87,7 @@ class Session {
   bool improves() const;
 
   float* parameters() { return parameters_.floats(); }
+  float* packed() { return packed_.floats(); }  ///< room for the packed parameters
   float* gradients() { return gradients_.floats(); }
   float* optimizer() { return optimizer_.floats(); }
   float* outputs() { return outputs_->floats(); }  ///< [batch, classes]
@@ -139,7 +141,7 @@ class Session {
   std::optional<FolderLock> lock_;
   StopSignals signals_;
   Dataset train_, test_;
-  Arena parameters_, gradients_, optimizer_;
+  Arena parameters_, packed_, gradients_, optimizer_;
   std::optional<Arena> outputs_, scratch_, gathered_;
   std::int64_t parts_ = 0, gathered_images_ = 0;  ///< of the step that is not yet done
   std::optional<Batches> batches_;

@@ -20,6 +20,13 @@ std::string base64(const Bytes& content) {
 
 }  // namespace
 
+std::string shortened(const std::string& content, std::size_t most) {
+  if (content.size() <= most) return content;
+  std::size_t end = most;
+  while (end > 0 && (content[end] & 0xc0) == 0x80) --end;
+  return content.substr(0, end) + "...";
+}
+
 std::string svg_png(double x, double y, double width, double height, const Bytes& png) {
   return text("<image x=\"", fixed(x, 1), "\" y=\"", fixed(y, 1), "\" width=\"", fixed(width, 1), "\" height=\"",
               fixed(height, 1), "\" style=\"image-rendering:pixelated\" xlink:href=\"data:image/png;base64,",

@@ -1,6 +1,7 @@
 // The beginnings of an SVG picture.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "runtime/error.hpp"
@@ -32,6 +33,9 @@ inline std::string svg_text(double x, double y, const std::string& content, cons
   return text("<text x=\"", fixed(x, 1), "\" y=\"", fixed(y, 1), "\"", attributes.empty() ? "" : " ", attributes, ">",
               safe, "</text>\n");
 }
+
+/// The beginning of a text that has more than so many bytes, with dots; no character of UTF-8 is cut.
+std::string shortened(const std::string& content, std::size_t most);
 
 /// A picture inside the picture: the bytes of a PNG file at a place, its pixels kept sharp.
 std::string svg_png(double x, double y, double width, double height, const Bytes& png);

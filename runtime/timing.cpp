@@ -10,11 +10,12 @@
 #include "runtime/evaluate.hpp"
 #include "runtime/numbers.hpp"
 #include "runtime/philox.hpp"
+#include "runtime/progress.hpp"
 
 namespace tessera::runtime {
 namespace {
 
-double median_seconds(std::int64_t runs, const std::function<void()>& run) {
+double median_seconds(std::int64_t runs, Counter& counter, const std::function<void()>& run) {
   using Clock = std::chrono::steady_clock;
   run();
   std::vector<double> seconds;
@@ -22,6 +23,7 @@ double median_seconds(std::int64_t runs, const std::function<void()>& run) {
     const auto before = Clock::now();
     run();
     seconds.push_back(std::chrono::duration<double>(Clock::now() - before).count());
+    counter.add(1);
   }
   std::sort(seconds.begin(), seconds.end());
   const std::size_t half = seconds.size() / 2;
@@ -34,12 +36,14 @@ std::string timing_table(const Model& model, const std::vector<std::int64_t>& ba
   const std::int64_t image = model.image_shape[0] * model.image_shape[1] * model.image_shape[2];
   const Arena parameters = Arena::of_floats(model.parameter_floats, model.alignment);
   check(model, model.init(parameters.floats(), 1));
+  const Arena weights = packed(model, parameters.floats());
   std::string table = text("kernels ", model.isa(), ", median of ", runs, runs == 1 ? " run" : " runs",
                            "\n\nwhat            batch           ms     images/s\n");
   const auto row = [&](const char* what, std::int64_t batch, double seconds) {
     table += padded(what, -14) + padded(std::to_string(batch), 7) + padded(fixed(1000 * seconds, 3), 13) +
              padded(grouped(static_cast<std::int64_t>(static_cast<double>(batch) / seconds)), 13) + '\n';
   };
+  Counter counter("timing runs", 2 * static_cast<std::int64_t>(batches.size()) * runs);
   for (const bool training : {false, true})
     for (const std::int64_t size : batches) {
       const Arena images = Arena::of_floats(size * image, model.alignment);
@@ -48,8 +52,9 @@ std::string timing_table(const Model& model, const std::vector<std::int64_t>& ba
       const Arena outputs = Arena::of_floats(size * model.classes, model.alignment);
       if (!training) {
         const Arena scratch(model.forward_scratch_bytes(size), model.alignment);
-        row("forward", size, median_seconds(runs, [&] {
-              check(model, model.forward(parameters.floats(), images.floats(), size, outputs.floats(), scratch.data()));
+        row("forward", size, median_seconds(runs, counter, [&] {
+              check(model, model.forward(parameters.floats(), weights.floats(), images.floats(), size, outputs.floats(),
+                                         scratch.data()));
             }));
         continue;
       }
@@ -65,10 +70,10 @@ std::string timing_table(const Model& model, const std::vector<std::int64_t>& ba
       const Arena optimizer = Arena::of_floats(model.optimizer_floats(), model.alignment);
       const Arena scratch(model.train_scratch_bytes(size), model.alignment);
       std::copy_n(parameters.floats(), model.parameter_floats, trained.floats());
-      row("training step", size, median_seconds(runs, [&] {
+      row("training step", size, median_seconds(runs, counter, [&] {
             float loss = 0;
-            check(model, model.train_step(trained.floats(), gradients.floats(), optimizer.floats(), batch,
-                                          outputs.floats(), &loss, scratch.data()));
+            check(model, model.train_step(trained.floats(), weights.floats(), gradients.floats(), optimizer.floats(),
+                                          batch, outputs.floats(), &loss, scratch.data()));
           }));
     }
   return table;

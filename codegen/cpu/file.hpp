@@ -11,6 +11,6 @@ namespace tessera::codegen::cpu {
 
 /// NAME_<isa>.cpp. `real` is "float", or "double" for the scalar target.
 std::string emit_file(const std::string& model, const std::vector<Plan>& plans, const Arena& arena,
-                      const Target& target, const std::string& real);
+                      const PackedArena& packed, const Target& target, const std::string& real);
 
 }  // namespace tessera::codegen::cpu

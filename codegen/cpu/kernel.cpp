@@ -38,7 +38,7 @@ class Emitter : Values {
       result.push_back(combine());
       return result;
     }
-    result.push_back(whole());
+    result.push_back(tasks_of(kernel_) == codegen::Tasks::rows ? sum_over_images() : whole());
     return result;
   }
 
@@ -73,6 +73,47 @@ class Emitter : Values {
       e.function.parameters.push_back({"const std::int64_t", "image"});
     add_layer(e);
     e.function.body = kernel_.anchor == Anchor::contraction ? contraction() : sweeps();
+    finish(e);
+    return e;
+  }
+
+  /// A block of a product's rows, summed over the batch. Where an image alone has much to sum, its sums are added to
+  /// what is stored, so that images are gone through one after the other; else the sums go on over all images.
+  Emitted sum_over_images() {
+    Emitted e;
+    const int rows = kernel_.product.rows;
+    e.function.name = kernel_.name;
+    e.tasks = Emitted::Tasks::blocks;
+    e.parallel = rows;
+    e.block = schedule_.block;
+    e.function.parameters = {
+        {"const std::int64_t", "begin"}, {"const std::int64_t", "end"}, {"const std::int64_t", "batch"}};
+    add_layer(e);
+    std::int64_t depth = 1;
+    int images = -1;
+    for (int a : step(0).over) {
+      if (extent_[static_cast<std::size_t>(a)] >= 0)
+        depth *= extent_[static_cast<std::size_t>(a)];
+      else
+        images = a;
+    }
+    if (depth < 16) {
+      begin_ = integer(0);
+      end_ = name("batch");
+      e.function.body = contraction();
+    } else {
+      const Step::Store& store = step(1).stores.front();
+      set(rows, name(axis_name(rows)));
+      Block zero =
+          nest({vector_}, [&](Block& b) { dense_store(b, address(store.to, true), call("v_zero", {}), false); });
+      e.function.body.push_back(tree::loop(axis_name(rows), name("begin"),
+                                           tree::binary("<", name(axis_name(rows)), name("end")), 1, std::move(zero)));
+      set(images, name(axis_name(images)));
+      adds_ = true;
+      e.function.body.push_back(tree::loop(
+          axis_name(images), integer(0), tree::binary("<", name(axis_name(images)), name("batch")), 1, contraction()));
+      adds_ = false;
+    }
     finish(e);
     return e;
   }
@@ -343,13 +384,17 @@ class Emitter : Values {
     std::vector<int> loops, tiled;
     for (int a : outer_axes()) {
       if (a == schedule_.parallel && schedule_.block == 1) continue;
-      if (schedule_.tile[static_cast<std::size_t>(a)] > 1 ||
+      if (schedule_.tile[static_cast<std::size_t>(a)] > 1 || a == schedule_.parallel ||
           (a == vector_ && extent_[static_cast<std::size_t>(a)] >= 0))
         tiled.push_back(a);
       else
         loops.push_back(a);
     }
-    std::stable_sort(tiled.begin(), tiled.end(), [&](int x, int y) { return x != vector_ && y == vector_; });
+    // The columns of a product stay while its rows go by: a panel of the right factor is read from near memory.
+    const bool product = kernel_.product.columns >= 0;
+    std::stable_sort(tiled.begin(), tiled.end(), [&](int x, int y) {
+      return product ? x == vector_ && y != vector_ : x != vector_ && y == vector_;
+    });
     std::vector<std::pair<int, Piece>> tile;
     return nest(loops, [&](Block& b) { b = tiles(tiled, 0, tile); });
   }
@@ -357,7 +402,10 @@ class Emitter : Values {
   Block tiles(const std::vector<int>& axes, std::size_t depth, std::vector<std::pair<int, Piece>>& tile) {
     Block b;
     if (depth == axes.size()) {
-      one_tile(b, tile);
+      std::vector<std::pair<int, Piece>> points = tile;
+      std::stable_sort(points.begin(), points.end(),
+                       [&](const auto& x, const auto& y) { return x.first != vector_ && y.first == vector_; });
+      one_tile(b, points);
       return b;
     }
     int a = axes[depth];
@@ -372,6 +420,12 @@ class Emitter : Values {
       tile.pop_back();
       return body;
     };
+    if (a == schedule_.parallel) {  // a block of rows: whole tiles
+      set(a, name(axis_name(a)));
+      Block body = inside({points, 0});
+      return {tree::loop(axis_name(a), name("begin"), tree::binary("<", name(axis_name(a)), name("end")), span,
+                         std::move(body))};
+    }
     if (full > span) {
       set(a, name(axis_name(a)));
       Block body = inside({points, 0});
@@ -420,7 +474,7 @@ class Emitter : Values {
     });
     std::vector<int> loops;
     for (int a : st.over)
-      if (extent_[static_cast<std::size_t>(a)] < 0 && a != vector_) loops.push_back(a);
+      if (extent_[static_cast<std::size_t>(a)] < 0 && a != vector_ && !adds_) loops.push_back(a);
     for (int a : st.over)
       if (extent_[static_cast<std::size_t>(a)] >= 0 && a != vector_) loops.push_back(a);
     bool across = vector_ >= 0 && inner(vector_);
@@ -434,6 +488,10 @@ class Emitter : Values {
     });
     b.insert(b.end(), body.begin(), body.end());
     reset();
+    if (kernel_.product.columns >= 0 && !adds_ && elaborate()) {
+      store_in_loops(b, tile, sums);
+      return;
+    }
     for_points(tile, [&] {
       Expr result = name(sums.at(offsets_of_outer()));
       if (across) {
@@ -444,10 +502,74 @@ class Emitter : Values {
       }
       if (to_partials_)
         dense_store(b, name("partial") + partial_index(0, name("chunk")), result, across);
+      else if (adds_)
+        add(b, step(1).stores.front(), result);
       else
         locals_[{0, offsets_of_outer()}] = result;
     });
-    if (!to_partials_) for_points(tile, [&] { stores(b); });
+    if (!to_partials_ && !adds_) for_points(tile, [&] { stores(b); });
+  }
+
+  /// Whether what is made of the sums takes so many instructions that they must not stand there once for each vector of
+  /// a tile: they would not fit the processor's nearest memory, and compilers would call functions instead.
+  bool elaborate() const {
+    return ranges::any_of(kernel_.expressions, [&](const Expression& e) {
+      static const std::set<Op> long_ones{Op::exp, Op::log, Op::tanh, Op::erf, Op::gelu, Op::gelu_gradient};
+      return keeps(e) || (e.kind == Expression::Kind::op && long_ones.contains(e.op));
+    });
+  }
+
+  /// A product's sums go through memory, so that what is made of them is a loop over the tile.
+  void store_in_loops(Block& b, const std::vector<std::pair<int, Piece>>& tile,
+                      const std::map<std::vector<std::int64_t>, std::string>& sums) {
+    const int columns = kernel_.product.columns, rows = kernel_.product.rows;
+    Piece across{1, 0}, down{1, 0};
+    for (const auto& [axis, piece] : tile) (axis == columns ? across : down) = piece;
+    const std::int64_t lanes = target_.lanes, width = across.points * lanes;
+    b.push_back(tree::declare("alignas(64) real", fmt::format("sums[{}]", down.points * width), nullptr));
+    std::int64_t at = 0;
+    for_points(tile, [&] {
+      b.push_back(tree::evaluate(call("v_store", {name("sums") + integer(at), name(sums.at(offsets_of_outer()))})));
+      at += lanes;
+    });
+    const std::vector<Place> kept = place_;
+    const auto moved = [&](int axis, const char* by) {
+      Place& p = place_[static_cast<std::size_t>(axis)];
+      p.variable = p.variable ? p.variable + name(by) : name(by);
+    };
+    if (rows >= 0 && down.points > 1) moved(rows, "row");
+    const Expr line = down.points > 1 ? name("row") * width : integer(0);
+    const auto one = [&](const Expr& column) {
+      Block body;
+      reset();
+      locals_.clear();
+      body.push_back(tree::declare("const vec", "sum", call("v_load", {name("sums") + (line + column)})));
+      locals_[{0, offsets_of_outer()}] = name("sum");
+      stores(body);
+      return body;
+    };
+    const std::int64_t whole = (across.points - (across.tail ? 1 : 0)) * lanes;
+    Block body;
+    if (whole) {
+      const std::vector<Place> here = place_;
+      moved(columns, "column");
+      body.push_back(tree::loop("column", integer(0), tree::binary("<", name("column"), integer(whole)), lanes,
+                                one(name("column"))));
+      place_ = here;
+    }
+    if (across.tail) {
+      place_[static_cast<std::size_t>(columns)].offset += whole;
+      tail_ = integer(across.tail);
+      body.push_back(tree::scope(one(integer(whole))));
+      tail_ = nullptr;
+    }
+    if (down.points > 1)
+      b.push_back(tree::loop("row", integer(0), tree::binary("<", name("row"), integer(down.points)), 1, body));
+    else
+      b.insert(b.end(), body.begin(), body.end());
+    place_ = kept;
+    reset();
+    locals_.clear();
   }
 
   template <class F>
@@ -514,6 +636,7 @@ class Emitter : Values {
 
   Expr begin_, end_;  ///< of an axis whose extent is known only when the program runs
   bool to_partials_ = false;
+  bool adds_ = false;  ///< sums are added to what is stored
 };
 
 }  // namespace

@@ -183,7 +183,6 @@ bool Values::sweeps(int e) {
   return kernel_.anchor == Anchor::row && ranges::any_of(axes_of(e), [&](int a) { return inner(a); });
 }
 
-/// The parameter through which a tensor is reached.
 std::string Values::argument(const Access& access, bool written) {
   auto at = ranges::find_if(arguments_,
                             [&](const Argument& a) { return a.tensor == access.tensor && a.shift == access.shift; });
@@ -215,6 +214,7 @@ std::string Values::argument(const Access& access, bool written) {
 
 Expr Values::offset_of(const Access& access) const {
   const Layout& layout = plan_.layouts[static_cast<std::size_t>(access.tensor)];
+  if (is_packed(access)) return offset_in_panels(access, layout);
   std::map<int, std::int64_t> stride;
   std::int64_t constant = 0;
   for (std::size_t d = 0; d < access.index.size(); ++d) {
@@ -230,7 +230,27 @@ Expr Values::offset_of(const Access& access) const {
   return at + integer(constant);
 }
 
+bool Values::is_packed(const Access& access) const {
+  return plan_.program.tensors[static_cast<std::size_t>(access.tensor)].storage == Storage::packed;
+}
+
+/// Where a packed parameter's element is: tiles begin where panels begin.
+Expr Values::offset_in_panels(const Access& access, const Layout& layout) const {
+  const int columns = kernel_.product.columns;
+  const std::int64_t width = schedule_.tile[static_cast<std::size_t>(columns)] * target_.lanes;
+  const Place& column = place_[static_cast<std::size_t>(columns)];
+  Expr at = column.variable ? column.variable * layout.stride[0] : integer(0);
+  std::int64_t constant = column.offset / width * width * layout.stride[0] + column.offset % width;
+  for (std::size_t d = 1; d < access.index.size(); ++d) {
+    constant += access.index[d].offset * layout.stride[d] * width;
+    for (const Affine::Part& p : access.index[d].parts)
+      at = at + along(p.axis, p.coefficient * layout.stride[d] * width);
+  }
+  return at + integer(constant);
+}
+
 std::int64_t Values::lane_step(const Access& access) const {
+  if (is_packed(access)) return 1;
   return vector_ < 0 ? 0 : step_along(access, plan_.layouts[static_cast<std::size_t>(access.tensor)], vector_);
 }
 
@@ -246,7 +266,7 @@ Expr Values::load(const Access& access) {
 
 void Values::put(Block& b, const Step::Store& store) {
   Expr value = evaluate(b, store.value);
-  Expr p = name(argument(store.to, true)) + offset_of(store.to);
+  Expr p = address(store.to, true);
   std::int64_t s = lane_step(store.to);
   if (s == 0)
     b.push_back(tree::evaluate(call("v_store_n", {p, value, integer(1)})));
@@ -254,6 +274,11 @@ void Values::put(Block& b, const Step::Store& store) {
     dense_store(b, p, value, false);
   else
     b.push_back(tree::evaluate(call("v_store_strided", {p, integer(s), value, tail_ ? tail_ : name("lanes")})));
+}
+
+void Values::add(Block& b, const Step::Store& store, Expr value) {
+  Expr p = address(store.to, true);
+  dense_store(b, p, call("v_add", {dense_load(p), std::move(value)}), false);
 }
 
 }  // namespace tessera::codegen::cpu

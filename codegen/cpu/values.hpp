@@ -49,6 +49,16 @@ class Values {
   /// `uniform`: all lanes hold the one number that is stored.
   void dense_store(tree::Block& b, tree::Expr at, tree::Expr value, bool uniform) const;
   void put(tree::Block& b, const Step::Store& store);
+  /// Adds to what is stored there.
+  void add(tree::Block& b, const Step::Store& store, tree::Expr value);
+  /// The address that an access means at the present place.
+  tree::Expr address(const Access& access, bool written) {
+    return tree::name(argument(access, written)) + offset_of(access);
+  }
+
+  tree::Expr offset_of(const Access& access) const;
+  /// The parameter through which a tensor is reached.
+  std::string argument(const Access& access, bool written);
 
   const Plan& plan_;
   const Kernel& kernel_;
@@ -67,8 +77,8 @@ class Values {
   tree::Expr make(tree::Block& b, int e);
   tree::Expr load(const Access& access);
   tree::Expr keep(const Expression& x);
-  std::string argument(const Access& access, bool written);
-  tree::Expr offset_of(const Access& access) const;
+  bool is_packed(const Access& access) const;
+  tree::Expr offset_in_panels(const Access& access, const Layout& layout) const;
   std::int64_t lane_step(const Access& access) const;
 
   std::map<std::vector<std::int64_t>, tree::Expr> values_;

@@ -161,6 +161,10 @@ std::string run_program(const ModelFiles& m, const tree::Function& f, const std:
   std::string random;
   for (const tree::Parameter& p : f.parameters) {
     if (p.name == "seed" || p.name == "step") continue;
+    if (p.name == "packed" && !reads_packed(m.plan(program).program)) {
+      checks += "  (void)packed;  // these kernels read the parameters as they are\n";
+      continue;
+    }
     if (p.type.ends_with("*")) nulls += (nulls.empty() ? "!" : " || !") + p.name;
     arguments.push_back(p.name == "scratch" ? fmt::format("static_cast<{}*>(scratch)", m.real) : p.name);
     if (p.name == "batch") checks += fmt::format("  if (batch < 1) return {}_ERROR_BATCH;\n", u);
@@ -352,7 +356,10 @@ std::string body_of(const ModelFiles& m, const tree::Function& f) {
                        u, m.classes());
   if (what == "isa") return "  const int isa = choose_isa();\n  return isa < 0 ? \"\" : isa_names[isa];\n";
   if (what == "summary") return "  return" + literal(summary(m)) + ";\n";
-  if (what == "pack") return fmt::format("  return parameters && packed ? {0}_OK : {0}_ERROR_NULL;\n", u);
+  if (what == "pack" && m.packed.reals)
+    return fmt::format("  if (!parameters || !packed) return {}_ERROR_NULL;\n", u) +
+           dispatch(m, "pack", {"parameters", "packed"});
+  if (what == "pack") return fmt::format("  (void)packed;\n  return parameters ? {0}_OK : {0}_ERROR_NULL;\n", u);
   if (what == "init")
     return fmt::format(R"cpp(  if (!parameters) return {1}_ERROR_NULL;
   zero_gaps(parameters);
@@ -376,8 +383,9 @@ std::string body_of(const ModelFiles& m, const tree::Function& f) {
   if (what == "learning_rate") return learning_rate(recipe);
   if (what == "train_step")
     return fmt::format(R"cpp({3}  if (step < 1) return {1}_ERROR_STEP;
-  const int code =
-      {0}_loss_and_gradients(parameters, images, {2}, batch, seed, step, outputs, loss, gradients, scratch);
+  int code = {0}_pack(parameters, packed);
+  if (!code)
+    code = {0}_loss_and_gradients(parameters, packed, images, {2}, batch, seed, step, outputs, loss, gradients, scratch);
   return code ? code : {0}_update(parameters, gradients, optimizer, step, learning_rate);
 )cpp",
                        n, u, softens(recipe) ? "targets" : "labels",

@@ -12,6 +12,14 @@ bool takes_random(const KernelProgram& program) {
   return ranges::any_of(program.graph.nodes, [](const graph::Node& n) { return n.op == graph::Op::keep; });
 }
 
+bool reads_packed(const KernelProgram& program) {
+  return ranges::any_of(program.tensors, [](const Tensor& t) { return t.storage == Storage::packed; });
+}
+
+std::vector<tree::Parameter> pack_parameters(const std::string& real) {
+  return {{"const " + real + "*", "parameters"}, {real + "*", "packed"}};
+}
+
 std::vector<tree::Parameter> entry_parameters(const KernelProgram& of, const std::string& real) {
   const std::string& program = of.name;
   const std::string in = "const " + real + "*", out = real + "*";
@@ -23,7 +31,9 @@ std::vector<tree::Parameter> entry_parameters(const KernelProgram& of, const std
     p.push_back({"const std::int64_t", "last"});
     return p;
   }
-  std::vector<tree::Parameter> p{{in, "parameters"}, {in, "images"}};
+  std::vector<tree::Parameter> p{{in, "parameters"}};
+  if (reads_packed(of)) p.push_back({in, "packed"});
+  p.push_back({in, "images"});
   if (program == "attention_maps") {
     p.push_back({"const std::int64_t", "batch"});
     p.push_back({out, "maps"});

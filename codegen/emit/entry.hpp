@@ -12,8 +12,14 @@ namespace tessera::codegen {
 /// `real` is "float" or "double".
 std::vector<tree::Parameter> entry_parameters(const KernelProgram& program, const std::string& real);
 
+/// Of the function that packs the parameters.
+std::vector<tree::Parameter> pack_parameters(const std::string& real);
+
 /// Whether training takes probabilities, "targets" [batch, classes], in the place of labels.
 bool softens(const graph::Recipe& recipe);
+
+/// Whether the program reads packed parameters, which it then takes behind the parameters.
+bool reads_packed(const KernelProgram& program);
 
 /// Whether the program drops out, and takes the random state for it.
 bool takes_random(const KernelProgram& program);

@@ -43,9 +43,9 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
     functions.push_back(std::move(f));
   };
   const graph::Recipe& recipe = m.forward.recipe;
-  const tree::Parameter parameters{in, "parameters"}, images{in, "images"}, labels{"const int32_t*", "labels"},
-      batch{"int64_t", "batch"}, seed{"uint64_t", "seed"}, step{"int64_t", "step"}, outputs{out, "outputs"},
-      loss{out, "loss"}, scratch{"void*", "scratch"};
+  const tree::Parameter parameters{in, "parameters"}, packed{in, "packed"}, images{in, "images"},
+      labels{"const int32_t*", "labels"}, batch{"int64_t", "batch"}, seed{"uint64_t", "seed"}, step{"int64_t", "step"},
+      outputs{out, "outputs"}, loss{out, "loss"}, scratch{"void*", "scratch"};
   add("error", {{"int", "code"}}, {"What an error code means, as a sentence."}, "const char*");
   add("isa", {{"void", ""}},
       {"The kernels in use: \"scalar\", \"avx2\", \"avx512\"; \"\" when TESSERA_ISA asks for what cannot be had."},
@@ -54,24 +54,27 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
   add("init", {{out, "parameters"}, {"uint64_t", "seed"}},
       {"Starting values as declared, by a counter-based generator: a seed gives the same numbers everywhere."});
   add("pack", {parameters, {out, "packed"}},
-      {"Brings the parameters into the form that the kernels read: for this plan there is nothing to bring."});
-  add("forward", {parameters, images, batch, outputs, scratch},
+      {m.packed.reals
+           ? "Copies the parameters into the form that this processor's kernels read: after every change of them."
+           : "For these kernels there is nothing to pack: `packed` is never read."});
+  add("forward", {parameters, packed, images, batch, outputs, scratch},
       {fmt::format("outputs [batch, {}] of images.", m.classes())});
-  add("evaluate", {parameters, images, labels, batch, outputs, loss, scratch},
+  add("evaluate", {parameters, packed, images, labels, batch, outputs, loss, scratch},
       {"As forward, and the mean loss over the batch."});
   const tree::Parameter wanted = softens(recipe) ? tree::Parameter{in, "targets"} : labels;
-  add("loss_and_gradients", {parameters, images, wanted, batch, seed, step, outputs, loss, {out, "gradients"}, scratch},
+  add("loss_and_gradients",
+      {parameters, packed, images, wanted, batch, seed, step, outputs, loss, {out, "gradients"}, scratch},
       softens(recipe)
           ? std::vector<std::string>{"Overwrites gradients, which lie as the parameters do. What dropout drops is a "
                                      "function of seed and step.",
                                      fmt::format("Targets are probabilities, [batch, {}].", m.classes())}
           : std::vector<std::string>{"Overwrites gradients, which lie as the parameters do. What dropout drops is a "
                                      "function of seed and step."});
-  add("input_gradient", {parameters, images, labels, batch, outputs, loss, {out, "image_gradients"}, scratch},
+  add("input_gradient", {parameters, packed, images, labels, batch, outputs, loss, {out, "image_gradients"}, scratch},
       {fmt::format("The gradient of the loss with respect to each pixel: [batch, {}].",
                    fmt::join(m.image_shape(), ", "))});
   if (const AttentionMaps a = attention_maps(m); a.layers)
-    add("attention_maps", {parameters, images, batch, {out, "maps"}, scratch},
+    add("attention_maps", {parameters, packed, images, batch, {out, "maps"}, scratch},
         {fmt::format("What each token attends to, rows summing to one: [batch, {} layers, {} heads, {}, {}].", a.layers,
                      a.heads, a.rows, a.columns)});
   add("update", {{out, "parameters"}, {in, "gradients"}, {out, "optimizer"}, step, {"float", "learning_rate"}},
@@ -80,6 +83,7 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
       {schedule_comment(recipe)}, "float");
   add("train_step",
       {{out, "parameters"},
+       {out, "packed"},
        {out, "gradients"},
        {out, "optimizer"},
        images,
@@ -91,7 +95,7 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
        outputs,
        loss,
        scratch},
-      {"loss_and_gradients and update in one call."});
+      {"pack, loss_and_gradients and update in one call."});
   return functions;
 }
 
@@ -166,7 +170,8 @@ typedef struct tessera_parameter {{
   macro("OUTPUT_FLOATS", m.classes(), "of one row of outputs");
   macro("PARAMETERS", tensors, "rows of the parameter table");
   macro("PARAMETER_FLOATS", m.arena.reals, "of the parameters, and of the gradients; gaps are zero");
-  macro("PACKED_FLOATS", 0, "these kernels read the parameters as they are");
+  macro("PACKED_FLOATS", m.packed.reals,
+        m.packed.reals ? "of the packed parameters" : "these kernels read the parameters as they are");
   macro("OPTIMIZER_FLOATS", static_cast<std::int64_t>(optimizer_state(m.forward.recipe).size()) * m.arena.reals,
         "zero before the first step");
   if (maps.layers) macro("ATTENTION_FLOATS", maps.of_image(), "of the attention maps of one image");
@@ -179,7 +184,8 @@ typedef struct tessera_parameter {{
   const Contract c = contract(m);
   out += R"c(
 /* What the model costs: constant expressions, for static_assert. FORWARD_BYTES and TRAIN_BYTES are all the memory that a
- * call needs: parameters, images, outputs and scratch; for a training step also gradients, optimizer, labels and loss.
+ * call needs: parameters, as they are and packed, images, outputs and scratch; for a training step also gradients,
+ * optimizer, labels and loss.
  * FLOPs: 2 for each multiply-add of a contraction, 1 for each element of any other operation. */
 )c";
   out += fmt::format("#define {}_PARAMETER_BYTES INT64_C({})\n", u, c.parameter_bytes);
@@ -227,6 +233,13 @@ std::string emit_kernels_header(const ModelFiles& m) {
       f.linkage = "";
       f.name = fmt::format("{}_{}_{}", m.name, p.program.name, t.name);
       f.parameters = entry_parameters(p.program, m.real);
+      out += tree::print_declaration(f);
+    }
+    if (m.packed.reals) {
+      tree::Function f;
+      f.linkage = "";
+      f.name = fmt::format("{}_pack_{}", m.name, t.name);
+      f.parameters = pack_parameters(m.real);
       out += tree::print_declaration(f);
     }
     out += "\n";

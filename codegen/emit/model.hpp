@@ -20,6 +20,7 @@ struct ModelFiles {
   graph::Graph maps;        ///< the attention maps as outputs; none where the model has none
   std::vector<Plan> plans;  ///< forward, evaluate, loss_and_gradients, input_gradient, update, attention_maps
   Arena arena;
+  PackedArena packed;
   std::vector<Target> targets;
 
   const Plan& plan(const std::string& program) const;
@@ -35,6 +36,12 @@ struct AttentionMaps {
 };
 AttentionMaps attention_maps(const ModelFiles& model);
 
+/// Rows and columns of the patches that the model cuts its images into; zeros: it does not.
+struct PatchGrid {
+  std::int64_t rows = 0, columns = 0;
+};
+PatchGrid patch_grid(const ModelFiles& model);
+
 /// The functions of the C API, without bodies; their comments are C comments' lines.
 std::vector<tree::Function> api_functions(const ModelFiles& model);
 
@@ -47,7 +54,7 @@ struct Contract {
   std::int64_t parameters = 0;       ///< numbers that are learned
   std::int64_t parameter_bytes = 0;  ///< with the gaps between them; the gradients take as many
   std::int64_t optimizer_bytes = 0;
-  Extent forward_bytes;  ///< parameters, images, outputs and scratch
+  Extent forward_bytes;  ///< parameters, as they are and packed, images, outputs and scratch
   Extent train_bytes;    ///< parameters, gradients, optimiser state, images, labels or targets, outputs, loss, scratch
   Extent forward_flops;
   Extent train_flops;  ///< of one step: loss, gradients and update

@@ -88,6 +88,12 @@ std::string attention_entry(const ModelFiles& m) {
                      a.heads, a.rows, a.columns, m.name);
 }
 
+/// The field of the model's table that holds the grid of patches; nothing where images are not cut.
+std::string patches_entry(const ModelFiles& m) {
+  const PatchGrid grid = patch_grid(m);
+  return grid.rows == 0 ? "" : fmt::format("    .patches = {{{}, {}}},\n", grid.rows, grid.columns);
+}
+
 /// A call, filled up to 120 columns as clang-format does; further lines begin below the first argument.
 std::string filled(const std::string& head, const std::vector<std::string>& arguments, const std::string& tail) {
   std::string out, line = head;
@@ -107,7 +113,7 @@ std::string filled(const std::string& head, const std::vector<std::string>& argu
 /// The body of the function that `bench` times.
 std::string timed_step(const ModelFiles& m) {
   return filled("  return " + m.name + "_train_step(",
-                {"parameters", "gradients", "optimizer", "batch.images",
+                {"parameters", "packed", "gradients", "optimizer", "batch.images",
                  softens(m.forward.recipe) ? "batch.targets" : "batch.labels", "batch.size", "1", "1", "1e-4f",
                  "outputs", "loss", "scratch"},
                 ");");
@@ -120,8 +126,9 @@ std::string turn(const ModelFiles& m) {
     return filled("      run.check(" + function + "(", arguments, "));");
   };
   const bool gathers = m.forward.recipe.accumulate > 1;
-  return call(n + "_loss_and_gradients",
-              {"run.parameters()", "batch->images", "batch->" + targets, "batch->size", "run.recipe().seed",
+  return call(n + "_pack", {"run.parameters()", "run.packed()"}) +
+         call(n + "_loss_and_gradients",
+              {"run.parameters()", "run.packed()", "batch->images", "batch->" + targets, "batch->size", "run.recipe().seed",
                gathers ? "run.part()" : "run.step()", "run.outputs()", "&loss", "run.gradients()", "run.scratch()"}) +
          (gathers ? "      if (!run.gather(loss)) continue;  // until enough batches make a step\n"
                   : "      run.count(loss);  // ends the run where something is not a number\n") +
@@ -156,8 +163,8 @@ std::int64_t forward_scratch_bytes(std::int64_t batch) {{ return {1}_FORWARD_SCR
 std::int64_t evaluate_scratch_bytes(std::int64_t batch) {{ return {1}_EVALUATE_SCRATCH_BYTES(batch); }}
 std::int64_t train_scratch_bytes(std::int64_t batch) {{ return {1}_TRAIN_SCRATCH_BYTES(batch); }}
 {15}
-int train_step(float* parameters, float* gradients, float* optimizer, const Batch& batch, float* outputs, float* loss,
-               void* scratch) {{
+int train_step(float* parameters, float* packed, float* gradients, float* optimizer, const Batch& batch, float* outputs,
+               float* loss, void* scratch) {{
 {17}}}
 
 const Model model{{
@@ -165,9 +172,10 @@ const Model model{{
     .declaration_hash = {1}_DECLARATION_HASH,
     .parameters = {0}_parameters,
     .parameter_floats = {1}_PARAMETER_FLOATS,
+    .packed_floats = {1}_PACKED_FLOATS,
     .optimizer_state = {{{12}}},
     .image_shape = {{{8}}},
-    .classes = {9},
+{21}    .classes = {9},
     .alignment = {1}_ALIGNMENT,
     .outputs_are_probabilities = {10},
     .summary = {0}_summary(),
@@ -179,6 +187,7 @@ const Model model{{
     .error = {0}_error,
     .isa = {0}_isa,
     .init = {0}_init,
+    .pack = {0}_pack,
     .forward = {0}_forward,
     .evaluate = {0}_evaluate,
     .train_step = train_step,
@@ -208,7 +217,7 @@ int main(int argc, char** argv) {{ return program(model, declared, train, argc, 
       fmt::join(recipe.input_mean, ", "), fmt::join(recipe.input_deviation, ", "), fmt::join(m.image_shape(), ", "),
       m.classes(), ends_in_softmax(m.forward) ? "true" : "false", further_fields(recipe), state_keys(recipe),
       recipe.patience > 0 ? " && run.improves()" : "", turn(m), attention_scratch(m), attention_entry(m), timed_step(m),
-      recipe.input_crop, optimizer_text(recipe), schedule_text(recipe));
+      recipe.input_crop, optimizer_text(recipe), schedule_text(recipe), patches_entry(m));
 }
 
 }  // namespace tessera::codegen

@@ -56,6 +56,18 @@ AttentionMaps attention_maps(const ModelFiles& m) {
   return a;
 }
 
+PatchGrid patch_grid(const ModelFiles& m) {
+  // Patches are cut where a rearrange of the images splits both height and width: b c (rows p) (columns q) -> ...
+  for (const graph::Node& n : m.forward.nodes) {
+    if (n.op != graph::Op::rearrange || m.forward[n.operands[0]].op != graph::Op::input) continue;
+    const graph::Rearrangement& r = n.rearrangement;
+    if (r.from.size() != 4 || r.from[2].size() != 2 || r.from[3].size() != 2) continue;
+    const auto outer = [&](std::size_t dim) { return r.atoms[static_cast<std::size_t>(r.from[dim][0])].value(); };
+    return {outer(2), outer(3)};
+  }
+  return {};
+}
+
 std::uint64_t hash_text(const std::string& text) {
   std::uint64_t hash = 14695981039346656037u;
   for (unsigned char c : text) hash = (hash ^ c) * 1099511628211u;

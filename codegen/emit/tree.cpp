@@ -49,7 +49,7 @@ std::string variable(const std::string& declared) {
       "parameters", "images", "labels", "targets", "random", "batch", "outputs", "loss", "gradients", "image_gradients",
       "maps", "scratch", "moment1", "moment2", "velocity", "average", "learning_rate", "learning_rate_corrected",
       "second_correction", "decay", "gradient_scale", "average_kept", "first", "last", "begin", "end", "chunk",
-      "partial", "image", "layer", "pass"};
+      "partial", "image", "layer", "pass", "sums", "row", "column"};
   // Numbered: temporaries, sums, and what is left of an axis.
   const std::string word = declared.substr(0, declared.find_first_of("0123456789"));
   const bool numbered =
@@ -156,12 +156,24 @@ Statement evaluate(Expr call) {
   return s;
 }
 Statement loop(std::string name, Expr from, Expr while_true, std::int64_t step, Block body) {
+  return loop("std::int64_t", std::move(name), std::move(from), std::move(while_true), step, std::move(body));
+}
+Statement loop(std::string type, std::string name, Expr from, Expr while_true, std::int64_t step, Block body) {
   Statement s;
   s.kind = Statement::Kind::loop;
+  s.type = std::move(type);
   s.name = std::move(name);
   s.value = std::move(from);
   s.limit = std::move(while_true);
   s.step = step;
+  s.body = std::move(body);
+  return s;
+}
+Statement lambda(std::string name, std::vector<Parameter> parameters, Block body) {
+  Statement s;
+  s.kind = Statement::Kind::lambda;
+  s.name = std::move(name);
+  s.parameters = std::move(parameters);
   s.body = std::move(body);
   return s;
 }
@@ -226,9 +238,11 @@ class Checker {
     for (const Statement& s : b) {
       expression(s.value);
       if (s.kind == Statement::Kind::assign) use(s.name);
-      if (s.kind == Statement::Kind::declare) add(s.name);
+      if (s.kind == Statement::Kind::declare || s.kind == Statement::Kind::lambda)
+        add(s.name.substr(0, s.name.find('[')));  // an array's extent follows its name
       std::set<std::string> here = names_;
       if (s.kind == Statement::Kind::loop) add(s.name);
+      for (const Parameter& p : s.parameters) add(p.name);
       expression(s.limit);
       block(s.body);
       names_ = std::move(here);
@@ -303,7 +317,27 @@ class Printer {
         break;
       case Statement::Kind::loop: {
         std::string next = s.step == 1 ? "++" + s.name : fmt::format("{} += {}", s.name, s.step);
-        body(fmt::format("for (std::int64_t {} = {}; {}; {})", s.name, print(s.value), print(s.limit), next), s.body);
+        body(fmt::format("for ({} {} = {}; {}; {})", s.type, s.name, print(s.value), print(s.limit), next), s.body);
+        break;
+      }
+      case Statement::Kind::lambda: {
+        std::string head;
+        for (const Parameter& p : s.parameters)
+          head += fmt::format("{}{} {}", head.empty() ? "" : ", ", p.type, p.name);
+        head = fmt::format("const auto {} = [=]({}) {{", s.name, head);
+        Printer inside;
+        inside.block(s.body);
+        const std::string text = inside.out.substr(0, inside.out.find('\n'));
+        if (s.body.size() == 1 && text.size() + 1 == inside.out.size() &&
+            2 * depth + head.size() + text.size() + 4 <= columns) {
+          line(fmt::format("{} {} }};", head, text));
+          break;
+        }
+        line(head);
+        ++depth;
+        block(s.body);
+        --depth;
+        line("};");
         break;
       }
     }
@@ -315,6 +349,11 @@ class Printer {
  private:
   void value(const std::string& head, const Expr& e) {
     if (!e) return line(head + ";");
+    if (e->kind == Node::Kind::binary && e->text.ends_with("=") && e->text != "==" &&
+        2 * depth + print(e).size() + 1 > columns) {
+      line(print(e->operands[0]) + " " + e->text);
+      return line("    " + print(e->operands[1]) + ";");
+    }
     if (e->kind != Node::Kind::call || 2 * depth + head.size() + print(e).size() + 1 <= columns)
       return line(head + print(e) + ";");
     std::vector<std::string> items;

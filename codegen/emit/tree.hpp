@@ -39,6 +39,10 @@ std::string variable(const std::string& declared);
 
 std::string print(const Expr& e);
 
+struct Parameter {
+  std::string type, name;
+};
+
 struct Statement;
 using Block = std::vector<Statement>;
 
@@ -48,6 +52,7 @@ struct Statement {
     assign,
     evaluate,
     loop,
+    lambda,
     when,
     scope,
     comment,
@@ -55,11 +60,12 @@ struct Statement {
     give,
     blank
   } kind = Kind::blank;
-  std::string type;  ///< of a declaration
+  std::string type;  ///< of a declaration, or of a loop's variable
   std::string name;  ///< declared or assigned variable; loop variable; text of a comment or pragma
   Expr value;        ///< initial value, assigned value, call, condition, returned value
   Expr limit;        ///< loop: runs while `limit` holds
   std::int64_t step = 1;
+  std::vector<Parameter> parameters;  ///< of a lambda
   Block body;
 };
 
@@ -68,16 +74,16 @@ Statement assign(std::string name, Expr value);
 Statement evaluate(Expr call);
 /// for (std::int64_t name = from; while_true; name += step)
 Statement loop(std::string name, Expr from, Expr while_true, std::int64_t step, Block body);
+/// The same with a variable of another type.
+Statement loop(std::string type, std::string name, Expr from, Expr while_true, std::int64_t step, Block body);
+/// const auto name = [=](parameters) { body };
+Statement lambda(std::string name, std::vector<Parameter> parameters, Block body);
 Statement when(Expr condition, Block body);
 Statement scope(Block body);
 Statement comment(std::string text);
 Statement pragma(std::string text);
 Statement give(Expr value);
 Statement blank();
-
-struct Parameter {
-  std::string type, name;
-};
 
 struct Function {
   std::vector<std::string> comment;  ///< lines

@@ -82,6 +82,13 @@ struct Axis {
   bool inner = false;
 };
 
+/// A contraction as a matrix product: for each point of the other outer axes, every element [row, column] sums products
+/// of a left factor, which is the same for all columns, and a right one, whose columns are neighbours in memory.
+struct Product {
+  int rows = -1;     ///< outer axis that the right factor does not know; -1: one row
+  int columns = -1;  ///< outer axis; -1: the kernel is no matrix product
+};
+
 struct Kernel {
   std::string name;  ///< by model path: "blocks_mlp_0_forward"
   Anchor anchor = Anchor::elementwise;
@@ -90,7 +97,8 @@ struct Kernel {
   std::vector<Expression> expressions;
   std::vector<Step> steps;
   std::vector<NodeId> nodes;  ///< of the graph, which it computes
-  bool across_batch = false;  ///< an inner axis is the batch: partial sums over fixed chunks, then their ordered sum
+  bool across_batch = false;  ///< an inner axis is the batch
+  Product product;            ///< found when the kernels are planned
 };
 
 /// What a kernel's work can be shared out by.
@@ -98,12 +106,13 @@ enum class Tasks : std::uint8_t {
   once,    ///< it does not depend on the batch
   images,  ///< image by image, touching nothing of another image
   chunks,  ///< it sums over the batch: partial sums over fixed chunks of it, then their ordered sum
+  rows,    ///< it is a matrix product summed over the batch: by blocks of its rows, image after image
   serial,  ///< it sums a few numbers over the batch
 };
 Tasks tasks_of(const Kernel& kernel);
 
 /// Where a tensor lives.
-enum class Storage : std::uint8_t { input, labels, parameter, gradient, output, loss, table, scratch };
+enum class Storage : std::uint8_t { input, labels, parameter, packed, gradient, output, loss, table, scratch };
 
 /// A value that is stored: by the caller, or in scratch memory that the plan lays out.
 struct Tensor {
@@ -115,7 +124,7 @@ struct Tensor {
   int region = 0;                  ///< whose layers count its slots
   int slots = 1;                   ///< copies, one a layer: kept for the backward region; or a carry's
   bool carry = false;              ///< slot (iteration + shift) % slots instead of slot layer
-  NodeId parameter = graph::none;  ///< of a parameter or gradient: the parameter node
+  NodeId parameter = graph::none;  ///< of a parameter, its packed copy or its gradient: the parameter node
 };
 
 /// What runs, in order: a kernel, or a region's body once for each layer.

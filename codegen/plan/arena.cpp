@@ -10,6 +10,12 @@
 
 namespace tessera::codegen {
 
+namespace {
+
+std::int64_t rounded(std::int64_t reals) { return (reals + 15) / 16 * 16; }
+
+}  // namespace
+
 std::string ArenaEntry::key_of(int layer) const {
   std::string text = key;
   if (std::size_t at = text.find("{}"); at != std::string::npos) text.replace(at, 2, fmt::format("{}", layer));
@@ -20,6 +26,36 @@ const ArenaEntry& Arena::find(const std::string& key) const {
   auto at = ranges::find(entries, key, &ArenaEntry::key);
   if (at == entries.end()) throw Error(fmt::format("no parameter is called {}", key));
   return *at;
+}
+
+const PackedEntry& PackedArena::find(const std::string& key) const {
+  auto at = ranges::find(entries, key, &PackedEntry::key);
+  if (at == entries.end()) throw Error(fmt::format("no packed parameter is called {}", key));
+  return *at;
+}
+
+PackedArena make_packed_arena(const std::vector<Plan>& plans, const std::vector<Target>& targets) {
+  PackedArena arena;
+  for (const Plan& plan : plans)
+    for (const Tensor& t : plan.program.tensors) {
+      if (t.storage != Storage::packed) continue;
+      PackedEntry e;
+      e.key = plan.program.graph[t.parameter].name;
+      if (ranges::find(arena.entries, e.key, &PackedEntry::key) != arena.entries.end()) continue;
+      e.columns = t.shape[0].value();
+      e.depth = 1;
+      for (std::size_t d = 1; d < t.shape.size(); ++d) e.depth *= t.shape[d].value();
+      e.count = t.slots;
+      for (const Target& target : targets) {  // the last panel of a matrix may be part empty
+        const std::int64_t width = columns_of(target, e.columns) * target.lanes;
+        e.reals = std::max(e.reals, (e.columns + width - 1) / width * width * e.depth);
+      }
+      e.reals = rounded(e.reals);
+      e.offset = arena.reals;
+      arena.reals += e.reals * e.count;
+      arena.entries.push_back(std::move(e));
+    }
+  return arena;
 }
 
 Arena make_arena(const KernelProgram& p) {
@@ -55,7 +91,6 @@ Arena make_arena(const KernelProgram& p) {
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
 
   Arena arena;
-  auto rounded = [](std::int64_t n) { return (n + 15) / 16 * 16; };
   for (std::size_t i = 0; i < found.size();) {
     std::size_t end = i + 1;
     int region = region_of.at(found[i].second.key);

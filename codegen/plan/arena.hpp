@@ -35,4 +35,22 @@ struct Arena {
 /// From the program that computes the gradients.
 Arena make_arena(const KernelProgram& gradients);
 
+/// The packed copy of a parameter, which matrix products read: a matrix [columns, depth] in panels of columns.
+struct PackedEntry {
+  std::string key;  ///< the parameter's
+  std::int64_t columns = 0, depth = 0;
+  int count = 1;            ///< layers
+  std::int64_t reals = 0;   ///< of one layer: room for panels of any target
+  std::int64_t offset = 0;  ///< of the first layer
+};
+struct PackedArena {
+  std::vector<PackedEntry> entries;
+  std::int64_t reals = 0;
+
+  const PackedEntry& find(const std::string& key) const;
+};
+
+/// Of all that the plans read packed, for any of the targets.
+PackedArena make_packed_arena(const std::vector<Plan>& plans, const std::vector<Target>& targets);
+
 }  // namespace tessera::codegen

@@ -9,8 +9,13 @@ namespace tessera::codegen {
 Plan make_plan(KernelProgram program, const std::vector<Target>& targets) {
   Plan plan;
   plan.program = std::move(program);
-  // One layout for all targets: the memory plan is shared. It is chosen for the widest vectors.
-  plan.layouts = choose_layouts(plan.program, targets.back());
+  // One layout for all targets: the memory plan is shared. Where there are no matrix products to decide it, it is
+  // chosen for the widest vectors.
+  if (find_products(plan.program))
+    for (const Tensor& t : plan.program.tensors)
+      plan.layouts.push_back(layout_of(t, static_cast<int>(t.shape.size()) - 1));
+  else
+    plan.layouts = choose_layouts(plan.program, targets.back());
   plan.stages = make_stages(plan.program);
   place_buffers(plan);
   if (plan.program.name == "attention_maps") place_attention_maps(plan);
@@ -49,6 +54,7 @@ std::string print(const Plan& plan) {
       if (s.parallel >= 0) out += fmt::format(" threads {}", axis(s.parallel));
       if (s.block > 1) out += fmt::format(" by {}", s.block);
       if (tasks_of(kernel) == Tasks::chunks) out += fmt::format(" threads {} chunks of the batch", batch_chunks);
+      if (kernel.product.columns >= 0) out += " product";
       if (s.vector >= 0) out += fmt::format(" lanes {}", axis(s.vector));
       for (std::size_t a = 0; a < s.tile.size(); ++a)
         if (s.tile[a] > 1) out += fmt::format(" tile {} {}", kernel.axes[a].name, s.tile[a]);

@@ -12,13 +12,18 @@ namespace tessera::codegen {
 
 /// What a plan needs to know of a machine.
 struct Target {
-  std::string name;      ///< "avx2"
-  int lanes = 1;         ///< reals in a vector register
-  int accumulators = 4;  ///< vector registers that a tile of sums may hold
+  std::string name;                   ///< "avx2"
+  int lanes = 1;                      ///< reals in a vector register
+  int accumulators = 4;               ///< vector registers that a tile of sums may hold
+  std::vector<int> columns{4, 2, 1};  ///< vectors across the tile of a matrix product, the best first
+  int product_sums = 8;               ///< vector registers that such a tile may hold
 };
-inline const std::vector<Target> cpu_targets{{"scalar", 1, 8}, {"avx2", 8, 12}, {"avx512", 16, 24}};
+inline const std::vector<Target> cpu_targets{
+    {"scalar", 1, 8, {4, 2, 1}, 8}, {"avx2", 8, 12, {2, 3, 1}, 12}, {"avx512", 16, 24, {3, 4, 2, 1}, 27}};
 
-/// How a tensor lies in memory: dims from the outermost to the innermost, dense; the batch is always outermost.
+/// How a tensor lies in memory: dims from the outermost to the innermost, dense; the batch is always outermost. A
+/// packed parameter lies in panels of as many columns (its first dim) as a target's tiles are wide: all of the panel's
+/// columns side by side for each index of the other dims. Its strides are those of a panel of one column.
 struct Layout {
   std::vector<int> order;
   std::vector<std::int64_t> stride;   ///< in reals, by dim; of the batch, in scratch: an image's arena
@@ -46,7 +51,7 @@ struct Stage {
 /// How one kernel is cut up for one target.
 struct Schedule {
   int parallel = -1;               ///< outer axis whose points are shared out among threads; -1: one task
-  std::int64_t block = 1;          ///< points of the parallel axis in a task
+  std::int64_t block = 1;          ///< points of the parallel axis in a task; 1: an image
   int vector = -1;                 ///< axis across lanes; -1: one lane
   std::vector<std::int64_t> tile;  ///< by axis: how many points (vectors, for the vector axis) are summed at once
 };
@@ -54,6 +59,8 @@ struct Schedule {
 /// Sums over the batch are cut into this many chunks whatever the number of threads, so that the bits do not depend on
 /// it.
 inline constexpr std::int64_t batch_chunks = 16;
+/// The rows of a matrix product over the batch are shared out in at most this many blocks.
+inline constexpr std::int64_t row_blocks = 16;
 
 struct Plan {
   KernelProgram program;
@@ -88,6 +95,13 @@ void place_attention_maps(Plan& plan);
 
 /// How far apart in memory two neighbours along a kernel's axis are, for one access.
 std::int64_t step_along(const Access& access, const Layout& layout, int axis);
+/// Finds the matrix products. Where there are any, their parameters get packed copies to read, axes that run on in
+/// every tensor become one, and all tensors lie as declared; true then.
+bool find_products(KernelProgram& program);
+/// How many vectors wide the tiles of a matrix product with that many columns are: the same for all that read a panel.
+int columns_of(const Target& target, std::int64_t columns);
+Schedule product_schedule(const Kernel& kernel, const Target& target);
+
 /// Runs of kernels of one kind.
 std::vector<std::vector<Stage>> make_stages(const KernelProgram& program);
 

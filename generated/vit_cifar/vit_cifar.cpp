@@ -359,11 +359,11 @@ const char* vit_cifar_summary(void) {
     "  optimizer bytes                  25,561,216                     25,561,216\n"
     "  forward scratch bytes            603,264 * B                    77,217,792\n"
     "  evaluate scratch bytes           603,264 * B                    77,217,792\n"
-    "  loss_and_gradients scratch bytes 33,734,656 + 7,298,624 * B     967,958,528\n"
-    "  input_gradient scratch bytes     1,024 + 4,280,576 * B          547,914,752\n"
-    "  attention_maps scratch bytes     468,032 * B                    59,908,096\n"
-    "  forward bytes in all             12,780,608 + 615,592 * B       91,576,384\n"
-    "  training step bytes in all       84,857,092 + 7,310,956 * B     1,020,659,460\n"
+    "  loss_and_gradients scratch bytes 1,131,520 + 7,298,624 * B      935,355,392\n"
+    "  input_gradient scratch bytes     1,024 + 4,222,464 * B          540,476,416\n"
+    "  attention_maps scratch bytes     534,592 * B                    68,427,776\n"
+    "  forward bytes in all             25,412,672 + 615,592 * B       104,208,448\n"
+    "  training step bytes in all       64,886,020 + 7,310,956 * B     1,000,688,388\n"
     "  forward FLOPs                    440,346,718 * B                56,364,379,904\n"
     "  training step FLOPs              41,536,978 + 1,317,500,336 * B 168,681,579,986\n";
 }
@@ -388,22 +388,17 @@ int vit_cifar_init(float* parameters, uint64_t seed) {
 }
 
 int vit_cifar_pack(const float* parameters, float* packed) {
-  return parameters && packed ? VIT_CIFAR_OK : VIT_CIFAR_ERROR_NULL;
-}
-
-int vit_cifar_forward(const float* parameters, const float* images, int64_t batch, float* outputs, void* scratch) {
-  if (!parameters || !images || !outputs || !scratch) return VIT_CIFAR_ERROR_NULL;
-  if (batch < 1) return VIT_CIFAR_ERROR_BATCH;
+  if (!parameters || !packed) return VIT_CIFAR_ERROR_NULL;
   switch (choose_isa()) {
     case 0:
-      vit_cifar_forward_scalar(parameters, images, batch, outputs, static_cast<float*>(scratch));
+      vit_cifar_pack_scalar(parameters, packed);
       return VIT_CIFAR_OK;
 #if defined(__x86_64__)
     case 1:
-      vit_cifar_forward_avx2(parameters, images, batch, outputs, static_cast<float*>(scratch));
+      vit_cifar_pack_avx2(parameters, packed);
       return VIT_CIFAR_OK;
     case 2:
-      vit_cifar_forward_avx512(parameters, images, batch, outputs, static_cast<float*>(scratch));
+      vit_cifar_pack_avx512(parameters, packed);
       return VIT_CIFAR_OK;
 #endif
     default:
@@ -411,21 +406,42 @@ int vit_cifar_forward(const float* parameters, const float* images, int64_t batc
   }
 }
 
-int vit_cifar_evaluate(const float* parameters, const float* images, const int32_t* labels, int64_t batch,
-                       float* outputs, float* loss, void* scratch) {
-  if (!parameters || !images || !labels || !outputs || !loss || !scratch) return VIT_CIFAR_ERROR_NULL;
+int vit_cifar_forward(const float* parameters, const float* packed, const float* images, int64_t batch, float* outputs,
+                      void* scratch) {
+  if (!parameters || !packed || !images || !outputs || !scratch) return VIT_CIFAR_ERROR_NULL;
+  if (batch < 1) return VIT_CIFAR_ERROR_BATCH;
+  switch (choose_isa()) {
+    case 0:
+      vit_cifar_forward_scalar(parameters, packed, images, batch, outputs, static_cast<float*>(scratch));
+      return VIT_CIFAR_OK;
+#if defined(__x86_64__)
+    case 1:
+      vit_cifar_forward_avx2(parameters, packed, images, batch, outputs, static_cast<float*>(scratch));
+      return VIT_CIFAR_OK;
+    case 2:
+      vit_cifar_forward_avx512(parameters, packed, images, batch, outputs, static_cast<float*>(scratch));
+      return VIT_CIFAR_OK;
+#endif
+    default:
+      return VIT_CIFAR_ERROR_ISA;
+  }
+}
+
+int vit_cifar_evaluate(const float* parameters, const float* packed, const float* images, const int32_t* labels,
+                       int64_t batch, float* outputs, float* loss, void* scratch) {
+  if (!parameters || !packed || !images || !labels || !outputs || !loss || !scratch) return VIT_CIFAR_ERROR_NULL;
   if (batch < 1) return VIT_CIFAR_ERROR_BATCH;
   if (!labels_fit(labels, batch)) return VIT_CIFAR_ERROR_LABEL;
   switch (choose_isa()) {
     case 0:
-      vit_cifar_evaluate_scalar(parameters, images, labels, batch, outputs, loss, static_cast<float*>(scratch));
+      vit_cifar_evaluate_scalar(parameters, packed, images, labels, batch, outputs, loss, static_cast<float*>(scratch));
       return VIT_CIFAR_OK;
 #if defined(__x86_64__)
     case 1:
-      vit_cifar_evaluate_avx2(parameters, images, labels, batch, outputs, loss, static_cast<float*>(scratch));
+      vit_cifar_evaluate_avx2(parameters, packed, images, labels, batch, outputs, loss, static_cast<float*>(scratch));
       return VIT_CIFAR_OK;
     case 2:
-      vit_cifar_evaluate_avx512(parameters, images, labels, batch, outputs, loss, static_cast<float*>(scratch));
+      vit_cifar_evaluate_avx512(parameters, packed, images, labels, batch, outputs, loss, static_cast<float*>(scratch));
       return VIT_CIFAR_OK;
 #endif
     default:
@@ -433,10 +449,10 @@ int vit_cifar_evaluate(const float* parameters, const float* images, const int32
   }
 }
 
-int vit_cifar_loss_and_gradients(const float* parameters, const float* images, const int32_t* labels, int64_t batch,
-                                 uint64_t seed, int64_t step, float* outputs, float* loss, float* gradients,
-                                 void* scratch) {
-  if (!parameters || !images || !labels || !outputs || !loss || !gradients || !scratch) return VIT_CIFAR_ERROR_NULL;
+int vit_cifar_loss_and_gradients(const float* parameters, const float* packed, const float* images,
+                                 const int32_t* labels, int64_t batch, uint64_t seed, int64_t step, float* outputs,
+                                 float* loss, float* gradients, void* scratch) {
+  if (!parameters || !packed || !images || !labels || !outputs || !loss || !gradients || !scratch) return VIT_CIFAR_ERROR_NULL;
   if (batch < 1) return VIT_CIFAR_ERROR_BATCH;
   zero_gaps(gradients);
   if (!labels_fit(labels, batch)) return VIT_CIFAR_ERROR_LABEL;
@@ -445,16 +461,16 @@ int vit_cifar_loss_and_gradients(const float* parameters, const float* images, c
                                   static_cast<std::int32_t>(at), static_cast<std::int32_t>(at >> 32)};
   switch (choose_isa()) {
     case 0:
-      vit_cifar_loss_and_gradients_scalar(parameters, images, labels, random, batch, outputs, loss, gradients,
+      vit_cifar_loss_and_gradients_scalar(parameters, packed, images, labels, random, batch, outputs, loss, gradients,
                                           static_cast<float*>(scratch));
       return VIT_CIFAR_OK;
 #if defined(__x86_64__)
     case 1:
-      vit_cifar_loss_and_gradients_avx2(parameters, images, labels, random, batch, outputs, loss, gradients,
+      vit_cifar_loss_and_gradients_avx2(parameters, packed, images, labels, random, batch, outputs, loss, gradients,
                                         static_cast<float*>(scratch));
       return VIT_CIFAR_OK;
     case 2:
-      vit_cifar_loss_and_gradients_avx512(parameters, images, labels, random, batch, outputs, loss, gradients,
+      vit_cifar_loss_and_gradients_avx512(parameters, packed, images, labels, random, batch, outputs, loss, gradients,
                                           static_cast<float*>(scratch));
       return VIT_CIFAR_OK;
 #endif
@@ -463,23 +479,23 @@ int vit_cifar_loss_and_gradients(const float* parameters, const float* images, c
   }
 }
 
-int vit_cifar_input_gradient(const float* parameters, const float* images, const int32_t* labels, int64_t batch,
-                             float* outputs, float* loss, float* image_gradients, void* scratch) {
-  if (!parameters || !images || !labels || !outputs || !loss || !image_gradients || !scratch) return VIT_CIFAR_ERROR_NULL;
+int vit_cifar_input_gradient(const float* parameters, const float* packed, const float* images, const int32_t* labels,
+                             int64_t batch, float* outputs, float* loss, float* image_gradients, void* scratch) {
+  if (!parameters || !packed || !images || !labels || !outputs || !loss || !image_gradients || !scratch) return VIT_CIFAR_ERROR_NULL;
   if (batch < 1) return VIT_CIFAR_ERROR_BATCH;
   if (!labels_fit(labels, batch)) return VIT_CIFAR_ERROR_LABEL;
   switch (choose_isa()) {
     case 0:
-      vit_cifar_input_gradient_scalar(parameters, images, labels, batch, outputs, loss, image_gradients,
+      vit_cifar_input_gradient_scalar(parameters, packed, images, labels, batch, outputs, loss, image_gradients,
                                       static_cast<float*>(scratch));
       return VIT_CIFAR_OK;
 #if defined(__x86_64__)
     case 1:
-      vit_cifar_input_gradient_avx2(parameters, images, labels, batch, outputs, loss, image_gradients,
+      vit_cifar_input_gradient_avx2(parameters, packed, images, labels, batch, outputs, loss, image_gradients,
                                     static_cast<float*>(scratch));
       return VIT_CIFAR_OK;
     case 2:
-      vit_cifar_input_gradient_avx512(parameters, images, labels, batch, outputs, loss, image_gradients,
+      vit_cifar_input_gradient_avx512(parameters, packed, images, labels, batch, outputs, loss, image_gradients,
                                       static_cast<float*>(scratch));
       return VIT_CIFAR_OK;
 #endif
@@ -488,19 +504,20 @@ int vit_cifar_input_gradient(const float* parameters, const float* images, const
   }
 }
 
-int vit_cifar_attention_maps(const float* parameters, const float* images, int64_t batch, float* maps, void* scratch) {
-  if (!parameters || !images || !maps || !scratch) return VIT_CIFAR_ERROR_NULL;
+int vit_cifar_attention_maps(const float* parameters, const float* packed, const float* images, int64_t batch,
+                             float* maps, void* scratch) {
+  if (!parameters || !packed || !images || !maps || !scratch) return VIT_CIFAR_ERROR_NULL;
   if (batch < 1) return VIT_CIFAR_ERROR_BATCH;
   switch (choose_isa()) {
     case 0:
-      vit_cifar_attention_maps_scalar(parameters, images, batch, maps, static_cast<float*>(scratch));
+      vit_cifar_attention_maps_scalar(parameters, packed, images, batch, maps, static_cast<float*>(scratch));
       return VIT_CIFAR_OK;
 #if defined(__x86_64__)
     case 1:
-      vit_cifar_attention_maps_avx2(parameters, images, batch, maps, static_cast<float*>(scratch));
+      vit_cifar_attention_maps_avx2(parameters, packed, images, batch, maps, static_cast<float*>(scratch));
       return VIT_CIFAR_OK;
     case 2:
-      vit_cifar_attention_maps_avx512(parameters, images, batch, maps, static_cast<float*>(scratch));
+      vit_cifar_attention_maps_avx512(parameters, packed, images, batch, maps, static_cast<float*>(scratch));
       return VIT_CIFAR_OK;
 #endif
     default:
@@ -542,13 +559,14 @@ float vit_cifar_learning_rate(double rate, int64_t step, int64_t steps_per_epoch
   return static_cast<float>(rate);
 }
 
-int vit_cifar_train_step(float* parameters, float* gradients, float* optimizer, const float* images,
+int vit_cifar_train_step(float* parameters, float* packed, float* gradients, float* optimizer, const float* images,
                          const int32_t* labels, int64_t batch, uint64_t seed, int64_t step, float learning_rate,
                          float* outputs, float* loss, void* scratch) {
   if (!optimizer) return VIT_CIFAR_ERROR_NULL;
   if (step < 1) return VIT_CIFAR_ERROR_STEP;
-  const int code =
-      vit_cifar_loss_and_gradients(parameters, images, labels, batch, seed, step, outputs, loss, gradients, scratch);
+  int code = vit_cifar_pack(parameters, packed);
+  if (!code)
+    code = vit_cifar_loss_and_gradients(parameters, packed, images, labels, batch, seed, step, outputs, loss, gradients, scratch);
   return code ? code : vit_cifar_update(parameters, gradients, optimizer, step, learning_rate);
 }
 

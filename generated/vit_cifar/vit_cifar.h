@@ -34,22 +34,23 @@ typedef struct tessera_parameter {
 #define VIT_CIFAR_OUTPUT_FLOATS 10 /* of one row of outputs */
 #define VIT_CIFAR_PARAMETERS 80 /* rows of the parameter table */
 #define VIT_CIFAR_PARAMETER_FLOATS 3195152 /* of the parameters, and of the gradients; gaps are zero */
-#define VIT_CIFAR_PACKED_FLOATS 0 /* these kernels read the parameters as they are */
+#define VIT_CIFAR_PACKED_FLOATS 3158016 /* of the packed parameters */
 #define VIT_CIFAR_OPTIMIZER_FLOATS 6390304 /* zero before the first step */
 #define VIT_CIFAR_ATTENTION_FLOATS 202800 /* of the attention maps of one image */
 #define VIT_CIFAR_FORWARD_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(603264) * (int64_t)(batch))
 #define VIT_CIFAR_EVALUATE_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(603264) * (int64_t)(batch))
-#define VIT_CIFAR_TRAIN_SCRATCH_BYTES(batch) (INT64_C(33734656) + INT64_C(7298624) * (int64_t)(batch))
-#define VIT_CIFAR_INPUT_GRADIENT_SCRATCH_BYTES(batch) (INT64_C(1024) + INT64_C(4280576) * (int64_t)(batch))
-#define VIT_CIFAR_ATTENTION_MAPS_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(468032) * (int64_t)(batch))
+#define VIT_CIFAR_TRAIN_SCRATCH_BYTES(batch) (INT64_C(1131520) + INT64_C(7298624) * (int64_t)(batch))
+#define VIT_CIFAR_INPUT_GRADIENT_SCRATCH_BYTES(batch) (INT64_C(1024) + INT64_C(4222464) * (int64_t)(batch))
+#define VIT_CIFAR_ATTENTION_MAPS_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(534592) * (int64_t)(batch))
 
 /* What the model costs: constant expressions, for static_assert. FORWARD_BYTES and TRAIN_BYTES are all the memory that a
- * call needs: parameters, images, outputs and scratch; for a training step also gradients, optimizer, labels and loss.
+ * call needs: parameters, as they are and packed, images, outputs and scratch; for a training step also gradients,
+ * optimizer, labels and loss.
  * FLOPs: 2 for each multiply-add of a contraction, 1 for each element of any other operation. */
 #define VIT_CIFAR_PARAMETER_BYTES INT64_C(12780608)
 #define VIT_CIFAR_OPTIMIZER_BYTES INT64_C(25561216)
-#define VIT_CIFAR_FORWARD_BYTES(batch) (INT64_C(12780608) + INT64_C(615592) * (int64_t)(batch))
-#define VIT_CIFAR_TRAIN_BYTES(batch) (INT64_C(84857092) + INT64_C(7310956) * (int64_t)(batch))
+#define VIT_CIFAR_FORWARD_BYTES(batch) (INT64_C(25412672) + INT64_C(615592) * (int64_t)(batch))
+#define VIT_CIFAR_TRAIN_BYTES(batch) (INT64_C(64886020) + INT64_C(7310956) * (int64_t)(batch))
 #define VIT_CIFAR_FORWARD_FLOPS(batch) (INT64_C(0) + INT64_C(440346718) * (int64_t)(batch))
 #define VIT_CIFAR_TRAIN_FLOPS(batch) (INT64_C(41536978) + INT64_C(1317500336) * (int64_t)(batch))
 
@@ -76,27 +77,29 @@ const char* vit_cifar_summary(void);
 /* Starting values as declared, by a counter-based generator: a seed gives the same numbers everywhere. */
 int vit_cifar_init(float* parameters, uint64_t seed);
 
-/* Brings the parameters into the form that the kernels read: for this plan there is nothing to bring. */
+/* Copies the parameters into the form that this processor's kernels read: after every change of them. */
 int vit_cifar_pack(const float* parameters, float* packed);
 
 /* outputs [batch, 10] of images. */
-int vit_cifar_forward(const float* parameters, const float* images, int64_t batch, float* outputs, void* scratch);
+int vit_cifar_forward(const float* parameters, const float* packed, const float* images, int64_t batch, float* outputs,
+                      void* scratch);
 
 /* As forward, and the mean loss over the batch. */
-int vit_cifar_evaluate(const float* parameters, const float* images, const int32_t* labels, int64_t batch,
-                       float* outputs, float* loss, void* scratch);
+int vit_cifar_evaluate(const float* parameters, const float* packed, const float* images, const int32_t* labels,
+                       int64_t batch, float* outputs, float* loss, void* scratch);
 
 /* Overwrites gradients, which lie as the parameters do. What dropout drops is a function of seed and step. */
-int vit_cifar_loss_and_gradients(const float* parameters, const float* images, const int32_t* labels, int64_t batch,
-                                 uint64_t seed, int64_t step, float* outputs, float* loss, float* gradients,
-                                 void* scratch);
+int vit_cifar_loss_and_gradients(const float* parameters, const float* packed, const float* images,
+                                 const int32_t* labels, int64_t batch, uint64_t seed, int64_t step, float* outputs,
+                                 float* loss, float* gradients, void* scratch);
 
 /* The gradient of the loss with respect to each pixel: [batch, 3, 32, 32]. */
-int vit_cifar_input_gradient(const float* parameters, const float* images, const int32_t* labels, int64_t batch,
-                             float* outputs, float* loss, float* image_gradients, void* scratch);
+int vit_cifar_input_gradient(const float* parameters, const float* packed, const float* images, const int32_t* labels,
+                             int64_t batch, float* outputs, float* loss, float* image_gradients, void* scratch);
 
 /* What each token attends to, rows summing to one: [batch, 6 layers, 8 heads, 65, 65]. */
-int vit_cifar_attention_maps(const float* parameters, const float* images, int64_t batch, float* maps, void* scratch);
+int vit_cifar_attention_maps(const float* parameters, const float* packed, const float* images, int64_t batch,
+                             float* maps, void* scratch);
 
 /* One Adam step in place; `step` counts from 1. */
 int vit_cifar_update(float* parameters, const float* gradients, float* optimizer, int64_t step, float learning_rate);
@@ -104,8 +107,8 @@ int vit_cifar_update(float* parameters, const float* gradients, float* optimizer
 /* The learning rate of a step, counted from 1: rate. */
 float vit_cifar_learning_rate(double rate, int64_t step, int64_t steps_per_epoch, int64_t steps);
 
-/* loss_and_gradients and update in one call. */
-int vit_cifar_train_step(float* parameters, float* gradients, float* optimizer, const float* images,
+/* pack, loss_and_gradients and update in one call. */
+int vit_cifar_train_step(float* parameters, float* packed, float* gradients, float* optimizer, const float* images,
                          const int32_t* labels, int64_t batch, uint64_t seed, int64_t step, float learning_rate,
                          float* outputs, float* loss, void* scratch);
 

@@ -107,6 +107,43 @@ typedef __m256 vec;
   return _mm256_castsi256_ps(_mm256_add_epi32(rest, root_half));
 }
 
+[[maybe_unused]] static inline __m256i v_word(std::int64_t bits) {
+  return _mm256_set1_epi32(static_cast<std::int32_t>(bits));
+}
+// Philox4x32-10 in every lane: products of 32 by 32 bits, of the even lanes and of the odd ones, put together again.
+[[maybe_unused]] static inline __m256i v_high_words(__m256i even, __m256i odd) {
+  return _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xAA);
+}
+[[maybe_unused]] static inline __m256i v_low_words(__m256i even, __m256i odd) {
+  return _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xAA);
+}
+/// Dropout's factors for elements `element`, `element + step`, ...: 0 where a random word is below `threshold`, else
+/// `scale`. Philox4x32-10 (Salmon et al. 2011) of the element, the stream (which dropout, of which layer) and the step,
+/// keyed by the seed: a factor depends on these alone, so that nothing is stored and every back end draws the same.
+[[maybe_unused]] static inline vec v_keep(const std::int32_t* random, std::int64_t stream, std::int64_t element,
+                                          std::int64_t step, std::int64_t threshold, real scale) {
+  const __m256i left = v_word(0xD2511F53), right = v_word(0xCD9E8D57);
+  __m256i a =
+      _mm256_add_epi32(v_word(element), _mm256_mullo_epi32(v_word(step), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)));
+  __m256i b = v_word(stream), c = v_word(random[2]), d = v_word(random[3]);
+  std::uint32_t key0 = static_cast<std::uint32_t>(random[0]), key1 = static_cast<std::uint32_t>(random[1]);
+  for (int round = 0; round < 10; ++round) {
+    const __m256i left_even = _mm256_mul_epu32(a, left), left_odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), left);
+    const __m256i right_even = _mm256_mul_epu32(c, right),
+                  right_odd = _mm256_mul_epu32(_mm256_srli_epi64(c, 32), right);
+    a = _mm256_xor_si256(_mm256_xor_si256(v_high_words(right_even, right_odd), b), v_word(key0));
+    b = v_low_words(right_even, right_odd);
+    c = _mm256_xor_si256(_mm256_xor_si256(v_high_words(left_even, left_odd), d), v_word(key1));
+    d = v_low_words(left_even, left_odd);
+    key0 += 0x9E3779B9u;
+    key1 += 0xBB67AE85u;
+  }
+  if (threshold >> 32) return v_zero();
+  const __m256i dropped = _mm256_andnot_si256(_mm256_cmpeq_epi32(a, v_word(threshold)),
+                                              _mm256_cmpeq_epi32(_mm256_min_epu32(a, v_word(threshold)), a));
+  return _mm256_andnot_ps(_mm256_castsi256_ps(dropped), _mm256_set1_ps(scale));
+}
+
 // Elementary functions over the v_ names: one text for every instruction set. The single-precision polynomials are
 // minimax fits (Remez exchange) of the function named beside them; not-a-number goes in and comes out.
 #if defined(TESSERA_REAL_DOUBLE)
@@ -208,58 +245,38 @@ typedef __m256 vec;
   return v_fma(v_set(real(0.5)), v_add(erf, v_set(real(1))), phi);
 }
 
-/// Dropout's factors for elements `element`, `element + step`, ...: 0 where a random word is below `threshold`, else
-/// `scale`. Philox4x32-10 (Salmon et al. 2011) of the element, the stream (which dropout, of which layer) and the step,
-/// keyed by the seed: a factor depends on these alone, so that nothing is stored and every back end draws the same.
-[[maybe_unused]] static inline vec v_keep(const std::int32_t* random, std::int64_t stream, std::int64_t element,
-                                          std::int64_t step, std::int64_t threshold, real scale) {
-  std::uint32_t a[lanes], b[lanes], c[lanes], d[lanes];
-  for (int i = 0; i < lanes; ++i) {
-    a[i] = static_cast<std::uint32_t>(element + step * i);
-    b[i] = static_cast<std::uint32_t>(stream);
-    c[i] = static_cast<std::uint32_t>(random[2]);
-    d[i] = static_cast<std::uint32_t>(random[3]);
-  }
-  std::uint32_t key0 = static_cast<std::uint32_t>(random[0]), key1 = static_cast<std::uint32_t>(random[1]);
-  for (int round = 0; round < 10; ++round) {
-    for (int i = 0; i < lanes; ++i) {
-      const std::uint64_t left = std::uint64_t{0xD2511F53u} * a[i], right = std::uint64_t{0xCD9E8D57u} * c[i];
-      a[i] = static_cast<std::uint32_t>(right >> 32) ^ b[i] ^ key0;
-      b[i] = static_cast<std::uint32_t>(right);
-      c[i] = static_cast<std::uint32_t>(left >> 32) ^ d[i] ^ key1;
-      d[i] = static_cast<std::uint32_t>(left);
-    }
-    key0 += 0x9E3779B9u;
-    key1 += 0xBB67AE85u;
-  }
-  real factors[lanes];
-  for (int i = 0; i < lanes; ++i) factors[i] = a[i] < static_cast<std::uint64_t>(threshold) ? real(0) : scale;
-  return v_load_n(factors, lanes);
+// Matrix products read a weight, declared [columns, depth], from panels: [columns / width][depth][width].
+/// Copies a weight into panels of `width` columns; the last panel is filled up with zeros.
+static void pack(const real* weight, std::int64_t columns, std::int64_t depth, std::int64_t width, real* panels) {
+  for (std::int64_t first = 0; first < columns; first += width)
+    for (std::int64_t k = 0; k < depth; ++k)
+      for (std::int64_t column = first; column < first + width; ++column)
+        *panels++ = column < columns ? weight[column * depth + k] : real(0);
 }
 
 // ---- tables ----
 
 // ---- kernels: each call handles one index of the axis that is shared out among threads ----
 
-// b < B, gh < GH=8, gw < GW=8, c < C=3, p < P=4, p2 < P=4; lanes along gw
+// b < B, gh < GH=8, gw < GW=8, c < C=3, p < P=4, p2 < P=4; lanes along p2
 static void rearrange_forward(const real* images, real* rearrange) {
   for (std::int64_t gh = 0; gh < 8; ++gh) {
-    for (std::int64_t c = 0; c < 3; ++c) {
-      for (std::int64_t p = 0; p < 4; ++p) {
-        for (std::int64_t p2 = 0; p2 < 4; ++p2) {
-          const vec x0 = v_load_strided(images + (gh * 128 + c * 1024 + p * 32 + p2), 4, lanes);
-          v_store(rearrange + (gh * 8 + c * 1024 + p * 256 + p2 * 64), x0);
+    for (std::int64_t gw = 0; gw < 8; ++gw) {
+      for (std::int64_t c = 0; c < 3; ++c) {
+        for (std::int64_t p = 0; p < 4; ++p) {
+          const vec x0 = v_load_n(images + (gh * 128 + gw * 4 + c * 1024 + p * 32), 4);
+          v_store_n(rearrange + (gh * 384 + gw * 48 + c * 16 + p * 4), x0, 4);
         }
       }
     }
   }
 }
 
-// b < B, n < N=64, d < D=256, c < C*P*P=48 (summed); lanes along n
-static void patch_embed_forward(const real* rearrange, const real* patch_embed_weight, const real* patch_embed_bias,
-                                const real* pos_embed, real* transformer_blocks_carry) {
-  for (std::int64_t d = 0; d < 256; d += 4) {
-    for (std::int64_t n = 0; n < 48; n += 24) {
+// b < B, n < N=64, d < D=256, c < C*P*P=48 (summed); lanes along d
+static void patch_embed_forward(const real* rearrange, const real* patch_embed_weight_packed,
+                                const real* patch_embed_bias, const real* pos_embed, real* transformer_blocks_carry) {
+  for (std::int64_t d = 0; d < 256; d += 16) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -273,78 +290,77 @@ static void patch_embed_forward(const real* rearrange, const real* patch_embed_w
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
-        const vec x0 = v_load(rearrange + (n + c * 64));
-        const vec x1 = v_set(patch_embed_weight[d * 48 + c]);
+        const vec x0 = v_set(rearrange[n * 48 + c]);
+        const vec x1 = v_load(patch_embed_weight_packed + (d * 48 + c * 16));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(rearrange + (n + c * 64 + 8));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_load(rearrange + (n + c * 64 + 16));
+        const vec x2 = v_load(patch_embed_weight_packed + (d * 48 + c * 16 + 8));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_set(rearrange[n * 48 + c + 48]);
         sum2 = v_fma(x3, x1, sum2);
-        const vec x4 = v_set(patch_embed_weight[d * 48 + c + 48]);
-        sum3 = v_fma(x0, x4, sum3);
-        sum4 = v_fma(x2, x4, sum4);
-        sum5 = v_fma(x3, x4, sum5);
-        const vec x5 = v_set(patch_embed_weight[d * 48 + c + 96]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
-        sum8 = v_fma(x3, x5, sum8);
-        const vec x6 = v_set(patch_embed_weight[d * 48 + c + 144]);
-        sum9 = v_fma(x0, x6, sum9);
-        sum10 = v_fma(x2, x6, sum10);
-        sum11 = v_fma(x3, x6, sum11);
+        sum3 = v_fma(x3, x2, sum3);
+        const vec x4 = v_set(rearrange[n * 48 + c + 96]);
+        sum4 = v_fma(x4, x1, sum4);
+        sum5 = v_fma(x4, x2, sum5);
+        const vec x5 = v_set(rearrange[n * 48 + c + 144]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        const vec x6 = v_set(rearrange[n * 48 + c + 192]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        const vec x7 = v_set(rearrange[n * 48 + c + 240]);
+        sum10 = v_fma(x7, x1, sum10);
+        sum11 = v_fma(x7, x2, sum11);
       }
-      const vec x7 = v_set(patch_embed_bias[d]);
-      const vec t8 = v_add(sum0, x7);
-      const vec x9 = v_load_strided(pos_embed + (n * 256 + d + 256), 256, lanes);
-      const vec t10 = v_add(t8, x9);
-      v_store(transformer_blocks_carry + (n + d * 65 + 1), t10);
-      const vec t11 = v_add(sum1, x7);
-      const vec x12 = v_load_strided(pos_embed + (n * 256 + d + 2304), 256, lanes);
-      const vec t13 = v_add(t11, x12);
-      v_store(transformer_blocks_carry + (n + d * 65 + 9), t13);
-      const vec t14 = v_add(sum2, x7);
-      const vec x15 = v_load_strided(pos_embed + (n * 256 + d + 4352), 256, lanes);
-      const vec t16 = v_add(t14, x15);
-      v_store(transformer_blocks_carry + (n + d * 65 + 17), t16);
-      const vec x17 = v_set(patch_embed_bias[d + 1]);
-      const vec t18 = v_add(sum3, x17);
-      const vec x19 = v_load_strided(pos_embed + (n * 256 + d + 257), 256, lanes);
-      const vec t20 = v_add(t18, x19);
-      v_store(transformer_blocks_carry + (n + d * 65 + 66), t20);
-      const vec t21 = v_add(sum4, x17);
-      const vec x22 = v_load_strided(pos_embed + (n * 256 + d + 2305), 256, lanes);
-      const vec t23 = v_add(t21, x22);
-      v_store(transformer_blocks_carry + (n + d * 65 + 74), t23);
-      const vec t24 = v_add(sum5, x17);
-      const vec x25 = v_load_strided(pos_embed + (n * 256 + d + 4353), 256, lanes);
-      const vec t26 = v_add(t24, x25);
-      v_store(transformer_blocks_carry + (n + d * 65 + 82), t26);
-      const vec x27 = v_set(patch_embed_bias[d + 2]);
-      const vec t28 = v_add(sum6, x27);
-      const vec x29 = v_load_strided(pos_embed + (n * 256 + d + 258), 256, lanes);
+      const vec x8 = v_load(patch_embed_bias + d);
+      const vec t9 = v_add(sum0, x8);
+      const vec x10 = v_load(pos_embed + (n * 256 + d + 256));
+      const vec t11 = v_add(t9, x10);
+      v_store(transformer_blocks_carry + (n * 256 + d + 256), t11);
+      const vec x12 = v_load(patch_embed_bias + (d + 8));
+      const vec t13 = v_add(sum1, x12);
+      const vec x14 = v_load(pos_embed + (n * 256 + d + 264));
+      const vec t15 = v_add(t13, x14);
+      v_store(transformer_blocks_carry + (n * 256 + d + 264), t15);
+      const vec t16 = v_add(sum2, x8);
+      const vec x17 = v_load(pos_embed + (n * 256 + d + 512));
+      const vec t18 = v_add(t16, x17);
+      v_store(transformer_blocks_carry + (n * 256 + d + 512), t18);
+      const vec t19 = v_add(sum3, x12);
+      const vec x20 = v_load(pos_embed + (n * 256 + d + 520));
+      const vec t21 = v_add(t19, x20);
+      v_store(transformer_blocks_carry + (n * 256 + d + 520), t21);
+      const vec t22 = v_add(sum4, x8);
+      const vec x23 = v_load(pos_embed + (n * 256 + d + 768));
+      const vec t24 = v_add(t22, x23);
+      v_store(transformer_blocks_carry + (n * 256 + d + 768), t24);
+      const vec t25 = v_add(sum5, x12);
+      const vec x26 = v_load(pos_embed + (n * 256 + d + 776));
+      const vec t27 = v_add(t25, x26);
+      v_store(transformer_blocks_carry + (n * 256 + d + 776), t27);
+      const vec t28 = v_add(sum6, x8);
+      const vec x29 = v_load(pos_embed + (n * 256 + d + 1024));
       const vec t30 = v_add(t28, x29);
-      v_store(transformer_blocks_carry + (n + d * 65 + 131), t30);
-      const vec t31 = v_add(sum7, x27);
-      const vec x32 = v_load_strided(pos_embed + (n * 256 + d + 2306), 256, lanes);
+      v_store(transformer_blocks_carry + (n * 256 + d + 1024), t30);
+      const vec t31 = v_add(sum7, x12);
+      const vec x32 = v_load(pos_embed + (n * 256 + d + 1032));
       const vec t33 = v_add(t31, x32);
-      v_store(transformer_blocks_carry + (n + d * 65 + 139), t33);
-      const vec t34 = v_add(sum8, x27);
-      const vec x35 = v_load_strided(pos_embed + (n * 256 + d + 4354), 256, lanes);
+      v_store(transformer_blocks_carry + (n * 256 + d + 1032), t33);
+      const vec t34 = v_add(sum8, x8);
+      const vec x35 = v_load(pos_embed + (n * 256 + d + 1280));
       const vec t36 = v_add(t34, x35);
-      v_store(transformer_blocks_carry + (n + d * 65 + 147), t36);
-      const vec x37 = v_set(patch_embed_bias[d + 3]);
-      const vec t38 = v_add(sum9, x37);
-      const vec x39 = v_load_strided(pos_embed + (n * 256 + d + 259), 256, lanes);
-      const vec t40 = v_add(t38, x39);
-      v_store(transformer_blocks_carry + (n + d * 65 + 196), t40);
-      const vec t41 = v_add(sum10, x37);
-      const vec x42 = v_load_strided(pos_embed + (n * 256 + d + 2307), 256, lanes);
-      const vec t43 = v_add(t41, x42);
-      v_store(transformer_blocks_carry + (n + d * 65 + 204), t43);
-      const vec t44 = v_add(sum11, x37);
-      const vec x45 = v_load_strided(pos_embed + (n * 256 + d + 4355), 256, lanes);
-      const vec t46 = v_add(t44, x45);
-      v_store(transformer_blocks_carry + (n + d * 65 + 212), t46);
+      v_store(transformer_blocks_carry + (n * 256 + d + 1280), t36);
+      const vec t37 = v_add(sum9, x12);
+      const vec x38 = v_load(pos_embed + (n * 256 + d + 1288));
+      const vec t39 = v_add(t37, x38);
+      v_store(transformer_blocks_carry + (n * 256 + d + 1288), t39);
+      const vec t40 = v_add(sum10, x8);
+      const vec x41 = v_load(pos_embed + (n * 256 + d + 1536));
+      const vec t42 = v_add(t40, x41);
+      v_store(transformer_blocks_carry + (n * 256 + d + 1536), t42);
+      const vec t43 = v_add(sum11, x12);
+      const vec x44 = v_load(pos_embed + (n * 256 + d + 1544));
+      const vec t45 = v_add(t43, x44);
+      v_store(transformer_blocks_carry + (n * 256 + d + 1544), t45);
     }
     {
       vec sum0 = v_zero();
@@ -356,57 +372,55 @@ static void patch_embed_forward(const real* rearrange, const real* patch_embed_w
       vec sum6 = v_zero();
       vec sum7 = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
-        const vec x47 = v_load(rearrange + (c * 64 + 48));
-        const vec x48 = v_set(patch_embed_weight[d * 48 + c]);
-        sum0 = v_fma(x47, x48, sum0);
-        const vec x49 = v_load(rearrange + (c * 64 + 56));
-        sum1 = v_fma(x49, x48, sum1);
-        const vec x50 = v_set(patch_embed_weight[d * 48 + c + 48]);
-        sum2 = v_fma(x47, x50, sum2);
-        sum3 = v_fma(x49, x50, sum3);
-        const vec x51 = v_set(patch_embed_weight[d * 48 + c + 96]);
-        sum4 = v_fma(x47, x51, sum4);
-        sum5 = v_fma(x49, x51, sum5);
-        const vec x52 = v_set(patch_embed_weight[d * 48 + c + 144]);
-        sum6 = v_fma(x47, x52, sum6);
-        sum7 = v_fma(x49, x52, sum7);
+        const vec x46 = v_set(rearrange[c + 2880]);
+        const vec x47 = v_load(patch_embed_weight_packed + (d * 48 + c * 16));
+        sum0 = v_fma(x46, x47, sum0);
+        const vec x48 = v_load(patch_embed_weight_packed + (d * 48 + c * 16 + 8));
+        sum1 = v_fma(x46, x48, sum1);
+        const vec x49 = v_set(rearrange[c + 2928]);
+        sum2 = v_fma(x49, x47, sum2);
+        sum3 = v_fma(x49, x48, sum3);
+        const vec x50 = v_set(rearrange[c + 2976]);
+        sum4 = v_fma(x50, x47, sum4);
+        sum5 = v_fma(x50, x48, sum5);
+        const vec x51 = v_set(rearrange[c + 3024]);
+        sum6 = v_fma(x51, x47, sum6);
+        sum7 = v_fma(x51, x48, sum7);
       }
-      const vec x53 = v_set(patch_embed_bias[d]);
-      const vec t54 = v_add(sum0, x53);
-      const vec x55 = v_load_strided(pos_embed + (d + 12544), 256, lanes);
-      const vec t56 = v_add(t54, x55);
-      v_store(transformer_blocks_carry + (d * 65 + 49), t56);
-      const vec t57 = v_add(sum1, x53);
-      const vec x58 = v_load_strided(pos_embed + (d + 14592), 256, lanes);
+      const vec x52 = v_load(patch_embed_bias + d);
+      const vec t53 = v_add(sum0, x52);
+      const vec x54 = v_load(pos_embed + (d + 15616));
+      const vec t55 = v_add(t53, x54);
+      v_store(transformer_blocks_carry + (d + 15616), t55);
+      const vec x56 = v_load(patch_embed_bias + (d + 8));
+      const vec t57 = v_add(sum1, x56);
+      const vec x58 = v_load(pos_embed + (d + 15624));
       const vec t59 = v_add(t57, x58);
-      v_store(transformer_blocks_carry + (d * 65 + 57), t59);
-      const vec x60 = v_set(patch_embed_bias[d + 1]);
-      const vec t61 = v_add(sum2, x60);
-      const vec x62 = v_load_strided(pos_embed + (d + 12545), 256, lanes);
-      const vec t63 = v_add(t61, x62);
-      v_store(transformer_blocks_carry + (d * 65 + 114), t63);
-      const vec t64 = v_add(sum3, x60);
-      const vec x65 = v_load_strided(pos_embed + (d + 14593), 256, lanes);
-      const vec t66 = v_add(t64, x65);
-      v_store(transformer_blocks_carry + (d * 65 + 122), t66);
-      const vec x67 = v_set(patch_embed_bias[d + 2]);
-      const vec t68 = v_add(sum4, x67);
-      const vec x69 = v_load_strided(pos_embed + (d + 12546), 256, lanes);
-      const vec t70 = v_add(t68, x69);
-      v_store(transformer_blocks_carry + (d * 65 + 179), t70);
-      const vec t71 = v_add(sum5, x67);
-      const vec x72 = v_load_strided(pos_embed + (d + 14594), 256, lanes);
-      const vec t73 = v_add(t71, x72);
-      v_store(transformer_blocks_carry + (d * 65 + 187), t73);
-      const vec x74 = v_set(patch_embed_bias[d + 3]);
-      const vec t75 = v_add(sum6, x74);
-      const vec x76 = v_load_strided(pos_embed + (d + 12547), 256, lanes);
+      v_store(transformer_blocks_carry + (d + 15624), t59);
+      const vec t60 = v_add(sum2, x52);
+      const vec x61 = v_load(pos_embed + (d + 15872));
+      const vec t62 = v_add(t60, x61);
+      v_store(transformer_blocks_carry + (d + 15872), t62);
+      const vec t63 = v_add(sum3, x56);
+      const vec x64 = v_load(pos_embed + (d + 15880));
+      const vec t65 = v_add(t63, x64);
+      v_store(transformer_blocks_carry + (d + 15880), t65);
+      const vec t66 = v_add(sum4, x52);
+      const vec x67 = v_load(pos_embed + (d + 16128));
+      const vec t68 = v_add(t66, x67);
+      v_store(transformer_blocks_carry + (d + 16128), t68);
+      const vec t69 = v_add(sum5, x56);
+      const vec x70 = v_load(pos_embed + (d + 16136));
+      const vec t71 = v_add(t69, x70);
+      v_store(transformer_blocks_carry + (d + 16136), t71);
+      const vec t72 = v_add(sum6, x52);
+      const vec x73 = v_load(pos_embed + (d + 16384));
+      const vec t74 = v_add(t72, x73);
+      v_store(transformer_blocks_carry + (d + 16384), t74);
+      const vec t75 = v_add(sum7, x56);
+      const vec x76 = v_load(pos_embed + (d + 16392));
       const vec t77 = v_add(t75, x76);
-      v_store(transformer_blocks_carry + (d * 65 + 244), t77);
-      const vec t78 = v_add(sum7, x74);
-      const vec x79 = v_load_strided(pos_embed + (d + 14595), 256, lanes);
-      const vec t80 = v_add(t78, x79);
-      v_store(transformer_blocks_carry + (d * 65 + 252), t80);
+      v_store(transformer_blocks_carry + (d + 16392), t77);
     }
   }
 }
@@ -418,89 +432,59 @@ static void add_forward(const real* cls_token, const real* pos_embed, real* tran
       const vec x0 = v_load(cls_token + d);
       const vec x1 = v_load(pos_embed + (i * 256 + d));
       const vec t2 = v_add(x0, x1);
-      v_store_strided(transformer_blocks_carry + (i + d * 65), 65, t2, lanes);
+      v_store(transformer_blocks_carry + (i * 256 + d), t2);
     }
   }
 }
 
-// b < B, n < N+1=65, d < D=256 (row); lanes along n
+// b < B, n < N+1=65, d < D=256 (row); lanes along d
 static void transformer_blocks_norm1_forward(const real* transformer_blocks_carry,
                                              const real* transformer_blocks_norm1_weight,
                                              const real* transformer_blocks_norm1_bias,
                                              real* transformer_blocks_norm1_add) {
-  for (std::int64_t n = 0; n < 64; n += 8) {
+  for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load(transformer_blocks_carry + (n + d * 65));
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d));
       sum0 = v_add(sum0, x0);
     }
+    const vec row0 = v_set(v_sum(sum0));
     vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x1 = v_load(transformer_blocks_carry + (n + d * 65));
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x1 = v_load(transformer_blocks_carry + (n * 256 + d));
       const vec t2 = v_set(real(256.0));
-      const vec t3 = v_div(sum0, t2);
+      const vec t3 = v_div(row0, t2);
       const vec t4 = v_sub(x1, t3);
       const vec t5 = v_mul(t4, t4);
       sum1 = v_add(sum1, t5);
     }
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x6 = v_load(transformer_blocks_carry + (n + d * 65));
+    const vec row1 = v_set(v_sum(sum1));
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x6 = v_load(transformer_blocks_carry + (n * 256 + d));
       const vec t7 = v_set(real(256.0));
-      const vec t8 = v_div(sum0, t7);
+      const vec t8 = v_div(row0, t7);
       const vec t9 = v_sub(x6, t8);
-      const vec t10 = v_div(sum1, t7);
+      const vec t10 = v_div(row1, t7);
       const vec t11 = v_set(real(1e-05));
       const vec t12 = v_add(t10, t11);
       const vec t13 = v_rsqrt(t12);
       const vec t14 = v_mul(t9, t13);
-      const vec x15 = v_set(transformer_blocks_norm1_weight[d]);
+      const vec x15 = v_load(transformer_blocks_norm1_weight + d);
       const vec t16 = v_mul(t14, x15);
-      const vec x17 = v_set(transformer_blocks_norm1_bias[d]);
+      const vec x17 = v_load(transformer_blocks_norm1_bias + d);
       const vec t18 = v_add(t16, x17);
-      v_store(transformer_blocks_norm1_add + (n + d * 65), t18);
-    }
-  }
-  {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x19 = v_load_n(transformer_blocks_carry + (d * 65 + 64), 1);
-      sum0 = v_add(sum0, x19);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x20 = v_load_n(transformer_blocks_carry + (d * 65 + 64), 1);
-      const vec t21 = v_set(real(256.0));
-      const vec t22 = v_div(sum0, t21);
-      const vec t23 = v_sub(x20, t22);
-      const vec t24 = v_mul(t23, t23);
-      sum1 = v_add(sum1, t24);
-    }
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x25 = v_load_n(transformer_blocks_carry + (d * 65 + 64), 1);
-      const vec t26 = v_set(real(256.0));
-      const vec t27 = v_div(sum0, t26);
-      const vec t28 = v_sub(x25, t27);
-      const vec t29 = v_div(sum1, t26);
-      const vec t30 = v_set(real(1e-05));
-      const vec t31 = v_add(t29, t30);
-      const vec t32 = v_rsqrt(t31);
-      const vec t33 = v_mul(t28, t32);
-      const vec x34 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec t35 = v_mul(t33, x34);
-      const vec x36 = v_set(transformer_blocks_norm1_bias[d]);
-      const vec t37 = v_add(t35, x36);
-      v_store_n(transformer_blocks_norm1_add + (d * 65 + 64), t37, 1);
+      v_store(transformer_blocks_norm1_add + (n * 256 + d), t18);
     }
   }
 }
 
-// b < B, n < N+1=65, d < 3*D=768, d2 < D=256 (summed); lanes along n
+// b < B, n < N+1=65, d < 3*D=768, d2 < D=256 (summed); lanes along d
 static void transformer_blocks_attention_forward(const real* transformer_blocks_norm1_add,
-                                                 const real* transformer_blocks_attention_in_proj_weight,
+                                                 const real* transformer_blocks_attention_in_proj_weight_packed,
                                                  const real* transformer_blocks_attention_in_proj_bias,
                                                  real* transformer_blocks_attention_add) {
-  for (std::int64_t d = 0; d < 768; d += 4) {
-    for (std::int64_t n = 0; n < 48; n += 24) {
+  for (std::int64_t d = 0; d < 768; d += 16) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -514,54 +498,53 @@ static void transformer_blocks_attention_forward(const real* transformer_blocks_
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-        const vec x0 = v_load(transformer_blocks_norm1_add + (n + d2 * 65));
-        const vec x1 = v_set(transformer_blocks_attention_in_proj_weight[d * 256 + d2]);
+        const vec x0 = v_set(transformer_blocks_norm1_add[n * 256 + d2]);
+        const vec x1 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 16));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_norm1_add + (n + d2 * 65 + 8));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_load(transformer_blocks_norm1_add + (n + d2 * 65 + 16));
+        const vec x2 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 16 + 8));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_set(transformer_blocks_norm1_add[n * 256 + d2 + 256]);
         sum2 = v_fma(x3, x1, sum2);
-        const vec x4 = v_set(transformer_blocks_attention_in_proj_weight[d * 256 + d2 + 256]);
-        sum3 = v_fma(x0, x4, sum3);
-        sum4 = v_fma(x2, x4, sum4);
-        sum5 = v_fma(x3, x4, sum5);
-        const vec x5 = v_set(transformer_blocks_attention_in_proj_weight[d * 256 + d2 + 512]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
-        sum8 = v_fma(x3, x5, sum8);
-        const vec x6 = v_set(transformer_blocks_attention_in_proj_weight[d * 256 + d2 + 768]);
-        sum9 = v_fma(x0, x6, sum9);
-        sum10 = v_fma(x2, x6, sum10);
-        sum11 = v_fma(x3, x6, sum11);
+        sum3 = v_fma(x3, x2, sum3);
+        const vec x4 = v_set(transformer_blocks_norm1_add[n * 256 + d2 + 512]);
+        sum4 = v_fma(x4, x1, sum4);
+        sum5 = v_fma(x4, x2, sum5);
+        const vec x5 = v_set(transformer_blocks_norm1_add[n * 256 + d2 + 768]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        const vec x6 = v_set(transformer_blocks_norm1_add[n * 256 + d2 + 1024]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        const vec x7 = v_set(transformer_blocks_norm1_add[n * 256 + d2 + 1280]);
+        sum10 = v_fma(x7, x1, sum10);
+        sum11 = v_fma(x7, x2, sum11);
       }
-      const vec x7 = v_set(transformer_blocks_attention_in_proj_bias[d]);
-      const vec t8 = v_add(sum0, x7);
-      v_store(transformer_blocks_attention_add + (n + d * 65), t8);
-      const vec t9 = v_add(sum1, x7);
-      v_store(transformer_blocks_attention_add + (n + d * 65 + 8), t9);
-      const vec t10 = v_add(sum2, x7);
-      v_store(transformer_blocks_attention_add + (n + d * 65 + 16), t10);
-      const vec x11 = v_set(transformer_blocks_attention_in_proj_bias[d + 1]);
-      const vec t12 = v_add(sum3, x11);
-      v_store(transformer_blocks_attention_add + (n + d * 65 + 65), t12);
-      const vec t13 = v_add(sum4, x11);
-      v_store(transformer_blocks_attention_add + (n + d * 65 + 73), t13);
-      const vec t14 = v_add(sum5, x11);
-      v_store(transformer_blocks_attention_add + (n + d * 65 + 81), t14);
-      const vec x15 = v_set(transformer_blocks_attention_in_proj_bias[d + 2]);
-      const vec t16 = v_add(sum6, x15);
-      v_store(transformer_blocks_attention_add + (n + d * 65 + 130), t16);
-      const vec t17 = v_add(sum7, x15);
-      v_store(transformer_blocks_attention_add + (n + d * 65 + 138), t17);
-      const vec t18 = v_add(sum8, x15);
-      v_store(transformer_blocks_attention_add + (n + d * 65 + 146), t18);
-      const vec x19 = v_set(transformer_blocks_attention_in_proj_bias[d + 3]);
-      const vec t20 = v_add(sum9, x19);
-      v_store(transformer_blocks_attention_add + (n + d * 65 + 195), t20);
-      const vec t21 = v_add(sum10, x19);
-      v_store(transformer_blocks_attention_add + (n + d * 65 + 203), t21);
-      const vec t22 = v_add(sum11, x19);
-      v_store(transformer_blocks_attention_add + (n + d * 65 + 211), t22);
+      const vec x8 = v_load(transformer_blocks_attention_in_proj_bias + d);
+      const vec t9 = v_add(sum0, x8);
+      v_store(transformer_blocks_attention_add + (n * 768 + d), t9);
+      const vec x10 = v_load(transformer_blocks_attention_in_proj_bias + (d + 8));
+      const vec t11 = v_add(sum1, x10);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 8), t11);
+      const vec t12 = v_add(sum2, x8);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 768), t12);
+      const vec t13 = v_add(sum3, x10);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 776), t13);
+      const vec t14 = v_add(sum4, x8);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 1536), t14);
+      const vec t15 = v_add(sum5, x10);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 1544), t15);
+      const vec t16 = v_add(sum6, x8);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 2304), t16);
+      const vec t17 = v_add(sum7, x10);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 2312), t17);
+      const vec t18 = v_add(sum8, x8);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 3072), t18);
+      const vec t19 = v_add(sum9, x10);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 3080), t19);
+      const vec t20 = v_add(sum10, x8);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 3840), t20);
+      const vec t21 = v_add(sum11, x10);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 3848), t21);
     }
     {
       vec sum0 = v_zero();
@@ -574,67 +557,75 @@ static void transformer_blocks_attention_forward(const real* transformer_blocks_
       vec sum7 = v_zero();
       vec sum8 = v_zero();
       vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
       for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-        const vec x23 = v_load(transformer_blocks_norm1_add + (d2 * 65 + 48));
-        const vec x24 = v_set(transformer_blocks_attention_in_proj_weight[d * 256 + d2]);
-        sum0 = v_fma(x23, x24, sum0);
-        const vec x25 = v_load(transformer_blocks_norm1_add + (d2 * 65 + 56));
-        sum1 = v_fma(x25, x24, sum1);
-        const vec x26 = v_load_n(transformer_blocks_norm1_add + (d2 * 65 + 64), 1);
-        sum2 = v_fma(x26, x24, sum2);
-        const vec x27 = v_set(transformer_blocks_attention_in_proj_weight[d * 256 + d2 + 256]);
-        sum3 = v_fma(x23, x27, sum3);
-        sum4 = v_fma(x25, x27, sum4);
-        sum5 = v_fma(x26, x27, sum5);
-        const vec x28 = v_set(transformer_blocks_attention_in_proj_weight[d * 256 + d2 + 512]);
-        sum6 = v_fma(x23, x28, sum6);
-        sum7 = v_fma(x25, x28, sum7);
-        sum8 = v_fma(x26, x28, sum8);
-        const vec x29 = v_set(transformer_blocks_attention_in_proj_weight[d * 256 + d2 + 768]);
-        sum9 = v_fma(x23, x29, sum9);
-        sum10 = v_fma(x25, x29, sum10);
-        sum11 = v_fma(x26, x29, sum11);
+        const vec x22 = v_set(transformer_blocks_norm1_add[d2 + 15360]);
+        const vec x23 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 16));
+        sum0 = v_fma(x22, x23, sum0);
+        const vec x24 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 16 + 8));
+        sum1 = v_fma(x22, x24, sum1);
+        const vec x25 = v_set(transformer_blocks_norm1_add[d2 + 15616]);
+        sum2 = v_fma(x25, x23, sum2);
+        sum3 = v_fma(x25, x24, sum3);
+        const vec x26 = v_set(transformer_blocks_norm1_add[d2 + 15872]);
+        sum4 = v_fma(x26, x23, sum4);
+        sum5 = v_fma(x26, x24, sum5);
+        const vec x27 = v_set(transformer_blocks_norm1_add[d2 + 16128]);
+        sum6 = v_fma(x27, x23, sum6);
+        sum7 = v_fma(x27, x24, sum7);
+        const vec x28 = v_set(transformer_blocks_norm1_add[d2 + 16384]);
+        sum8 = v_fma(x28, x23, sum8);
+        sum9 = v_fma(x28, x24, sum9);
       }
-      const vec x30 = v_set(transformer_blocks_attention_in_proj_bias[d]);
-      const vec t31 = v_add(sum0, x30);
-      v_store(transformer_blocks_attention_add + (d * 65 + 48), t31);
-      const vec t32 = v_add(sum1, x30);
-      v_store(transformer_blocks_attention_add + (d * 65 + 56), t32);
-      const vec t33 = v_add(sum2, x30);
-      v_store_n(transformer_blocks_attention_add + (d * 65 + 64), t33, 1);
-      const vec x34 = v_set(transformer_blocks_attention_in_proj_bias[d + 1]);
-      const vec t35 = v_add(sum3, x34);
-      v_store(transformer_blocks_attention_add + (d * 65 + 113), t35);
-      const vec t36 = v_add(sum4, x34);
-      v_store(transformer_blocks_attention_add + (d * 65 + 121), t36);
-      const vec t37 = v_add(sum5, x34);
-      v_store_n(transformer_blocks_attention_add + (d * 65 + 129), t37, 1);
-      const vec x38 = v_set(transformer_blocks_attention_in_proj_bias[d + 2]);
-      const vec t39 = v_add(sum6, x38);
-      v_store(transformer_blocks_attention_add + (d * 65 + 178), t39);
-      const vec t40 = v_add(sum7, x38);
-      v_store(transformer_blocks_attention_add + (d * 65 + 186), t40);
-      const vec t41 = v_add(sum8, x38);
-      v_store_n(transformer_blocks_attention_add + (d * 65 + 194), t41, 1);
-      const vec x42 = v_set(transformer_blocks_attention_in_proj_bias[d + 3]);
-      const vec t43 = v_add(sum9, x42);
-      v_store(transformer_blocks_attention_add + (d * 65 + 243), t43);
-      const vec t44 = v_add(sum10, x42);
-      v_store(transformer_blocks_attention_add + (d * 65 + 251), t44);
-      const vec t45 = v_add(sum11, x42);
-      v_store_n(transformer_blocks_attention_add + (d * 65 + 259), t45, 1);
+      const vec x29 = v_load(transformer_blocks_attention_in_proj_bias + d);
+      const vec t30 = v_add(sum0, x29);
+      v_store(transformer_blocks_attention_add + (d + 46080), t30);
+      const vec x31 = v_load(transformer_blocks_attention_in_proj_bias + (d + 8));
+      const vec t32 = v_add(sum1, x31);
+      v_store(transformer_blocks_attention_add + (d + 46088), t32);
+      const vec t33 = v_add(sum2, x29);
+      v_store(transformer_blocks_attention_add + (d + 46848), t33);
+      const vec t34 = v_add(sum3, x31);
+      v_store(transformer_blocks_attention_add + (d + 46856), t34);
+      const vec t35 = v_add(sum4, x29);
+      v_store(transformer_blocks_attention_add + (d + 47616), t35);
+      const vec t36 = v_add(sum5, x31);
+      v_store(transformer_blocks_attention_add + (d + 47624), t36);
+      const vec t37 = v_add(sum6, x29);
+      v_store(transformer_blocks_attention_add + (d + 48384), t37);
+      const vec t38 = v_add(sum7, x31);
+      v_store(transformer_blocks_attention_add + (d + 48392), t38);
+      const vec t39 = v_add(sum8, x29);
+      v_store(transformer_blocks_attention_add + (d + 49152), t39);
+      const vec t40 = v_add(sum9, x31);
+      v_store(transformer_blocks_attention_add + (d + 49160), t40);
     }
   }
 }
 
-// b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed); lanes along n
+// b < B, h < H=8, k < K=32, n < N+1=65; lanes along n
 static void transformer_blocks_attention_forward_2(const real* transformer_blocks_attention_add,
+                                                   real* transformer_blocks_attention_copy) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t k = 0; k < 32; ++k) {
+      for (std::int64_t n = 0; n < 64; n += 8) {
+        const vec x0 = v_load_strided(transformer_blocks_attention_add + (h * 32 + k + n * 768 + 256), 768, lanes);
+        v_store(transformer_blocks_attention_copy + (h * 2080 + k * 65 + n), x0);
+      }
+      {
+        const vec x1 = v_load_strided(transformer_blocks_attention_add + (h * 32 + k + 49408), 768, 1);
+        v_store_n(transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64), x1, 1);
+      }
+    }
+  }
+}
+
+// b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed); lanes along n2
+static void transformer_blocks_attention_forward_3(const real* transformer_blocks_attention_add,
+                                                   const real* transformer_blocks_attention_copy,
                                                    real* transformer_blocks_attention_einsum) {
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n2 = 0; n2 < 64; n2 += 4) {
-      for (std::int64_t n = 0; n < 48; n += 24) {
+    for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
+      for (std::int64_t n = 0; n < 60; n += 6) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -648,38 +639,39 @@ static void transformer_blocks_attention_forward_2(const real* transformer_block
         vec sum10 = v_zero();
         vec sum11 = v_zero();
         for (std::int64_t k = 0; k < 32; ++k) {
-          const vec x0 = v_load(transformer_blocks_attention_add + (h * 2080 + n + k * 65));
-          const vec x1 = v_set(transformer_blocks_attention_add[h * 2080 + n2 + k * 65 + 16640]);
+          const vec x0 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k]);
+          const vec x1 = v_load(transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_attention_add + (h * 2080 + n + k * 65 + 8));
-          sum1 = v_fma(x2, x1, sum1);
-          const vec x3 = v_load(transformer_blocks_attention_add + (h * 2080 + n + k * 65 + 16));
+          const vec x2 = v_load(transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 8));
+          sum1 = v_fma(x0, x2, sum1);
+          const vec x3 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 768]);
           sum2 = v_fma(x3, x1, sum2);
-          const vec x4 = v_set(transformer_blocks_attention_add[h * 2080 + n2 + k * 65 + 16641]);
-          sum3 = v_fma(x0, x4, sum3);
-          sum4 = v_fma(x2, x4, sum4);
-          sum5 = v_fma(x3, x4, sum5);
-          const vec x5 = v_set(transformer_blocks_attention_add[h * 2080 + n2 + k * 65 + 16642]);
-          sum6 = v_fma(x0, x5, sum6);
-          sum7 = v_fma(x2, x5, sum7);
-          sum8 = v_fma(x3, x5, sum8);
-          const vec x6 = v_set(transformer_blocks_attention_add[h * 2080 + n2 + k * 65 + 16643]);
-          sum9 = v_fma(x0, x6, sum9);
-          sum10 = v_fma(x2, x6, sum10);
-          sum11 = v_fma(x3, x6, sum11);
+          sum3 = v_fma(x3, x2, sum3);
+          const vec x4 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 1536]);
+          sum4 = v_fma(x4, x1, sum4);
+          sum5 = v_fma(x4, x2, sum5);
+          const vec x5 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 2304]);
+          sum6 = v_fma(x5, x1, sum6);
+          sum7 = v_fma(x5, x2, sum7);
+          const vec x6 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 3072]);
+          sum8 = v_fma(x6, x1, sum8);
+          sum9 = v_fma(x6, x2, sum9);
+          const vec x7 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 3840]);
+          sum10 = v_fma(x7, x1, sum10);
+          sum11 = v_fma(x7, x2, sum11);
         }
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65), sum0);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 8), sum1);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 16), sum2);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 65), sum3);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 73), sum4);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 81), sum5);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 130), sum6);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 138), sum7);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 146), sum8);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 195), sum9);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 203), sum10);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 211), sum11);
+        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2), sum0);
+        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 8), sum1);
+        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 65), sum2);
+        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 73), sum3);
+        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 130), sum4);
+        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 138), sum5);
+        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 195), sum6);
+        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 203), sum7);
+        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 260), sum8);
+        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 268), sum9);
+        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 325), sum10);
+        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 333), sum11);
       }
       {
         vec sum0 = v_zero();
@@ -692,144 +684,156 @@ static void transformer_blocks_attention_forward_2(const real* transformer_block
         vec sum7 = v_zero();
         vec sum8 = v_zero();
         vec sum9 = v_zero();
-        vec sum10 = v_zero();
-        vec sum11 = v_zero();
         for (std::int64_t k = 0; k < 32; ++k) {
-          const vec x7 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 48));
-          const vec x8 = v_set(transformer_blocks_attention_add[h * 2080 + n2 + k * 65 + 16640]);
-          sum0 = v_fma(x7, x8, sum0);
-          const vec x9 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 56));
-          sum1 = v_fma(x9, x8, sum1);
-          const vec x10 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 64), 1);
-          sum2 = v_fma(x10, x8, sum2);
-          const vec x11 = v_set(transformer_blocks_attention_add[h * 2080 + n2 + k * 65 + 16641]);
-          sum3 = v_fma(x7, x11, sum3);
-          sum4 = v_fma(x9, x11, sum4);
-          sum5 = v_fma(x10, x11, sum5);
-          const vec x12 = v_set(transformer_blocks_attention_add[h * 2080 + n2 + k * 65 + 16642]);
-          sum6 = v_fma(x7, x12, sum6);
-          sum7 = v_fma(x9, x12, sum7);
-          sum8 = v_fma(x10, x12, sum8);
-          const vec x13 = v_set(transformer_blocks_attention_add[h * 2080 + n2 + k * 65 + 16643]);
-          sum9 = v_fma(x7, x13, sum9);
-          sum10 = v_fma(x9, x13, sum10);
-          sum11 = v_fma(x10, x13, sum11);
+          const vec x8 = v_set(transformer_blocks_attention_add[h * 32 + k + 46080]);
+          const vec x9 = v_load(transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65));
+          sum0 = v_fma(x8, x9, sum0);
+          const vec x10 = v_load(transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 8));
+          sum1 = v_fma(x8, x10, sum1);
+          const vec x11 = v_set(transformer_blocks_attention_add[h * 32 + k + 46848]);
+          sum2 = v_fma(x11, x9, sum2);
+          sum3 = v_fma(x11, x10, sum3);
+          const vec x12 = v_set(transformer_blocks_attention_add[h * 32 + k + 47616]);
+          sum4 = v_fma(x12, x9, sum4);
+          sum5 = v_fma(x12, x10, sum5);
+          const vec x13 = v_set(transformer_blocks_attention_add[h * 32 + k + 48384]);
+          sum6 = v_fma(x13, x9, sum6);
+          sum7 = v_fma(x13, x10, sum7);
+          const vec x14 = v_set(transformer_blocks_attention_add[h * 32 + k + 49152]);
+          sum8 = v_fma(x14, x9, sum8);
+          sum9 = v_fma(x14, x10, sum9);
         }
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 48), sum0);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 56), sum1);
-        v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 64), sum2, 1);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 113), sum3);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 121), sum4);
-        v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 129), sum5, 1);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 178), sum6);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 186), sum7);
-        v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 194), sum8, 1);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 243), sum9);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 251), sum10);
-        v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 259), sum11, 1);
+        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 + 3900), sum0);
+        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 + 3908), sum1);
+        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 + 3965), sum2);
+        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 + 3973), sum3);
+        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 + 4030), sum4);
+        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 + 4038), sum5);
+        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 + 4095), sum6);
+        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 + 4103), sum7);
+        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 + 4160), sum8);
+        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 + 4168), sum9);
       }
     }
-    for (std::int64_t n = 0; n < 48; n += 24) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
       for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x14 = v_load(transformer_blocks_attention_add + (h * 2080 + n + k * 65));
-        const vec x15 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + 16704]);
-        sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(transformer_blocks_attention_add + (h * 2080 + n + k * 65 + 8));
-        sum1 = v_fma(x16, x15, sum1);
-        const vec x17 = v_load(transformer_blocks_attention_add + (h * 2080 + n + k * 65 + 16));
-        sum2 = v_fma(x17, x15, sum2);
+        const vec x15 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k]);
+        const vec x16 = v_load_n(transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64), 1);
+        sum0 = v_fma(x15, x16, sum0);
+        const vec x17 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 768]);
+        sum1 = v_fma(x17, x16, sum1);
+        const vec x18 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 1536]);
+        sum2 = v_fma(x18, x16, sum2);
+        const vec x19 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 2304]);
+        sum3 = v_fma(x19, x16, sum3);
+        const vec x20 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 3072]);
+        sum4 = v_fma(x20, x16, sum4);
+        const vec x21 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 3840]);
+        sum5 = v_fma(x21, x16, sum5);
       }
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + n + 4160), sum0);
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + n + 4168), sum1);
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + n + 4176), sum2);
+      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), sum0, 1);
+      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 129), sum1, 1);
+      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 194), sum2, 1);
+      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 259), sum3, 1);
+      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 324), sum4, 1);
+      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 389), sum5, 1);
     }
     {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
       for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x18 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 48));
-        const vec x19 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + 16704]);
-        sum0 = v_fma(x18, x19, sum0);
-        const vec x20 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 56));
-        sum1 = v_fma(x20, x19, sum1);
-        const vec x21 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 64), 1);
-        sum2 = v_fma(x21, x19, sum2);
+        const vec x22 = v_set(transformer_blocks_attention_add[h * 32 + k + 46080]);
+        const vec x23 = v_load_n(transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64), 1);
+        sum0 = v_fma(x22, x23, sum0);
+        const vec x24 = v_set(transformer_blocks_attention_add[h * 32 + k + 46848]);
+        sum1 = v_fma(x24, x23, sum1);
+        const vec x25 = v_set(transformer_blocks_attention_add[h * 32 + k + 47616]);
+        sum2 = v_fma(x25, x23, sum2);
+        const vec x26 = v_set(transformer_blocks_attention_add[h * 32 + k + 48384]);
+        sum3 = v_fma(x26, x23, sum3);
+        const vec x27 = v_set(transformer_blocks_attention_add[h * 32 + k + 49152]);
+        sum4 = v_fma(x27, x23, sum4);
       }
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + 4208), sum0);
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + 4216), sum1);
-      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + 4224), sum2, 1);
+      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + 3964), sum0, 1);
+      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + 4029), sum1, 1);
+      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + 4094), sum2, 1);
+      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + 4159), sum3, 1);
+      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + 4224), sum4, 1);
     }
   }
 }
 
-// b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n
-static void transformer_blocks_attention_forward_3(const real* transformer_blocks_attention_einsum,
+// b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
+static void transformer_blocks_attention_forward_4(const real* transformer_blocks_attention_einsum,
                                                    real* transformer_blocks_attention_divide) {
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 64; n += 8) {
+    for (std::int64_t n = 0; n < 65; ++n) {
       vec most0 = v_set(-INFINITY);
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x0 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65));
+      for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
+        const vec x0 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
         const vec t1 = v_set(real(0.17677669529663687));
         const vec t2 = v_mul(x0, t1);
         most0 = v_max(most0, t2);
       }
-      vec sum1 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x3 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65));
+      {
+        const vec x3 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
         const vec t4 = v_set(real(0.17677669529663687));
         const vec t5 = v_mul(x3, t4);
-        const vec t6 = v_sub(t5, most0);
-        const vec t7 = v_exp(t6);
-        sum1 = v_add(sum1, t7);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n + n2 * 65), t7);
+        most0 = v_max(most0, v_keep_n(t5, 1, -INFINITY));
       }
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x8 = v_load(transformer_blocks_attention_divide + (h * 4225 + n + n2 * 65));
-        const vec t9 = v_div(v_set(real(1.0)), sum1);
-        const vec t10 = v_mul(x8, t9);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n + n2 * 65), t10);
+      const vec row0 = v_set(v_max_lane(most0));
+      vec sum1 = v_zero();
+      for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
+        const vec x6 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
+        const vec t7 = v_set(real(0.17677669529663687));
+        const vec t8 = v_mul(x6, t7);
+        const vec t9 = v_sub(t8, row0);
+        const vec t10 = v_exp(t9);
+        sum1 = v_add(sum1, t10);
+        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t10);
       }
-    }
-    {
-      vec most0 = v_set(-INFINITY);
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x11 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 64), 1);
+      {
+        const vec x11 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
         const vec t12 = v_set(real(0.17677669529663687));
         const vec t13 = v_mul(x11, t12);
-        most0 = v_max(most0, t13);
+        const vec t14 = v_sub(t13, row0);
+        const vec t15 = v_exp(t14);
+        sum1 = v_add(sum1, v_keep_n(t15, 1, real(0.0)));
+        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t15, 1);
       }
-      vec sum1 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x14 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 64), 1);
-        const vec t15 = v_set(real(0.17677669529663687));
-        const vec t16 = v_mul(x14, t15);
-        const vec t17 = v_sub(t16, most0);
-        const vec t18 = v_exp(t17);
-        sum1 = v_add(sum1, t18);
-        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n2 * 65 + 64), t18, 1);
+      const vec row1 = v_set(v_sum(sum1));
+      for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
+        const vec x16 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
+        const vec t17 = v_div(v_set(real(1.0)), row1);
+        const vec t18 = v_mul(x16, t17);
+        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t18);
       }
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x19 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n2 * 65 + 64), 1);
-        const vec t20 = v_div(v_set(real(1.0)), sum1);
+      {
+        const vec x19 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
+        const vec t20 = v_div(v_set(real(1.0)), row1);
         const vec t21 = v_mul(x19, t20);
-        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n2 * 65 + 64), t21, 1);
+        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t21, 1);
       }
     }
   }
 }
 
-// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along n
-static void transformer_blocks_attention_forward_4(const real* transformer_blocks_attention_divide,
+// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
+static void transformer_blocks_attention_forward_5(const real* transformer_blocks_attention_divide,
                                                    const real* transformer_blocks_attention_add,
                                                    real* transformer_blocks_attention_rearrange) {
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t k = 0; k < 32; k += 4) {
-      for (std::int64_t n = 0; n < 48; n += 24) {
+    for (std::int64_t k = 0; k < 32; k += 16) {
+      for (std::int64_t n = 0; n < 60; n += 6) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -843,38 +847,39 @@ static void transformer_blocks_attention_forward_4(const real* transformer_block
         vec sum10 = v_zero();
         vec sum11 = v_zero();
         for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x0 = v_load(transformer_blocks_attention_divide + (h * 4225 + n + n2 * 65));
-          const vec x1 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33280]);
+          const vec x0 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2]);
+          const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_attention_divide + (h * 4225 + n + n2 * 65 + 8));
-          sum1 = v_fma(x2, x1, sum1);
-          const vec x3 = v_load(transformer_blocks_attention_divide + (h * 4225 + n + n2 * 65 + 16));
+          const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 520));
+          sum1 = v_fma(x0, x2, sum1);
+          const vec x3 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 65]);
           sum2 = v_fma(x3, x1, sum2);
-          const vec x4 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33345]);
-          sum3 = v_fma(x0, x4, sum3);
-          sum4 = v_fma(x2, x4, sum4);
-          sum5 = v_fma(x3, x4, sum5);
-          const vec x5 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33410]);
-          sum6 = v_fma(x0, x5, sum6);
-          sum7 = v_fma(x2, x5, sum7);
-          sum8 = v_fma(x3, x5, sum8);
-          const vec x6 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33475]);
-          sum9 = v_fma(x0, x6, sum9);
-          sum10 = v_fma(x2, x6, sum10);
-          sum11 = v_fma(x3, x6, sum11);
+          sum3 = v_fma(x3, x2, sum3);
+          const vec x4 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 130]);
+          sum4 = v_fma(x4, x1, sum4);
+          sum5 = v_fma(x4, x2, sum5);
+          const vec x5 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 195]);
+          sum6 = v_fma(x5, x1, sum6);
+          sum7 = v_fma(x5, x2, sum7);
+          const vec x6 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 260]);
+          sum8 = v_fma(x6, x1, sum8);
+          sum9 = v_fma(x6, x2, sum9);
+          const vec x7 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 325]);
+          sum10 = v_fma(x7, x1, sum10);
+          sum11 = v_fma(x7, x2, sum11);
         }
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65), sum0);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 8), sum1);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 16), sum2);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 65), sum3);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 73), sum4);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 81), sum5);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 130), sum6);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 138), sum7);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 146), sum8);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 195), sum9);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 203), sum10);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 211), sum11);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k), sum0);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 8), sum1);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 256), sum2);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 264), sum3);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 512), sum4);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 520), sum5);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 768), sum6);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 776), sum7);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1024), sum8);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1032), sum9);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1280), sum10);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1288), sum11);
       }
       {
         vec sum0 = v_zero();
@@ -887,52 +892,46 @@ static void transformer_blocks_attention_forward_4(const real* transformer_block
         vec sum7 = v_zero();
         vec sum8 = v_zero();
         vec sum9 = v_zero();
-        vec sum10 = v_zero();
-        vec sum11 = v_zero();
         for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x7 = v_load(transformer_blocks_attention_divide + (h * 4225 + n2 * 65 + 48));
-          const vec x8 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33280]);
-          sum0 = v_fma(x7, x8, sum0);
-          const vec x9 = v_load(transformer_blocks_attention_divide + (h * 4225 + n2 * 65 + 56));
-          sum1 = v_fma(x9, x8, sum1);
-          const vec x10 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n2 * 65 + 64), 1);
-          sum2 = v_fma(x10, x8, sum2);
-          const vec x11 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33345]);
-          sum3 = v_fma(x7, x11, sum3);
-          sum4 = v_fma(x9, x11, sum4);
-          sum5 = v_fma(x10, x11, sum5);
-          const vec x12 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33410]);
-          sum6 = v_fma(x7, x12, sum6);
-          sum7 = v_fma(x9, x12, sum7);
-          sum8 = v_fma(x10, x12, sum8);
-          const vec x13 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33475]);
-          sum9 = v_fma(x7, x13, sum9);
-          sum10 = v_fma(x9, x13, sum10);
-          sum11 = v_fma(x10, x13, sum11);
+          const vec x8 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 + 3900]);
+          const vec x9 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
+          sum0 = v_fma(x8, x9, sum0);
+          const vec x10 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 520));
+          sum1 = v_fma(x8, x10, sum1);
+          const vec x11 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 + 3965]);
+          sum2 = v_fma(x11, x9, sum2);
+          sum3 = v_fma(x11, x10, sum3);
+          const vec x12 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 + 4030]);
+          sum4 = v_fma(x12, x9, sum4);
+          sum5 = v_fma(x12, x10, sum5);
+          const vec x13 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 + 4095]);
+          sum6 = v_fma(x13, x9, sum6);
+          sum7 = v_fma(x13, x10, sum7);
+          const vec x14 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 + 4160]);
+          sum8 = v_fma(x14, x9, sum8);
+          sum9 = v_fma(x14, x10, sum9);
         }
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 48), sum0);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 56), sum1);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 64), sum2, 1);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 113), sum3);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 121), sum4);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 129), sum5, 1);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 178), sum6);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 186), sum7);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 194), sum8, 1);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 243), sum9);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 251), sum10);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 259), sum11, 1);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15360), sum0);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15368), sum1);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15616), sum2);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15624), sum3);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15872), sum4);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15880), sum5);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16128), sum6);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16136), sum7);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16384), sum8);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16392), sum9);
       }
     }
   }
 }
 
-// b < B, n < N+1=65, d < D=256, h < H*K=256 (summed); lanes along n
+// b < B, n < N+1=65, d < D=256, h < H*K=256 (summed); lanes along d
 static void transformer_blocks_attention_out_proj_forward(const real* transformer_blocks_attention_rearrange,
-                                                          const real* transformer_blocks_attention_out_proj_weight,
+                                                          const real* transformer_blocks_attention_out_proj_weight_packed,
                                                           real* transformer_blocks_attention_out_proj_einsum) {
-  for (std::int64_t d = 0; d < 256; d += 4) {
-    for (std::int64_t n = 0; n < 48; n += 24) {
+  for (std::int64_t d = 0; d < 256; d += 16) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -946,38 +945,39 @@ static void transformer_blocks_attention_out_proj_forward(const real* transforme
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t h = 0; h < 256; ++h) {
-        const vec x0 = v_load(transformer_blocks_attention_rearrange + (n + h * 65));
-        const vec x1 = v_set(transformer_blocks_attention_out_proj_weight[d * 256 + h]);
+        const vec x0 = v_set(transformer_blocks_attention_rearrange[n * 256 + h]);
+        const vec x1 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 16));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_rearrange + (n + h * 65 + 8));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_load(transformer_blocks_attention_rearrange + (n + h * 65 + 16));
+        const vec x2 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 16 + 8));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_set(transformer_blocks_attention_rearrange[n * 256 + h + 256]);
         sum2 = v_fma(x3, x1, sum2);
-        const vec x4 = v_set(transformer_blocks_attention_out_proj_weight[d * 256 + h + 256]);
-        sum3 = v_fma(x0, x4, sum3);
-        sum4 = v_fma(x2, x4, sum4);
-        sum5 = v_fma(x3, x4, sum5);
-        const vec x5 = v_set(transformer_blocks_attention_out_proj_weight[d * 256 + h + 512]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
-        sum8 = v_fma(x3, x5, sum8);
-        const vec x6 = v_set(transformer_blocks_attention_out_proj_weight[d * 256 + h + 768]);
-        sum9 = v_fma(x0, x6, sum9);
-        sum10 = v_fma(x2, x6, sum10);
-        sum11 = v_fma(x3, x6, sum11);
+        sum3 = v_fma(x3, x2, sum3);
+        const vec x4 = v_set(transformer_blocks_attention_rearrange[n * 256 + h + 512]);
+        sum4 = v_fma(x4, x1, sum4);
+        sum5 = v_fma(x4, x2, sum5);
+        const vec x5 = v_set(transformer_blocks_attention_rearrange[n * 256 + h + 768]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        const vec x6 = v_set(transformer_blocks_attention_rearrange[n * 256 + h + 1024]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        const vec x7 = v_set(transformer_blocks_attention_rearrange[n * 256 + h + 1280]);
+        sum10 = v_fma(x7, x1, sum10);
+        sum11 = v_fma(x7, x2, sum11);
       }
-      v_store(transformer_blocks_attention_out_proj_einsum + (n + d * 65), sum0);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n + d * 65 + 8), sum1);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n + d * 65 + 16), sum2);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n + d * 65 + 65), sum3);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n + d * 65 + 73), sum4);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n + d * 65 + 81), sum5);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n + d * 65 + 130), sum6);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n + d * 65 + 138), sum7);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n + d * 65 + 146), sum8);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n + d * 65 + 195), sum9);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n + d * 65 + 203), sum10);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n + d * 65 + 211), sum11);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d), sum0);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 8), sum1);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 256), sum2);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 264), sum3);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 512), sum4);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 520), sum5);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 768), sum6);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 776), sum7);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1024), sum8);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1032), sum9);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1280), sum10);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1288), sum11);
     }
     {
       vec sum0 = v_zero();
@@ -990,46 +990,40 @@ static void transformer_blocks_attention_out_proj_forward(const real* transforme
       vec sum7 = v_zero();
       vec sum8 = v_zero();
       vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
       for (std::int64_t h = 0; h < 256; ++h) {
-        const vec x7 = v_load(transformer_blocks_attention_rearrange + (h * 65 + 48));
-        const vec x8 = v_set(transformer_blocks_attention_out_proj_weight[d * 256 + h]);
-        sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load(transformer_blocks_attention_rearrange + (h * 65 + 56));
-        sum1 = v_fma(x9, x8, sum1);
-        const vec x10 = v_load_n(transformer_blocks_attention_rearrange + (h * 65 + 64), 1);
-        sum2 = v_fma(x10, x8, sum2);
-        const vec x11 = v_set(transformer_blocks_attention_out_proj_weight[d * 256 + h + 256]);
-        sum3 = v_fma(x7, x11, sum3);
-        sum4 = v_fma(x9, x11, sum4);
-        sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_set(transformer_blocks_attention_out_proj_weight[d * 256 + h + 512]);
-        sum6 = v_fma(x7, x12, sum6);
-        sum7 = v_fma(x9, x12, sum7);
-        sum8 = v_fma(x10, x12, sum8);
-        const vec x13 = v_set(transformer_blocks_attention_out_proj_weight[d * 256 + h + 768]);
-        sum9 = v_fma(x7, x13, sum9);
-        sum10 = v_fma(x9, x13, sum10);
-        sum11 = v_fma(x10, x13, sum11);
+        const vec x8 = v_set(transformer_blocks_attention_rearrange[h + 15360]);
+        const vec x9 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 16));
+        sum0 = v_fma(x8, x9, sum0);
+        const vec x10 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 16 + 8));
+        sum1 = v_fma(x8, x10, sum1);
+        const vec x11 = v_set(transformer_blocks_attention_rearrange[h + 15616]);
+        sum2 = v_fma(x11, x9, sum2);
+        sum3 = v_fma(x11, x10, sum3);
+        const vec x12 = v_set(transformer_blocks_attention_rearrange[h + 15872]);
+        sum4 = v_fma(x12, x9, sum4);
+        sum5 = v_fma(x12, x10, sum5);
+        const vec x13 = v_set(transformer_blocks_attention_rearrange[h + 16128]);
+        sum6 = v_fma(x13, x9, sum6);
+        sum7 = v_fma(x13, x10, sum7);
+        const vec x14 = v_set(transformer_blocks_attention_rearrange[h + 16384]);
+        sum8 = v_fma(x14, x9, sum8);
+        sum9 = v_fma(x14, x10, sum9);
       }
-      v_store(transformer_blocks_attention_out_proj_einsum + (d * 65 + 48), sum0);
-      v_store(transformer_blocks_attention_out_proj_einsum + (d * 65 + 56), sum1);
-      v_store_n(transformer_blocks_attention_out_proj_einsum + (d * 65 + 64), sum2, 1);
-      v_store(transformer_blocks_attention_out_proj_einsum + (d * 65 + 113), sum3);
-      v_store(transformer_blocks_attention_out_proj_einsum + (d * 65 + 121), sum4);
-      v_store_n(transformer_blocks_attention_out_proj_einsum + (d * 65 + 129), sum5, 1);
-      v_store(transformer_blocks_attention_out_proj_einsum + (d * 65 + 178), sum6);
-      v_store(transformer_blocks_attention_out_proj_einsum + (d * 65 + 186), sum7);
-      v_store_n(transformer_blocks_attention_out_proj_einsum + (d * 65 + 194), sum8, 1);
-      v_store(transformer_blocks_attention_out_proj_einsum + (d * 65 + 243), sum9);
-      v_store(transformer_blocks_attention_out_proj_einsum + (d * 65 + 251), sum10);
-      v_store_n(transformer_blocks_attention_out_proj_einsum + (d * 65 + 259), sum11, 1);
+      v_store(transformer_blocks_attention_out_proj_einsum + (d + 15360), sum0);
+      v_store(transformer_blocks_attention_out_proj_einsum + (d + 15368), sum1);
+      v_store(transformer_blocks_attention_out_proj_einsum + (d + 15616), sum2);
+      v_store(transformer_blocks_attention_out_proj_einsum + (d + 15624), sum3);
+      v_store(transformer_blocks_attention_out_proj_einsum + (d + 15872), sum4);
+      v_store(transformer_blocks_attention_out_proj_einsum + (d + 15880), sum5);
+      v_store(transformer_blocks_attention_out_proj_einsum + (d + 16128), sum6);
+      v_store(transformer_blocks_attention_out_proj_einsum + (d + 16136), sum7);
+      v_store(transformer_blocks_attention_out_proj_einsum + (d + 16384), sum8);
+      v_store(transformer_blocks_attention_out_proj_einsum + (d + 16392), sum9);
     }
   }
 }
 
-// b < B, n < N+1=65, d < D=256 (row); lanes along n
+// b < B, n < N+1=65, d < D=256 (row); lanes along d
 static void transformer_blocks_attention_out_proj_forward_2(const real* transformer_blocks_carry,
                                                             const real* transformer_blocks_attention_out_proj_einsum,
                                                             const real* transformer_blocks_attention_out_proj_bias,
@@ -1037,105 +1031,62 @@ static void transformer_blocks_attention_out_proj_forward_2(const real* transfor
                                                             const real* transformer_blocks_norm2_weight,
                                                             const real* transformer_blocks_norm2_bias,
                                                             real* transformer_blocks_norm2_add) {
-  for (std::int64_t n = 0; n < 64; n += 8) {
+  for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load(transformer_blocks_carry + (n + d * 65));
-      const vec x1 = v_load(transformer_blocks_attention_out_proj_einsum + (n + d * 65));
-      const vec x2 = v_set(transformer_blocks_attention_out_proj_bias[d]);
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d));
+      const vec x1 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+      const vec x2 = v_load(transformer_blocks_attention_out_proj_bias + d);
       const vec t3 = v_add(x1, x2);
       const vec t4 = v_add(x0, t3);
       sum0 = v_add(sum0, t4);
     }
+    const vec row0 = v_set(v_sum(sum0));
     vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x5 = v_load(transformer_blocks_carry + (n + d * 65));
-      const vec x6 = v_load(transformer_blocks_attention_out_proj_einsum + (n + d * 65));
-      const vec x7 = v_set(transformer_blocks_attention_out_proj_bias[d]);
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x5 = v_load(transformer_blocks_carry + (n * 256 + d));
+      const vec x6 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+      const vec x7 = v_load(transformer_blocks_attention_out_proj_bias + d);
       const vec t8 = v_add(x6, x7);
       const vec t9 = v_add(x5, t8);
       const vec t10 = v_set(real(256.0));
-      const vec t11 = v_div(sum0, t10);
+      const vec t11 = v_div(row0, t10);
       const vec t12 = v_sub(t9, t11);
       const vec t13 = v_mul(t12, t12);
       sum1 = v_add(sum1, t13);
     }
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x14 = v_load(transformer_blocks_carry + (n + d * 65));
-      const vec x15 = v_load(transformer_blocks_attention_out_proj_einsum + (n + d * 65));
-      const vec x16 = v_set(transformer_blocks_attention_out_proj_bias[d]);
+    const vec row1 = v_set(v_sum(sum1));
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x14 = v_load(transformer_blocks_carry + (n * 256 + d));
+      const vec x15 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+      const vec x16 = v_load(transformer_blocks_attention_out_proj_bias + d);
       const vec t17 = v_add(x15, x16);
       const vec t18 = v_add(x14, t17);
-      v_store(transformer_blocks_add + (n + d * 65), t18);
+      v_store(transformer_blocks_add + (n * 256 + d), t18);
       const vec t19 = v_set(real(256.0));
-      const vec t20 = v_div(sum0, t19);
+      const vec t20 = v_div(row0, t19);
       const vec t21 = v_sub(t18, t20);
-      const vec t22 = v_div(sum1, t19);
+      const vec t22 = v_div(row1, t19);
       const vec t23 = v_set(real(1e-05));
       const vec t24 = v_add(t22, t23);
       const vec t25 = v_rsqrt(t24);
       const vec t26 = v_mul(t21, t25);
-      const vec x27 = v_set(transformer_blocks_norm2_weight[d]);
+      const vec x27 = v_load(transformer_blocks_norm2_weight + d);
       const vec t28 = v_mul(t26, x27);
-      const vec x29 = v_set(transformer_blocks_norm2_bias[d]);
+      const vec x29 = v_load(transformer_blocks_norm2_bias + d);
       const vec t30 = v_add(t28, x29);
-      v_store(transformer_blocks_norm2_add + (n + d * 65), t30);
-    }
-  }
-  {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x31 = v_load_n(transformer_blocks_carry + (d * 65 + 64), 1);
-      const vec x32 = v_load_n(transformer_blocks_attention_out_proj_einsum + (d * 65 + 64), 1);
-      const vec x33 = v_set(transformer_blocks_attention_out_proj_bias[d]);
-      const vec t34 = v_add(x32, x33);
-      const vec t35 = v_add(x31, t34);
-      sum0 = v_add(sum0, t35);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x36 = v_load_n(transformer_blocks_carry + (d * 65 + 64), 1);
-      const vec x37 = v_load_n(transformer_blocks_attention_out_proj_einsum + (d * 65 + 64), 1);
-      const vec x38 = v_set(transformer_blocks_attention_out_proj_bias[d]);
-      const vec t39 = v_add(x37, x38);
-      const vec t40 = v_add(x36, t39);
-      const vec t41 = v_set(real(256.0));
-      const vec t42 = v_div(sum0, t41);
-      const vec t43 = v_sub(t40, t42);
-      const vec t44 = v_mul(t43, t43);
-      sum1 = v_add(sum1, t44);
-    }
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x45 = v_load_n(transformer_blocks_carry + (d * 65 + 64), 1);
-      const vec x46 = v_load_n(transformer_blocks_attention_out_proj_einsum + (d * 65 + 64), 1);
-      const vec x47 = v_set(transformer_blocks_attention_out_proj_bias[d]);
-      const vec t48 = v_add(x46, x47);
-      const vec t49 = v_add(x45, t48);
-      v_store_n(transformer_blocks_add + (d * 65 + 64), t49, 1);
-      const vec t50 = v_set(real(256.0));
-      const vec t51 = v_div(sum0, t50);
-      const vec t52 = v_sub(t49, t51);
-      const vec t53 = v_div(sum1, t50);
-      const vec t54 = v_set(real(1e-05));
-      const vec t55 = v_add(t53, t54);
-      const vec t56 = v_rsqrt(t55);
-      const vec t57 = v_mul(t52, t56);
-      const vec x58 = v_set(transformer_blocks_norm2_weight[d]);
-      const vec t59 = v_mul(t57, x58);
-      const vec x60 = v_set(transformer_blocks_norm2_bias[d]);
-      const vec t61 = v_add(t59, x60);
-      v_store_n(transformer_blocks_norm2_add + (d * 65 + 64), t61, 1);
+      v_store(transformer_blocks_norm2_add + (n * 256 + d), t30);
     }
   }
 }
 
-// b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along n
+// b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
 static void transformer_blocks_ffn_linear1_forward(const real* transformer_blocks_norm2_add,
-                                                   const real* transformer_blocks_ffn_linear1_weight,
+                                                   const real* transformer_blocks_ffn_linear1_weight_packed,
                                                    const real* transformer_blocks_ffn_linear1_bias,
                                                    real* transformer_blocks_ffn_gelu) {
-  for (std::int64_t m = 0; m < 512; m += 4) {
-    for (std::int64_t n = 0; n < 48; n += 24) {
+  for (std::int64_t m = 0; m < 512; m += 16) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1149,66 +1100,49 @@ static void transformer_blocks_ffn_linear1_forward(const real* transformer_block
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x0 = v_load(transformer_blocks_norm2_add + (n + d * 65));
-        const vec x1 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d]);
+        const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
+        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_norm2_add + (n + d * 65 + 8));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_load(transformer_blocks_norm2_add + (n + d * 65 + 16));
+        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16 + 8));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_set(transformer_blocks_norm2_add[n * 256 + d + 256]);
         sum2 = v_fma(x3, x1, sum2);
-        const vec x4 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 256]);
-        sum3 = v_fma(x0, x4, sum3);
-        sum4 = v_fma(x2, x4, sum4);
-        sum5 = v_fma(x3, x4, sum5);
-        const vec x5 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 512]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
-        sum8 = v_fma(x3, x5, sum8);
-        const vec x6 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 768]);
-        sum9 = v_fma(x0, x6, sum9);
-        sum10 = v_fma(x2, x6, sum10);
-        sum11 = v_fma(x3, x6, sum11);
+        sum3 = v_fma(x3, x2, sum3);
+        const vec x4 = v_set(transformer_blocks_norm2_add[n * 256 + d + 512]);
+        sum4 = v_fma(x4, x1, sum4);
+        sum5 = v_fma(x4, x2, sum5);
+        const vec x5 = v_set(transformer_blocks_norm2_add[n * 256 + d + 768]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        const vec x6 = v_set(transformer_blocks_norm2_add[n * 256 + d + 1024]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        const vec x7 = v_set(transformer_blocks_norm2_add[n * 256 + d + 1280]);
+        sum10 = v_fma(x7, x1, sum10);
+        sum11 = v_fma(x7, x2, sum11);
       }
-      const vec x7 = v_set(transformer_blocks_ffn_linear1_bias[m]);
-      const vec t8 = v_add(sum0, x7);
-      const vec t9 = v_gelu(t8);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65), t9);
-      const vec t10 = v_add(sum1, x7);
-      const vec t11 = v_gelu(t10);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 8), t11);
-      const vec t12 = v_add(sum2, x7);
-      const vec t13 = v_gelu(t12);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 16), t13);
-      const vec x14 = v_set(transformer_blocks_ffn_linear1_bias[m + 1]);
-      const vec t15 = v_add(sum3, x14);
-      const vec t16 = v_gelu(t15);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 65), t16);
-      const vec t17 = v_add(sum4, x14);
-      const vec t18 = v_gelu(t17);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 73), t18);
-      const vec t19 = v_add(sum5, x14);
-      const vec t20 = v_gelu(t19);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 81), t20);
-      const vec x21 = v_set(transformer_blocks_ffn_linear1_bias[m + 2]);
-      const vec t22 = v_add(sum6, x21);
-      const vec t23 = v_gelu(t22);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 130), t23);
-      const vec t24 = v_add(sum7, x21);
-      const vec t25 = v_gelu(t24);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 138), t25);
-      const vec t26 = v_add(sum8, x21);
-      const vec t27 = v_gelu(t26);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 146), t27);
-      const vec x28 = v_set(transformer_blocks_ffn_linear1_bias[m + 3]);
-      const vec t29 = v_add(sum9, x28);
-      const vec t30 = v_gelu(t29);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 195), t30);
-      const vec t31 = v_add(sum10, x28);
-      const vec t32 = v_gelu(t31);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 203), t32);
-      const vec t33 = v_add(sum11, x28);
-      const vec t34 = v_gelu(t33);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 211), t34);
+      alignas(64) real sums[96];
+      v_store(sums, sum0);
+      v_store(sums + 8, sum1);
+      v_store(sums + 16, sum2);
+      v_store(sums + 24, sum3);
+      v_store(sums + 32, sum4);
+      v_store(sums + 40, sum5);
+      v_store(sums + 48, sum6);
+      v_store(sums + 56, sum7);
+      v_store(sums + 64, sum8);
+      v_store(sums + 72, sum9);
+      v_store(sums + 80, sum10);
+      v_store(sums + 88, sum11);
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 8) {
+          const vec sum = v_load(sums + (row * 16 + column));
+          const vec x8 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
+          const vec t9 = v_add(sum, x8);
+          const vec t10 = v_gelu(t9);
+          v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), t10);
+        }
+      }
     }
     {
       vec sum0 = v_zero();
@@ -1221,81 +1155,57 @@ static void transformer_blocks_ffn_linear1_forward(const real* transformer_block
       vec sum7 = v_zero();
       vec sum8 = v_zero();
       vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x35 = v_load(transformer_blocks_norm2_add + (d * 65 + 48));
-        const vec x36 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d]);
-        sum0 = v_fma(x35, x36, sum0);
-        const vec x37 = v_load(transformer_blocks_norm2_add + (d * 65 + 56));
-        sum1 = v_fma(x37, x36, sum1);
-        const vec x38 = v_load_n(transformer_blocks_norm2_add + (d * 65 + 64), 1);
-        sum2 = v_fma(x38, x36, sum2);
-        const vec x39 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 256]);
-        sum3 = v_fma(x35, x39, sum3);
-        sum4 = v_fma(x37, x39, sum4);
-        sum5 = v_fma(x38, x39, sum5);
-        const vec x40 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 512]);
-        sum6 = v_fma(x35, x40, sum6);
-        sum7 = v_fma(x37, x40, sum7);
-        sum8 = v_fma(x38, x40, sum8);
-        const vec x41 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 768]);
-        sum9 = v_fma(x35, x41, sum9);
-        sum10 = v_fma(x37, x41, sum10);
-        sum11 = v_fma(x38, x41, sum11);
+        const vec x11 = v_set(transformer_blocks_norm2_add[d + 15360]);
+        const vec x12 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16));
+        sum0 = v_fma(x11, x12, sum0);
+        const vec x13 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16 + 8));
+        sum1 = v_fma(x11, x13, sum1);
+        const vec x14 = v_set(transformer_blocks_norm2_add[d + 15616]);
+        sum2 = v_fma(x14, x12, sum2);
+        sum3 = v_fma(x14, x13, sum3);
+        const vec x15 = v_set(transformer_blocks_norm2_add[d + 15872]);
+        sum4 = v_fma(x15, x12, sum4);
+        sum5 = v_fma(x15, x13, sum5);
+        const vec x16 = v_set(transformer_blocks_norm2_add[d + 16128]);
+        sum6 = v_fma(x16, x12, sum6);
+        sum7 = v_fma(x16, x13, sum7);
+        const vec x17 = v_set(transformer_blocks_norm2_add[d + 16384]);
+        sum8 = v_fma(x17, x12, sum8);
+        sum9 = v_fma(x17, x13, sum9);
       }
-      const vec x42 = v_set(transformer_blocks_ffn_linear1_bias[m]);
-      const vec t43 = v_add(sum0, x42);
-      const vec t44 = v_gelu(t43);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 48), t44);
-      const vec t45 = v_add(sum1, x42);
-      const vec t46 = v_gelu(t45);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 56), t46);
-      const vec t47 = v_add(sum2, x42);
-      const vec t48 = v_gelu(t47);
-      v_store_n(transformer_blocks_ffn_gelu + (m * 65 + 64), t48, 1);
-      const vec x49 = v_set(transformer_blocks_ffn_linear1_bias[m + 1]);
-      const vec t50 = v_add(sum3, x49);
-      const vec t51 = v_gelu(t50);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 113), t51);
-      const vec t52 = v_add(sum4, x49);
-      const vec t53 = v_gelu(t52);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 121), t53);
-      const vec t54 = v_add(sum5, x49);
-      const vec t55 = v_gelu(t54);
-      v_store_n(transformer_blocks_ffn_gelu + (m * 65 + 129), t55, 1);
-      const vec x56 = v_set(transformer_blocks_ffn_linear1_bias[m + 2]);
-      const vec t57 = v_add(sum6, x56);
-      const vec t58 = v_gelu(t57);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 178), t58);
-      const vec t59 = v_add(sum7, x56);
-      const vec t60 = v_gelu(t59);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 186), t60);
-      const vec t61 = v_add(sum8, x56);
-      const vec t62 = v_gelu(t61);
-      v_store_n(transformer_blocks_ffn_gelu + (m * 65 + 194), t62, 1);
-      const vec x63 = v_set(transformer_blocks_ffn_linear1_bias[m + 3]);
-      const vec t64 = v_add(sum9, x63);
-      const vec t65 = v_gelu(t64);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 243), t65);
-      const vec t66 = v_add(sum10, x63);
-      const vec t67 = v_gelu(t66);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 251), t67);
-      const vec t68 = v_add(sum11, x63);
-      const vec t69 = v_gelu(t68);
-      v_store_n(transformer_blocks_ffn_gelu + (m * 65 + 259), t69, 1);
+      alignas(64) real sums[80];
+      v_store(sums, sum0);
+      v_store(sums + 8, sum1);
+      v_store(sums + 16, sum2);
+      v_store(sums + 24, sum3);
+      v_store(sums + 32, sum4);
+      v_store(sums + 40, sum5);
+      v_store(sums + 48, sum6);
+      v_store(sums + 56, sum7);
+      v_store(sums + 64, sum8);
+      v_store(sums + 72, sum9);
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 8) {
+          const vec sum = v_load(sums + (row * 16 + column));
+          const vec x18 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
+          const vec t19 = v_add(sum, x18);
+          const vec t20 = v_gelu(t19);
+          v_store(transformer_blocks_ffn_gelu + (row * 512 + (m + column) + 30720), t20);
+        }
+      }
     }
   }
 }
 
-// b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along n
+// b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
 static void transformer_blocks_ffn_linear2_forward(const real* transformer_blocks_ffn_gelu,
-                                                   const real* transformer_blocks_ffn_linear2_weight,
+                                                   const real* transformer_blocks_ffn_linear2_weight_packed,
                                                    const real* transformer_blocks_add,
                                                    const real* transformer_blocks_ffn_linear2_bias,
                                                    real* transformer_blocks_carry_next) {
-  for (std::int64_t d = 0; d < 256; d += 4) {
-    for (std::int64_t n = 0; n < 48; n += 24) {
+  for (std::int64_t d = 0; d < 256; d += 16) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1309,78 +1219,77 @@ static void transformer_blocks_ffn_linear2_forward(const real* transformer_block
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
-        const vec x0 = v_load(transformer_blocks_ffn_gelu + (n + m * 65));
-        const vec x1 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m]);
+        const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + m]);
+        const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 16));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_gelu + (n + m * 65 + 8));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_load(transformer_blocks_ffn_gelu + (n + m * 65 + 16));
+        const vec x2 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 16 + 8));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 512]);
         sum2 = v_fma(x3, x1, sum2);
-        const vec x4 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m + 512]);
-        sum3 = v_fma(x0, x4, sum3);
-        sum4 = v_fma(x2, x4, sum4);
-        sum5 = v_fma(x3, x4, sum5);
-        const vec x5 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m + 1024]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
-        sum8 = v_fma(x3, x5, sum8);
-        const vec x6 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m + 1536]);
-        sum9 = v_fma(x0, x6, sum9);
-        sum10 = v_fma(x2, x6, sum10);
-        sum11 = v_fma(x3, x6, sum11);
+        sum3 = v_fma(x3, x2, sum3);
+        const vec x4 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 1024]);
+        sum4 = v_fma(x4, x1, sum4);
+        sum5 = v_fma(x4, x2, sum5);
+        const vec x5 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 1536]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        const vec x6 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 2048]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        const vec x7 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 2560]);
+        sum10 = v_fma(x7, x1, sum10);
+        sum11 = v_fma(x7, x2, sum11);
       }
-      const vec x7 = v_load(transformer_blocks_add + (n + d * 65));
-      const vec x8 = v_set(transformer_blocks_ffn_linear2_bias[d]);
-      const vec t9 = v_add(sum0, x8);
-      const vec t10 = v_add(x7, t9);
-      v_store(transformer_blocks_carry_next + (n + d * 65), t10);
-      const vec x11 = v_load(transformer_blocks_add + (n + d * 65 + 8));
-      const vec t12 = v_add(sum1, x8);
-      const vec t13 = v_add(x11, t12);
-      v_store(transformer_blocks_carry_next + (n + d * 65 + 8), t13);
-      const vec x14 = v_load(transformer_blocks_add + (n + d * 65 + 16));
-      const vec t15 = v_add(sum2, x8);
-      const vec t16 = v_add(x14, t15);
-      v_store(transformer_blocks_carry_next + (n + d * 65 + 16), t16);
-      const vec x17 = v_load(transformer_blocks_add + (n + d * 65 + 65));
-      const vec x18 = v_set(transformer_blocks_ffn_linear2_bias[d + 1]);
-      const vec t19 = v_add(sum3, x18);
-      const vec t20 = v_add(x17, t19);
-      v_store(transformer_blocks_carry_next + (n + d * 65 + 65), t20);
-      const vec x21 = v_load(transformer_blocks_add + (n + d * 65 + 73));
-      const vec t22 = v_add(sum4, x18);
-      const vec t23 = v_add(x21, t22);
-      v_store(transformer_blocks_carry_next + (n + d * 65 + 73), t23);
-      const vec x24 = v_load(transformer_blocks_add + (n + d * 65 + 81));
-      const vec t25 = v_add(sum5, x18);
-      const vec t26 = v_add(x24, t25);
-      v_store(transformer_blocks_carry_next + (n + d * 65 + 81), t26);
-      const vec x27 = v_load(transformer_blocks_add + (n + d * 65 + 130));
-      const vec x28 = v_set(transformer_blocks_ffn_linear2_bias[d + 2]);
-      const vec t29 = v_add(sum6, x28);
-      const vec t30 = v_add(x27, t29);
-      v_store(transformer_blocks_carry_next + (n + d * 65 + 130), t30);
-      const vec x31 = v_load(transformer_blocks_add + (n + d * 65 + 138));
-      const vec t32 = v_add(sum7, x28);
+      const vec x8 = v_load(transformer_blocks_add + (n * 256 + d));
+      const vec x9 = v_load(transformer_blocks_ffn_linear2_bias + d);
+      const vec t10 = v_add(sum0, x9);
+      const vec t11 = v_add(x8, t10);
+      v_store(transformer_blocks_carry_next + (n * 256 + d), t11);
+      const vec x12 = v_load(transformer_blocks_add + (n * 256 + d + 8));
+      const vec x13 = v_load(transformer_blocks_ffn_linear2_bias + (d + 8));
+      const vec t14 = v_add(sum1, x13);
+      const vec t15 = v_add(x12, t14);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 8), t15);
+      const vec x16 = v_load(transformer_blocks_add + (n * 256 + d + 256));
+      const vec t17 = v_add(sum2, x9);
+      const vec t18 = v_add(x16, t17);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 256), t18);
+      const vec x19 = v_load(transformer_blocks_add + (n * 256 + d + 264));
+      const vec t20 = v_add(sum3, x13);
+      const vec t21 = v_add(x19, t20);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 264), t21);
+      const vec x22 = v_load(transformer_blocks_add + (n * 256 + d + 512));
+      const vec t23 = v_add(sum4, x9);
+      const vec t24 = v_add(x22, t23);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 512), t24);
+      const vec x25 = v_load(transformer_blocks_add + (n * 256 + d + 520));
+      const vec t26 = v_add(sum5, x13);
+      const vec t27 = v_add(x25, t26);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 520), t27);
+      const vec x28 = v_load(transformer_blocks_add + (n * 256 + d + 768));
+      const vec t29 = v_add(sum6, x9);
+      const vec t30 = v_add(x28, t29);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 768), t30);
+      const vec x31 = v_load(transformer_blocks_add + (n * 256 + d + 776));
+      const vec t32 = v_add(sum7, x13);
       const vec t33 = v_add(x31, t32);
-      v_store(transformer_blocks_carry_next + (n + d * 65 + 138), t33);
-      const vec x34 = v_load(transformer_blocks_add + (n + d * 65 + 146));
-      const vec t35 = v_add(sum8, x28);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 776), t33);
+      const vec x34 = v_load(transformer_blocks_add + (n * 256 + d + 1024));
+      const vec t35 = v_add(sum8, x9);
       const vec t36 = v_add(x34, t35);
-      v_store(transformer_blocks_carry_next + (n + d * 65 + 146), t36);
-      const vec x37 = v_load(transformer_blocks_add + (n + d * 65 + 195));
-      const vec x38 = v_set(transformer_blocks_ffn_linear2_bias[d + 3]);
-      const vec t39 = v_add(sum9, x38);
-      const vec t40 = v_add(x37, t39);
-      v_store(transformer_blocks_carry_next + (n + d * 65 + 195), t40);
-      const vec x41 = v_load(transformer_blocks_add + (n + d * 65 + 203));
-      const vec t42 = v_add(sum10, x38);
-      const vec t43 = v_add(x41, t42);
-      v_store(transformer_blocks_carry_next + (n + d * 65 + 203), t43);
-      const vec x44 = v_load(transformer_blocks_add + (n + d * 65 + 211));
-      const vec t45 = v_add(sum11, x38);
-      const vec t46 = v_add(x44, t45);
-      v_store(transformer_blocks_carry_next + (n + d * 65 + 211), t46);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 1024), t36);
+      const vec x37 = v_load(transformer_blocks_add + (n * 256 + d + 1032));
+      const vec t38 = v_add(sum9, x13);
+      const vec t39 = v_add(x37, t38);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 1032), t39);
+      const vec x40 = v_load(transformer_blocks_add + (n * 256 + d + 1280));
+      const vec t41 = v_add(sum10, x9);
+      const vec t42 = v_add(x40, t41);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 1280), t42);
+      const vec x43 = v_load(transformer_blocks_add + (n * 256 + d + 1288));
+      const vec t44 = v_add(sum11, x13);
+      const vec t45 = v_add(x43, t44);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 1288), t45);
     }
     {
       vec sum0 = v_zero();
@@ -1393,150 +1302,106 @@ static void transformer_blocks_ffn_linear2_forward(const real* transformer_block
       vec sum7 = v_zero();
       vec sum8 = v_zero();
       vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
-        const vec x47 = v_load(transformer_blocks_ffn_gelu + (m * 65 + 48));
-        const vec x48 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m]);
-        sum0 = v_fma(x47, x48, sum0);
-        const vec x49 = v_load(transformer_blocks_ffn_gelu + (m * 65 + 56));
-        sum1 = v_fma(x49, x48, sum1);
-        const vec x50 = v_load_n(transformer_blocks_ffn_gelu + (m * 65 + 64), 1);
-        sum2 = v_fma(x50, x48, sum2);
-        const vec x51 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m + 512]);
-        sum3 = v_fma(x47, x51, sum3);
-        sum4 = v_fma(x49, x51, sum4);
-        sum5 = v_fma(x50, x51, sum5);
-        const vec x52 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m + 1024]);
-        sum6 = v_fma(x47, x52, sum6);
-        sum7 = v_fma(x49, x52, sum7);
-        sum8 = v_fma(x50, x52, sum8);
-        const vec x53 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m + 1536]);
-        sum9 = v_fma(x47, x53, sum9);
-        sum10 = v_fma(x49, x53, sum10);
-        sum11 = v_fma(x50, x53, sum11);
+        const vec x46 = v_set(transformer_blocks_ffn_gelu[m + 30720]);
+        const vec x47 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 16));
+        sum0 = v_fma(x46, x47, sum0);
+        const vec x48 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 16 + 8));
+        sum1 = v_fma(x46, x48, sum1);
+        const vec x49 = v_set(transformer_blocks_ffn_gelu[m + 31232]);
+        sum2 = v_fma(x49, x47, sum2);
+        sum3 = v_fma(x49, x48, sum3);
+        const vec x50 = v_set(transformer_blocks_ffn_gelu[m + 31744]);
+        sum4 = v_fma(x50, x47, sum4);
+        sum5 = v_fma(x50, x48, sum5);
+        const vec x51 = v_set(transformer_blocks_ffn_gelu[m + 32256]);
+        sum6 = v_fma(x51, x47, sum6);
+        sum7 = v_fma(x51, x48, sum7);
+        const vec x52 = v_set(transformer_blocks_ffn_gelu[m + 32768]);
+        sum8 = v_fma(x52, x47, sum8);
+        sum9 = v_fma(x52, x48, sum9);
       }
-      const vec x54 = v_load(transformer_blocks_add + (d * 65 + 48));
-      const vec x55 = v_set(transformer_blocks_ffn_linear2_bias[d]);
-      const vec t56 = v_add(sum0, x55);
-      const vec t57 = v_add(x54, t56);
-      v_store(transformer_blocks_carry_next + (d * 65 + 48), t57);
-      const vec x58 = v_load(transformer_blocks_add + (d * 65 + 56));
-      const vec t59 = v_add(sum1, x55);
-      const vec t60 = v_add(x58, t59);
-      v_store(transformer_blocks_carry_next + (d * 65 + 56), t60);
-      const vec x61 = v_load_n(transformer_blocks_add + (d * 65 + 64), 1);
-      const vec t62 = v_add(sum2, x55);
+      const vec x53 = v_load(transformer_blocks_add + (d + 15360));
+      const vec x54 = v_load(transformer_blocks_ffn_linear2_bias + d);
+      const vec t55 = v_add(sum0, x54);
+      const vec t56 = v_add(x53, t55);
+      v_store(transformer_blocks_carry_next + (d + 15360), t56);
+      const vec x57 = v_load(transformer_blocks_add + (d + 15368));
+      const vec x58 = v_load(transformer_blocks_ffn_linear2_bias + (d + 8));
+      const vec t59 = v_add(sum1, x58);
+      const vec t60 = v_add(x57, t59);
+      v_store(transformer_blocks_carry_next + (d + 15368), t60);
+      const vec x61 = v_load(transformer_blocks_add + (d + 15616));
+      const vec t62 = v_add(sum2, x54);
       const vec t63 = v_add(x61, t62);
-      v_store_n(transformer_blocks_carry_next + (d * 65 + 64), t63, 1);
-      const vec x64 = v_load(transformer_blocks_add + (d * 65 + 113));
-      const vec x65 = v_set(transformer_blocks_ffn_linear2_bias[d + 1]);
-      const vec t66 = v_add(sum3, x65);
-      const vec t67 = v_add(x64, t66);
-      v_store(transformer_blocks_carry_next + (d * 65 + 113), t67);
-      const vec x68 = v_load(transformer_blocks_add + (d * 65 + 121));
-      const vec t69 = v_add(sum4, x65);
-      const vec t70 = v_add(x68, t69);
-      v_store(transformer_blocks_carry_next + (d * 65 + 121), t70);
-      const vec x71 = v_load_n(transformer_blocks_add + (d * 65 + 129), 1);
-      const vec t72 = v_add(sum5, x65);
-      const vec t73 = v_add(x71, t72);
-      v_store_n(transformer_blocks_carry_next + (d * 65 + 129), t73, 1);
-      const vec x74 = v_load(transformer_blocks_add + (d * 65 + 178));
-      const vec x75 = v_set(transformer_blocks_ffn_linear2_bias[d + 2]);
-      const vec t76 = v_add(sum6, x75);
-      const vec t77 = v_add(x74, t76);
-      v_store(transformer_blocks_carry_next + (d * 65 + 178), t77);
-      const vec x78 = v_load(transformer_blocks_add + (d * 65 + 186));
-      const vec t79 = v_add(sum7, x75);
-      const vec t80 = v_add(x78, t79);
-      v_store(transformer_blocks_carry_next + (d * 65 + 186), t80);
-      const vec x81 = v_load_n(transformer_blocks_add + (d * 65 + 194), 1);
-      const vec t82 = v_add(sum8, x75);
-      const vec t83 = v_add(x81, t82);
-      v_store_n(transformer_blocks_carry_next + (d * 65 + 194), t83, 1);
-      const vec x84 = v_load(transformer_blocks_add + (d * 65 + 243));
-      const vec x85 = v_set(transformer_blocks_ffn_linear2_bias[d + 3]);
-      const vec t86 = v_add(sum9, x85);
-      const vec t87 = v_add(x84, t86);
-      v_store(transformer_blocks_carry_next + (d * 65 + 243), t87);
-      const vec x88 = v_load(transformer_blocks_add + (d * 65 + 251));
-      const vec t89 = v_add(sum10, x85);
-      const vec t90 = v_add(x88, t89);
-      v_store(transformer_blocks_carry_next + (d * 65 + 251), t90);
-      const vec x91 = v_load_n(transformer_blocks_add + (d * 65 + 259), 1);
-      const vec t92 = v_add(sum11, x85);
-      const vec t93 = v_add(x91, t92);
-      v_store_n(transformer_blocks_carry_next + (d * 65 + 259), t93, 1);
+      v_store(transformer_blocks_carry_next + (d + 15616), t63);
+      const vec x64 = v_load(transformer_blocks_add + (d + 15624));
+      const vec t65 = v_add(sum3, x58);
+      const vec t66 = v_add(x64, t65);
+      v_store(transformer_blocks_carry_next + (d + 15624), t66);
+      const vec x67 = v_load(transformer_blocks_add + (d + 15872));
+      const vec t68 = v_add(sum4, x54);
+      const vec t69 = v_add(x67, t68);
+      v_store(transformer_blocks_carry_next + (d + 15872), t69);
+      const vec x70 = v_load(transformer_blocks_add + (d + 15880));
+      const vec t71 = v_add(sum5, x58);
+      const vec t72 = v_add(x70, t71);
+      v_store(transformer_blocks_carry_next + (d + 15880), t72);
+      const vec x73 = v_load(transformer_blocks_add + (d + 16128));
+      const vec t74 = v_add(sum6, x54);
+      const vec t75 = v_add(x73, t74);
+      v_store(transformer_blocks_carry_next + (d + 16128), t75);
+      const vec x76 = v_load(transformer_blocks_add + (d + 16136));
+      const vec t77 = v_add(sum7, x58);
+      const vec t78 = v_add(x76, t77);
+      v_store(transformer_blocks_carry_next + (d + 16136), t78);
+      const vec x79 = v_load(transformer_blocks_add + (d + 16384));
+      const vec t80 = v_add(sum8, x54);
+      const vec t81 = v_add(x79, t80);
+      v_store(transformer_blocks_carry_next + (d + 16384), t81);
+      const vec x82 = v_load(transformer_blocks_add + (d + 16392));
+      const vec t83 = v_add(sum9, x58);
+      const vec t84 = v_add(x82, t83);
+      v_store(transformer_blocks_carry_next + (d + 16392), t84);
     }
   }
 }
 
-// b < B, n < N+1=65, d < D=256 (row); lanes along n
+// b < B, n < N+1=65, d < D=256 (row); lanes along d
 static void norm_forward(const real* transformer_blocks_carry_next, const real* norm_weight, const real* norm_bias,
                          real* norm_add) {
-  for (std::int64_t n = 0; n < 64; n += 8) {
+  for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load(transformer_blocks_carry_next + (n + d * 65));
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x0 = v_load(transformer_blocks_carry_next + (n * 256 + d));
       sum0 = v_add(sum0, x0);
     }
+    const vec row0 = v_set(v_sum(sum0));
     vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x1 = v_load(transformer_blocks_carry_next + (n + d * 65));
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x1 = v_load(transformer_blocks_carry_next + (n * 256 + d));
       const vec t2 = v_set(real(256.0));
-      const vec t3 = v_div(sum0, t2);
+      const vec t3 = v_div(row0, t2);
       const vec t4 = v_sub(x1, t3);
       const vec t5 = v_mul(t4, t4);
       sum1 = v_add(sum1, t5);
     }
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x6 = v_load(transformer_blocks_carry_next + (n + d * 65));
+    const vec row1 = v_set(v_sum(sum1));
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x6 = v_load(transformer_blocks_carry_next + (n * 256 + d));
       const vec t7 = v_set(real(256.0));
-      const vec t8 = v_div(sum0, t7);
+      const vec t8 = v_div(row0, t7);
       const vec t9 = v_sub(x6, t8);
-      const vec t10 = v_div(sum1, t7);
+      const vec t10 = v_div(row1, t7);
       const vec t11 = v_set(real(1e-05));
       const vec t12 = v_add(t10, t11);
       const vec t13 = v_rsqrt(t12);
       const vec t14 = v_mul(t9, t13);
-      const vec x15 = v_set(norm_weight[d]);
+      const vec x15 = v_load(norm_weight + d);
       const vec t16 = v_mul(t14, x15);
-      const vec x17 = v_set(norm_bias[d]);
+      const vec x17 = v_load(norm_bias + d);
       const vec t18 = v_add(t16, x17);
-      v_store(norm_add + (n + d * 65), t18);
-    }
-  }
-  {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x19 = v_load_n(transformer_blocks_carry_next + (d * 65 + 64), 1);
-      sum0 = v_add(sum0, x19);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x20 = v_load_n(transformer_blocks_carry_next + (d * 65 + 64), 1);
-      const vec t21 = v_set(real(256.0));
-      const vec t22 = v_div(sum0, t21);
-      const vec t23 = v_sub(x20, t22);
-      const vec t24 = v_mul(t23, t23);
-      sum1 = v_add(sum1, t24);
-    }
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x25 = v_load_n(transformer_blocks_carry_next + (d * 65 + 64), 1);
-      const vec t26 = v_set(real(256.0));
-      const vec t27 = v_div(sum0, t26);
-      const vec t28 = v_sub(x25, t27);
-      const vec t29 = v_div(sum1, t26);
-      const vec t30 = v_set(real(1e-05));
-      const vec t31 = v_add(t29, t30);
-      const vec t32 = v_rsqrt(t31);
-      const vec t33 = v_mul(t28, t32);
-      const vec x34 = v_set(norm_weight[d]);
-      const vec t35 = v_mul(t33, x34);
-      const vec x36 = v_set(norm_bias[d]);
-      const vec t37 = v_add(t35, x36);
-      v_store_n(norm_add + (d * 65 + 64), t37, 1);
+      v_store(norm_add + (n * 256 + d), t18);
     }
   }
 }
@@ -1550,7 +1415,7 @@ static void head_forward(const real* norm_add, const real* head_weight, const re
     vec sum3 = v_zero();
     vec sum4 = v_zero();
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x0 = v_load_strided(norm_add + d * 65, 65, lanes);
+      const vec x0 = v_load(norm_add + d);
       const vec x1 = v_load(head_weight + (classes * 256 + d));
       sum0 = v_fma(x0, x1, sum0);
       const vec x2 = v_load(head_weight + (classes * 256 + d + 256));
@@ -1647,12 +1512,13 @@ static void divide_forward(const std::int64_t batch, const real* add, const real
   v_store_n(loss, t7, 1);
 }
 
-// b < B, n < N=64, d < D=256, c < C*P*P=48 (summed); lanes along n
-static void patch_embed_forward_train(const std::int64_t image, const real* rearrange, const real* patch_embed_weight,
-                                      const real* patch_embed_bias, const real* pos_embed, const std::int32_t* random,
+// b < B, n < N=64, d < D=256, c < C*P*P=48 (summed); lanes along d
+static void patch_embed_forward_train(const std::int64_t image, const real* rearrange,
+                                      const real* patch_embed_weight_packed, const real* patch_embed_bias,
+                                      const real* pos_embed, const std::int32_t* random,
                                       real* transformer_blocks_carry) {
-  for (std::int64_t d = 0; d < 256; d += 4) {
-    for (std::int64_t n = 0; n < 48; n += 24) {
+  for (std::int64_t d = 0; d < 256; d += 16) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1666,102 +1532,53 @@ static void patch_embed_forward_train(const std::int64_t image, const real* rear
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
-        const vec x0 = v_load(rearrange + (n + c * 64));
-        const vec x1 = v_set(patch_embed_weight[d * 48 + c]);
+        const vec x0 = v_set(rearrange[n * 48 + c]);
+        const vec x1 = v_load(patch_embed_weight_packed + (d * 48 + c * 16));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(rearrange + (n + c * 64 + 8));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_load(rearrange + (n + c * 64 + 16));
+        const vec x2 = v_load(patch_embed_weight_packed + (d * 48 + c * 16 + 8));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_set(rearrange[n * 48 + c + 48]);
         sum2 = v_fma(x3, x1, sum2);
-        const vec x4 = v_set(patch_embed_weight[d * 48 + c + 48]);
-        sum3 = v_fma(x0, x4, sum3);
-        sum4 = v_fma(x2, x4, sum4);
-        sum5 = v_fma(x3, x4, sum5);
-        const vec x5 = v_set(patch_embed_weight[d * 48 + c + 96]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
-        sum8 = v_fma(x3, x5, sum8);
-        const vec x6 = v_set(patch_embed_weight[d * 48 + c + 144]);
-        sum9 = v_fma(x0, x6, sum9);
-        sum10 = v_fma(x2, x6, sum10);
-        sum11 = v_fma(x3, x6, sum11);
+        sum3 = v_fma(x3, x2, sum3);
+        const vec x4 = v_set(rearrange[n * 48 + c + 96]);
+        sum4 = v_fma(x4, x1, sum4);
+        sum5 = v_fma(x4, x2, sum5);
+        const vec x5 = v_set(rearrange[n * 48 + c + 144]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        const vec x6 = v_set(rearrange[n * 48 + c + 192]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        const vec x7 = v_set(rearrange[n * 48 + c + 240]);
+        sum10 = v_fma(x7, x1, sum10);
+        sum11 = v_fma(x7, x2, sum11);
       }
-      const vec x7 = v_set(patch_embed_bias[d]);
-      const vec t8 = v_add(sum0, x7);
-      const vec x9 = v_load_strided(pos_embed + (n * 256 + d + 256), 256, lanes);
-      const vec t10 = v_add(t8, x9);
-      const vec t11 = v_keep(random, 0, 256 + image * 16640 + n * 256 + d, 256, 858993459, real(1.25));
-      const vec t12 = v_mul(t10, t11);
-      v_store_strided(transformer_blocks_carry + (n * 256 + d + 256), 256, t12, lanes);
-      const vec t13 = v_add(sum1, x7);
-      const vec x14 = v_load_strided(pos_embed + (n * 256 + d + 2304), 256, lanes);
-      const vec t15 = v_add(t13, x14);
-      const vec t16 = v_keep(random, 0, 256 + image * 16640 + (n * 256 + 2048) + d, 256, 858993459, real(1.25));
-      const vec t17 = v_mul(t15, t16);
-      v_store_strided(transformer_blocks_carry + (n * 256 + d + 2304), 256, t17, lanes);
-      const vec t18 = v_add(sum2, x7);
-      const vec x19 = v_load_strided(pos_embed + (n * 256 + d + 4352), 256, lanes);
-      const vec t20 = v_add(t18, x19);
-      const vec t21 = v_keep(random, 0, 256 + image * 16640 + (n * 256 + 4096) + d, 256, 858993459, real(1.25));
-      const vec t22 = v_mul(t20, t21);
-      v_store_strided(transformer_blocks_carry + (n * 256 + d + 4352), 256, t22, lanes);
-      const vec x23 = v_set(patch_embed_bias[d + 1]);
-      const vec t24 = v_add(sum3, x23);
-      const vec x25 = v_load_strided(pos_embed + (n * 256 + d + 257), 256, lanes);
-      const vec t26 = v_add(t24, x25);
-      const vec t27 = v_keep(random, 0, 256 + image * 16640 + n * 256 + (d + 1), 256, 858993459, real(1.25));
-      const vec t28 = v_mul(t26, t27);
-      v_store_strided(transformer_blocks_carry + (n * 256 + d + 257), 256, t28, lanes);
-      const vec t29 = v_add(sum4, x23);
-      const vec x30 = v_load_strided(pos_embed + (n * 256 + d + 2305), 256, lanes);
-      const vec t31 = v_add(t29, x30);
-      const vec t32 = v_keep(random, 0, 256 + image * 16640 + (n * 256 + 2048) + (d + 1), 256, 858993459, real(1.25));
-      const vec t33 = v_mul(t31, t32);
-      v_store_strided(transformer_blocks_carry + (n * 256 + d + 2305), 256, t33, lanes);
-      const vec t34 = v_add(sum5, x23);
-      const vec x35 = v_load_strided(pos_embed + (n * 256 + d + 4353), 256, lanes);
-      const vec t36 = v_add(t34, x35);
-      const vec t37 = v_keep(random, 0, 256 + image * 16640 + (n * 256 + 4096) + (d + 1), 256, 858993459, real(1.25));
-      const vec t38 = v_mul(t36, t37);
-      v_store_strided(transformer_blocks_carry + (n * 256 + d + 4353), 256, t38, lanes);
-      const vec x39 = v_set(patch_embed_bias[d + 2]);
-      const vec t40 = v_add(sum6, x39);
-      const vec x41 = v_load_strided(pos_embed + (n * 256 + d + 258), 256, lanes);
-      const vec t42 = v_add(t40, x41);
-      const vec t43 = v_keep(random, 0, 256 + image * 16640 + n * 256 + (d + 2), 256, 858993459, real(1.25));
-      const vec t44 = v_mul(t42, t43);
-      v_store_strided(transformer_blocks_carry + (n * 256 + d + 258), 256, t44, lanes);
-      const vec t45 = v_add(sum7, x39);
-      const vec x46 = v_load_strided(pos_embed + (n * 256 + d + 2306), 256, lanes);
-      const vec t47 = v_add(t45, x46);
-      const vec t48 = v_keep(random, 0, 256 + image * 16640 + (n * 256 + 2048) + (d + 2), 256, 858993459, real(1.25));
-      const vec t49 = v_mul(t47, t48);
-      v_store_strided(transformer_blocks_carry + (n * 256 + d + 2306), 256, t49, lanes);
-      const vec t50 = v_add(sum8, x39);
-      const vec x51 = v_load_strided(pos_embed + (n * 256 + d + 4354), 256, lanes);
-      const vec t52 = v_add(t50, x51);
-      const vec t53 = v_keep(random, 0, 256 + image * 16640 + (n * 256 + 4096) + (d + 2), 256, 858993459, real(1.25));
-      const vec t54 = v_mul(t52, t53);
-      v_store_strided(transformer_blocks_carry + (n * 256 + d + 4354), 256, t54, lanes);
-      const vec x55 = v_set(patch_embed_bias[d + 3]);
-      const vec t56 = v_add(sum9, x55);
-      const vec x57 = v_load_strided(pos_embed + (n * 256 + d + 259), 256, lanes);
-      const vec t58 = v_add(t56, x57);
-      const vec t59 = v_keep(random, 0, 256 + image * 16640 + n * 256 + (d + 3), 256, 858993459, real(1.25));
-      const vec t60 = v_mul(t58, t59);
-      v_store_strided(transformer_blocks_carry + (n * 256 + d + 259), 256, t60, lanes);
-      const vec t61 = v_add(sum10, x55);
-      const vec x62 = v_load_strided(pos_embed + (n * 256 + d + 2307), 256, lanes);
-      const vec t63 = v_add(t61, x62);
-      const vec t64 = v_keep(random, 0, 256 + image * 16640 + (n * 256 + 2048) + (d + 3), 256, 858993459, real(1.25));
-      const vec t65 = v_mul(t63, t64);
-      v_store_strided(transformer_blocks_carry + (n * 256 + d + 2307), 256, t65, lanes);
-      const vec t66 = v_add(sum11, x55);
-      const vec x67 = v_load_strided(pos_embed + (n * 256 + d + 4355), 256, lanes);
-      const vec t68 = v_add(t66, x67);
-      const vec t69 = v_keep(random, 0, 256 + image * 16640 + (n * 256 + 4096) + (d + 3), 256, 858993459, real(1.25));
-      const vec t70 = v_mul(t68, t69);
-      v_store_strided(transformer_blocks_carry + (n * 256 + d + 4355), 256, t70, lanes);
+      alignas(64) real sums[96];
+      v_store(sums, sum0);
+      v_store(sums + 8, sum1);
+      v_store(sums + 16, sum2);
+      v_store(sums + 24, sum3);
+      v_store(sums + 32, sum4);
+      v_store(sums + 40, sum5);
+      v_store(sums + 48, sum6);
+      v_store(sums + 56, sum7);
+      v_store(sums + 64, sum8);
+      v_store(sums + 72, sum9);
+      v_store(sums + 80, sum10);
+      v_store(sums + 88, sum11);
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 8) {
+          const vec sum = v_load(sums + (row * 16 + column));
+          const vec x8 = v_load(patch_embed_bias + (d + column));
+          const vec t9 = v_add(sum, x8);
+          const vec x10 = v_load(pos_embed + ((n + row) * 256 + (d + column) + 256));
+          const vec t11 = v_add(t9, x10);
+          const vec t12 = v_keep(random, 0, 256 + image * 16640 + (n + row) * 256 + (d + column), 1, 858993459,
+                                 real(1.25));
+          const vec t13 = v_mul(t11, t12);
+          v_store(transformer_blocks_carry + ((n + row) * 256 + (d + column) + 256), t13);
+        }
+      }
     }
     {
       vec sum0 = v_zero();
@@ -1773,73 +1590,43 @@ static void patch_embed_forward_train(const std::int64_t image, const real* rear
       vec sum6 = v_zero();
       vec sum7 = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
-        const vec x71 = v_load(rearrange + (c * 64 + 48));
-        const vec x72 = v_set(patch_embed_weight[d * 48 + c]);
-        sum0 = v_fma(x71, x72, sum0);
-        const vec x73 = v_load(rearrange + (c * 64 + 56));
-        sum1 = v_fma(x73, x72, sum1);
-        const vec x74 = v_set(patch_embed_weight[d * 48 + c + 48]);
-        sum2 = v_fma(x71, x74, sum2);
-        sum3 = v_fma(x73, x74, sum3);
-        const vec x75 = v_set(patch_embed_weight[d * 48 + c + 96]);
-        sum4 = v_fma(x71, x75, sum4);
-        sum5 = v_fma(x73, x75, sum5);
-        const vec x76 = v_set(patch_embed_weight[d * 48 + c + 144]);
-        sum6 = v_fma(x71, x76, sum6);
-        sum7 = v_fma(x73, x76, sum7);
+        const vec x14 = v_set(rearrange[c + 2880]);
+        const vec x15 = v_load(patch_embed_weight_packed + (d * 48 + c * 16));
+        sum0 = v_fma(x14, x15, sum0);
+        const vec x16 = v_load(patch_embed_weight_packed + (d * 48 + c * 16 + 8));
+        sum1 = v_fma(x14, x16, sum1);
+        const vec x17 = v_set(rearrange[c + 2928]);
+        sum2 = v_fma(x17, x15, sum2);
+        sum3 = v_fma(x17, x16, sum3);
+        const vec x18 = v_set(rearrange[c + 2976]);
+        sum4 = v_fma(x18, x15, sum4);
+        sum5 = v_fma(x18, x16, sum5);
+        const vec x19 = v_set(rearrange[c + 3024]);
+        sum6 = v_fma(x19, x15, sum6);
+        sum7 = v_fma(x19, x16, sum7);
       }
-      const vec x77 = v_set(patch_embed_bias[d]);
-      const vec t78 = v_add(sum0, x77);
-      const vec x79 = v_load_strided(pos_embed + (d + 12544), 256, lanes);
-      const vec t80 = v_add(t78, x79);
-      const vec t81 = v_keep(random, 0, 256 + image * 16640 + 12288 + d, 256, 858993459, real(1.25));
-      const vec t82 = v_mul(t80, t81);
-      v_store_strided(transformer_blocks_carry + (d + 12544), 256, t82, lanes);
-      const vec t83 = v_add(sum1, x77);
-      const vec x84 = v_load_strided(pos_embed + (d + 14592), 256, lanes);
-      const vec t85 = v_add(t83, x84);
-      const vec t86 = v_keep(random, 0, 256 + image * 16640 + 14336 + d, 256, 858993459, real(1.25));
-      const vec t87 = v_mul(t85, t86);
-      v_store_strided(transformer_blocks_carry + (d + 14592), 256, t87, lanes);
-      const vec x88 = v_set(patch_embed_bias[d + 1]);
-      const vec t89 = v_add(sum2, x88);
-      const vec x90 = v_load_strided(pos_embed + (d + 12545), 256, lanes);
-      const vec t91 = v_add(t89, x90);
-      const vec t92 = v_keep(random, 0, 256 + image * 16640 + 12288 + (d + 1), 256, 858993459, real(1.25));
-      const vec t93 = v_mul(t91, t92);
-      v_store_strided(transformer_blocks_carry + (d + 12545), 256, t93, lanes);
-      const vec t94 = v_add(sum3, x88);
-      const vec x95 = v_load_strided(pos_embed + (d + 14593), 256, lanes);
-      const vec t96 = v_add(t94, x95);
-      const vec t97 = v_keep(random, 0, 256 + image * 16640 + 14336 + (d + 1), 256, 858993459, real(1.25));
-      const vec t98 = v_mul(t96, t97);
-      v_store_strided(transformer_blocks_carry + (d + 14593), 256, t98, lanes);
-      const vec x99 = v_set(patch_embed_bias[d + 2]);
-      const vec t100 = v_add(sum4, x99);
-      const vec x101 = v_load_strided(pos_embed + (d + 12546), 256, lanes);
-      const vec t102 = v_add(t100, x101);
-      const vec t103 = v_keep(random, 0, 256 + image * 16640 + 12288 + (d + 2), 256, 858993459, real(1.25));
-      const vec t104 = v_mul(t102, t103);
-      v_store_strided(transformer_blocks_carry + (d + 12546), 256, t104, lanes);
-      const vec t105 = v_add(sum5, x99);
-      const vec x106 = v_load_strided(pos_embed + (d + 14594), 256, lanes);
-      const vec t107 = v_add(t105, x106);
-      const vec t108 = v_keep(random, 0, 256 + image * 16640 + 14336 + (d + 2), 256, 858993459, real(1.25));
-      const vec t109 = v_mul(t107, t108);
-      v_store_strided(transformer_blocks_carry + (d + 14594), 256, t109, lanes);
-      const vec x110 = v_set(patch_embed_bias[d + 3]);
-      const vec t111 = v_add(sum6, x110);
-      const vec x112 = v_load_strided(pos_embed + (d + 12547), 256, lanes);
-      const vec t113 = v_add(t111, x112);
-      const vec t114 = v_keep(random, 0, 256 + image * 16640 + 12288 + (d + 3), 256, 858993459, real(1.25));
-      const vec t115 = v_mul(t113, t114);
-      v_store_strided(transformer_blocks_carry + (d + 12547), 256, t115, lanes);
-      const vec t116 = v_add(sum7, x110);
-      const vec x117 = v_load_strided(pos_embed + (d + 14595), 256, lanes);
-      const vec t118 = v_add(t116, x117);
-      const vec t119 = v_keep(random, 0, 256 + image * 16640 + 14336 + (d + 3), 256, 858993459, real(1.25));
-      const vec t120 = v_mul(t118, t119);
-      v_store_strided(transformer_blocks_carry + (d + 14595), 256, t120, lanes);
+      alignas(64) real sums[64];
+      v_store(sums, sum0);
+      v_store(sums + 8, sum1);
+      v_store(sums + 16, sum2);
+      v_store(sums + 24, sum3);
+      v_store(sums + 32, sum4);
+      v_store(sums + 40, sum5);
+      v_store(sums + 48, sum6);
+      v_store(sums + 56, sum7);
+      for (std::int64_t row = 0; row < 4; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 8) {
+          const vec sum = v_load(sums + (row * 16 + column));
+          const vec x20 = v_load(patch_embed_bias + (d + column));
+          const vec t21 = v_add(sum, x20);
+          const vec x22 = v_load(pos_embed + (row * 256 + (d + column) + 15616));
+          const vec t23 = v_add(t21, x22);
+          const vec t24 = v_keep(random, 0, 256 + image * 16640 + (row * 256 + 15360) + (d + column), 1, 858993459,
+                                 real(1.25));
+          const vec t25 = v_mul(t23, t24);
+          v_store(transformer_blocks_carry + (row * 256 + (d + column) + 15616), t25);
+        }
+      }
     }
   }
 }
@@ -1914,150 +1701,13 @@ static void transformer_blocks_norm1_forward_train(const real* transformer_block
       const vec t21 = v_mul(t19, x20);
       const vec x22 = v_load(transformer_blocks_norm1_bias + d);
       const vec t23 = v_add(t21, x22);
-      v_store_strided(transformer_blocks_norm1_add + (n + d * 65), 65, t23, lanes);
-    }
-  }
-}
-
-// b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed); lanes along n2
-static void transformer_blocks_attention_forward_2_train(const real* transformer_blocks_attention_add,
-                                                         real* transformer_blocks_attention_einsum) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 64; n += 4) {
-      for (std::int64_t n2 = 0; n2 < 48; n2 += 24) {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        vec sum10 = v_zero();
-        vec sum11 = v_zero();
-        for (std::int64_t k = 0; k < 32; ++k) {
-          const vec x0 = v_set(transformer_blocks_attention_add[h * 2080 + n + k * 65]);
-          const vec x1 = v_load(transformer_blocks_attention_add + (h * 2080 + n2 + k * 65 + 16640));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_attention_add + (h * 2080 + n2 + k * 65 + 16648));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_attention_add + (h * 2080 + n2 + k * 65 + 16656));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_set(transformer_blocks_attention_add[h * 2080 + n + k * 65 + 1]);
-          sum3 = v_fma(x4, x1, sum3);
-          sum4 = v_fma(x4, x2, sum4);
-          sum5 = v_fma(x4, x3, sum5);
-          const vec x5 = v_set(transformer_blocks_attention_add[h * 2080 + n + k * 65 + 2]);
-          sum6 = v_fma(x5, x1, sum6);
-          sum7 = v_fma(x5, x2, sum7);
-          sum8 = v_fma(x5, x3, sum8);
-          const vec x6 = v_set(transformer_blocks_attention_add[h * 2080 + n + k * 65 + 3]);
-          sum9 = v_fma(x6, x1, sum9);
-          sum10 = v_fma(x6, x2, sum10);
-          sum11 = v_fma(x6, x3, sum11);
-        }
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2), sum0);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 8), sum1);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 16), sum2);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 65), sum3);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 73), sum4);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 81), sum5);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 130), sum6);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 138), sum7);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 146), sum8);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 195), sum9);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 203), sum10);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 211), sum11);
-      }
-      {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        vec sum10 = v_zero();
-        vec sum11 = v_zero();
-        for (std::int64_t k = 0; k < 32; ++k) {
-          const vec x7 = v_set(transformer_blocks_attention_add[h * 2080 + n + k * 65]);
-          const vec x8 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 16688));
-          sum0 = v_fma(x7, x8, sum0);
-          const vec x9 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 16696));
-          sum1 = v_fma(x7, x9, sum1);
-          const vec x10 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 16704), 1);
-          sum2 = v_fma(x7, x10, sum2);
-          const vec x11 = v_set(transformer_blocks_attention_add[h * 2080 + n + k * 65 + 1]);
-          sum3 = v_fma(x11, x8, sum3);
-          sum4 = v_fma(x11, x9, sum4);
-          sum5 = v_fma(x11, x10, sum5);
-          const vec x12 = v_set(transformer_blocks_attention_add[h * 2080 + n + k * 65 + 2]);
-          sum6 = v_fma(x12, x8, sum6);
-          sum7 = v_fma(x12, x9, sum7);
-          sum8 = v_fma(x12, x10, sum8);
-          const vec x13 = v_set(transformer_blocks_attention_add[h * 2080 + n + k * 65 + 3]);
-          sum9 = v_fma(x13, x8, sum9);
-          sum10 = v_fma(x13, x9, sum10);
-          sum11 = v_fma(x13, x10, sum11);
-        }
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 48), sum0);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 56), sum1);
-        v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), sum2, 1);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 113), sum3);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 121), sum4);
-        v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 129), sum5, 1);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 178), sum6);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 186), sum7);
-        v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 194), sum8, 1);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 243), sum9);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 251), sum10);
-        v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 259), sum11, 1);
-      }
-    }
-    for (std::int64_t n2 = 0; n2 < 48; n2 += 24) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x14 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + 64]);
-        const vec x15 = v_load(transformer_blocks_attention_add + (h * 2080 + n2 + k * 65 + 16640));
-        sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(transformer_blocks_attention_add + (h * 2080 + n2 + k * 65 + 16648));
-        sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(transformer_blocks_attention_add + (h * 2080 + n2 + k * 65 + 16656));
-        sum2 = v_fma(x14, x17, sum2);
-      }
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 + 4160), sum0);
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 + 4168), sum1);
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 + 4176), sum2);
-    }
-    {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x18 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + 64]);
-        const vec x19 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 16688));
-        sum0 = v_fma(x18, x19, sum0);
-        const vec x20 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 16696));
-        sum1 = v_fma(x18, x20, sum1);
-        const vec x21 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 16704), 1);
-        sum2 = v_fma(x18, x21, sum2);
-      }
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + 4208), sum0);
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + 4216), sum1);
-      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + 4224), sum2, 1);
+      v_store(transformer_blocks_norm1_add + (n * 256 + d), t23);
     }
   }
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
-static void transformer_blocks_attention_forward_3_train(const std::int64_t image, const std::int64_t layer,
+static void transformer_blocks_attention_forward_4_train(const std::int64_t image, const std::int64_t layer,
                                                          const real* transformer_blocks_attention_einsum,
                                                          real* transformer_blocks_attention_divide,
                                                          const std::int32_t* random,
@@ -2113,7 +1763,7 @@ static void transformer_blocks_attention_forward_3_train(const std::int64_t imag
         const vec t26 = v_keep(random, layer * 65536 + 1, image * 33800 + h * 4225 + n * 65 + n2, 1, 858993459,
                                real(1.25));
         const vec t27 = v_mul(t25, t26);
-        v_store_strided(transformer_blocks_attention_multiply + (h * 4225 + n + n2 * 65), 65, t27, lanes);
+        v_store(transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t27);
       }
       {
         const vec x28 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
@@ -2130,19 +1780,19 @@ static void transformer_blocks_attention_forward_3_train(const std::int64_t imag
         const vec t38 = v_keep(random, layer * 65536 + 1, image * 33800 + h * 4225 + n * 65 + 64, 1, 858993459,
                                real(1.25));
         const vec t39 = v_mul(t37, t38);
-        v_store_strided(transformer_blocks_attention_multiply + (h * 4225 + n + 4160), 65, t39, 1);
+        v_store_n(transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t39, 1);
       }
     }
   }
 }
 
-// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along n
-static void transformer_blocks_attention_forward_4_train(const real* transformer_blocks_attention_multiply,
+// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
+static void transformer_blocks_attention_forward_5_train(const real* transformer_blocks_attention_multiply,
                                                          const real* transformer_blocks_attention_add,
                                                          real* transformer_blocks_attention_rearrange) {
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t k = 0; k < 32; k += 4) {
-      for (std::int64_t n = 0; n < 48; n += 24) {
+    for (std::int64_t k = 0; k < 32; k += 16) {
+      for (std::int64_t n = 0; n < 60; n += 6) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -2156,38 +1806,39 @@ static void transformer_blocks_attention_forward_4_train(const real* transformer
         vec sum10 = v_zero();
         vec sum11 = v_zero();
         for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x0 = v_load(transformer_blocks_attention_multiply + (h * 4225 + n + n2 * 65));
-          const vec x1 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33280]);
+          const vec x0 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2]);
+          const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_attention_multiply + (h * 4225 + n + n2 * 65 + 8));
-          sum1 = v_fma(x2, x1, sum1);
-          const vec x3 = v_load(transformer_blocks_attention_multiply + (h * 4225 + n + n2 * 65 + 16));
+          const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 520));
+          sum1 = v_fma(x0, x2, sum1);
+          const vec x3 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 65]);
           sum2 = v_fma(x3, x1, sum2);
-          const vec x4 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33345]);
-          sum3 = v_fma(x0, x4, sum3);
-          sum4 = v_fma(x2, x4, sum4);
-          sum5 = v_fma(x3, x4, sum5);
-          const vec x5 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33410]);
-          sum6 = v_fma(x0, x5, sum6);
-          sum7 = v_fma(x2, x5, sum7);
-          sum8 = v_fma(x3, x5, sum8);
-          const vec x6 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33475]);
-          sum9 = v_fma(x0, x6, sum9);
-          sum10 = v_fma(x2, x6, sum10);
-          sum11 = v_fma(x3, x6, sum11);
+          sum3 = v_fma(x3, x2, sum3);
+          const vec x4 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 130]);
+          sum4 = v_fma(x4, x1, sum4);
+          sum5 = v_fma(x4, x2, sum5);
+          const vec x5 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 195]);
+          sum6 = v_fma(x5, x1, sum6);
+          sum7 = v_fma(x5, x2, sum7);
+          const vec x6 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 260]);
+          sum8 = v_fma(x6, x1, sum8);
+          sum9 = v_fma(x6, x2, sum9);
+          const vec x7 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 325]);
+          sum10 = v_fma(x7, x1, sum10);
+          sum11 = v_fma(x7, x2, sum11);
         }
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65), sum0);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 8), sum1);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 16), sum2);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 65), sum3);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 73), sum4);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 81), sum5);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 130), sum6);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 138), sum7);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 146), sum8);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 195), sum9);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 203), sum10);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 211), sum11);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k), sum0);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 8), sum1);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 256), sum2);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 264), sum3);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 512), sum4);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 520), sum5);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 768), sum6);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 776), sum7);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1024), sum8);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1032), sum9);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1280), sum10);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1288), sum11);
       }
       {
         vec sum0 = v_zero();
@@ -2200,144 +1851,36 @@ static void transformer_blocks_attention_forward_4_train(const real* transformer
         vec sum7 = v_zero();
         vec sum8 = v_zero();
         vec sum9 = v_zero();
-        vec sum10 = v_zero();
-        vec sum11 = v_zero();
         for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x7 = v_load(transformer_blocks_attention_multiply + (h * 4225 + n2 * 65 + 48));
-          const vec x8 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33280]);
-          sum0 = v_fma(x7, x8, sum0);
-          const vec x9 = v_load(transformer_blocks_attention_multiply + (h * 4225 + n2 * 65 + 56));
-          sum1 = v_fma(x9, x8, sum1);
-          const vec x10 = v_load_n(transformer_blocks_attention_multiply + (h * 4225 + n2 * 65 + 64), 1);
-          sum2 = v_fma(x10, x8, sum2);
-          const vec x11 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33345]);
-          sum3 = v_fma(x7, x11, sum3);
-          sum4 = v_fma(x9, x11, sum4);
-          sum5 = v_fma(x10, x11, sum5);
-          const vec x12 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33410]);
-          sum6 = v_fma(x7, x12, sum6);
-          sum7 = v_fma(x9, x12, sum7);
-          sum8 = v_fma(x10, x12, sum8);
-          const vec x13 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33475]);
-          sum9 = v_fma(x7, x13, sum9);
-          sum10 = v_fma(x9, x13, sum10);
-          sum11 = v_fma(x10, x13, sum11);
+          const vec x8 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 + 3900]);
+          const vec x9 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
+          sum0 = v_fma(x8, x9, sum0);
+          const vec x10 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 520));
+          sum1 = v_fma(x8, x10, sum1);
+          const vec x11 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 + 3965]);
+          sum2 = v_fma(x11, x9, sum2);
+          sum3 = v_fma(x11, x10, sum3);
+          const vec x12 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 + 4030]);
+          sum4 = v_fma(x12, x9, sum4);
+          sum5 = v_fma(x12, x10, sum5);
+          const vec x13 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 + 4095]);
+          sum6 = v_fma(x13, x9, sum6);
+          sum7 = v_fma(x13, x10, sum7);
+          const vec x14 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 + 4160]);
+          sum8 = v_fma(x14, x9, sum8);
+          sum9 = v_fma(x14, x10, sum9);
         }
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 48), sum0);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 56), sum1);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 64), sum2, 1);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 113), sum3);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 121), sum4);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 129), sum5, 1);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 178), sum6);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 186), sum7);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 194), sum8, 1);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 243), sum9);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 251), sum10);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 259), sum11, 1);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15360), sum0);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15368), sum1);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15616), sum2);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15624), sum3);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15872), sum4);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15880), sum5);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16128), sum6);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16136), sum7);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16384), sum8);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16392), sum9);
       }
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256, h < H*K=256 (summed); lanes along n
-static void transformer_blocks_attention_out_proj_forward_train(const real* transformer_blocks_attention_rearrange,
-                                                                const real* transformer_blocks_attention_out_proj_weight,
-                                                                real* transformer_blocks_attention_out_proj_einsum) {
-  for (std::int64_t d = 0; d < 256; d += 4) {
-    for (std::int64_t n = 0; n < 48; n += 24) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      for (std::int64_t h = 0; h < 256; ++h) {
-        const vec x0 = v_load(transformer_blocks_attention_rearrange + (n + h * 65));
-        const vec x1 = v_set(transformer_blocks_attention_out_proj_weight[d * 256 + h]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_rearrange + (n + h * 65 + 8));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_load(transformer_blocks_attention_rearrange + (n + h * 65 + 16));
-        sum2 = v_fma(x3, x1, sum2);
-        const vec x4 = v_set(transformer_blocks_attention_out_proj_weight[d * 256 + h + 256]);
-        sum3 = v_fma(x0, x4, sum3);
-        sum4 = v_fma(x2, x4, sum4);
-        sum5 = v_fma(x3, x4, sum5);
-        const vec x5 = v_set(transformer_blocks_attention_out_proj_weight[d * 256 + h + 512]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
-        sum8 = v_fma(x3, x5, sum8);
-        const vec x6 = v_set(transformer_blocks_attention_out_proj_weight[d * 256 + h + 768]);
-        sum9 = v_fma(x0, x6, sum9);
-        sum10 = v_fma(x2, x6, sum10);
-        sum11 = v_fma(x3, x6, sum11);
-      }
-      v_store_strided(transformer_blocks_attention_out_proj_einsum + (n * 256 + d), 256, sum0, lanes);
-      v_store_strided(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 2048), 256, sum1, lanes);
-      v_store_strided(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 4096), 256, sum2, lanes);
-      v_store_strided(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1), 256, sum3, lanes);
-      v_store_strided(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 2049), 256, sum4, lanes);
-      v_store_strided(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 4097), 256, sum5, lanes);
-      v_store_strided(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 2), 256, sum6, lanes);
-      v_store_strided(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 2050), 256, sum7, lanes);
-      v_store_strided(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 4098), 256, sum8, lanes);
-      v_store_strided(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 3), 256, sum9, lanes);
-      v_store_strided(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 2051), 256, sum10, lanes);
-      v_store_strided(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 4099), 256, sum11, lanes);
-    }
-    {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      for (std::int64_t h = 0; h < 256; ++h) {
-        const vec x7 = v_load(transformer_blocks_attention_rearrange + (h * 65 + 48));
-        const vec x8 = v_set(transformer_blocks_attention_out_proj_weight[d * 256 + h]);
-        sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load(transformer_blocks_attention_rearrange + (h * 65 + 56));
-        sum1 = v_fma(x9, x8, sum1);
-        const vec x10 = v_load_n(transformer_blocks_attention_rearrange + (h * 65 + 64), 1);
-        sum2 = v_fma(x10, x8, sum2);
-        const vec x11 = v_set(transformer_blocks_attention_out_proj_weight[d * 256 + h + 256]);
-        sum3 = v_fma(x7, x11, sum3);
-        sum4 = v_fma(x9, x11, sum4);
-        sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_set(transformer_blocks_attention_out_proj_weight[d * 256 + h + 512]);
-        sum6 = v_fma(x7, x12, sum6);
-        sum7 = v_fma(x9, x12, sum7);
-        sum8 = v_fma(x10, x12, sum8);
-        const vec x13 = v_set(transformer_blocks_attention_out_proj_weight[d * 256 + h + 768]);
-        sum9 = v_fma(x7, x13, sum9);
-        sum10 = v_fma(x9, x13, sum10);
-        sum11 = v_fma(x10, x13, sum11);
-      }
-      v_store_strided(transformer_blocks_attention_out_proj_einsum + (d + 12288), 256, sum0, lanes);
-      v_store_strided(transformer_blocks_attention_out_proj_einsum + (d + 14336), 256, sum1, lanes);
-      v_store_strided(transformer_blocks_attention_out_proj_einsum + (d + 16384), 256, sum2, 1);
-      v_store_strided(transformer_blocks_attention_out_proj_einsum + (d + 12289), 256, sum3, lanes);
-      v_store_strided(transformer_blocks_attention_out_proj_einsum + (d + 14337), 256, sum4, lanes);
-      v_store_strided(transformer_blocks_attention_out_proj_einsum + (d + 16385), 256, sum5, 1);
-      v_store_strided(transformer_blocks_attention_out_proj_einsum + (d + 12290), 256, sum6, lanes);
-      v_store_strided(transformer_blocks_attention_out_proj_einsum + (d + 14338), 256, sum7, lanes);
-      v_store_strided(transformer_blocks_attention_out_proj_einsum + (d + 16386), 256, sum8, 1);
-      v_store_strided(transformer_blocks_attention_out_proj_einsum + (d + 12291), 256, sum9, lanes);
-      v_store_strided(transformer_blocks_attention_out_proj_einsum + (d + 14339), 256, sum10, lanes);
-      v_store_strided(transformer_blocks_attention_out_proj_einsum + (d + 16387), 256, sum11, 1);
     }
   }
 }
@@ -2403,21 +1946,21 @@ static void transformer_blocks_attention_out_proj_forward_2_train(const real* tr
       const vec t33 = v_mul(t31, x32);
       const vec x34 = v_load(transformer_blocks_norm2_bias + d);
       const vec t35 = v_add(t33, x34);
-      v_store_strided(transformer_blocks_norm2_add + (n + d * 65), 65, t35, lanes);
+      v_store(transformer_blocks_norm2_add + (n * 256 + d), t35);
     }
   }
 }
 
-// b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along n
+// b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
 static void transformer_blocks_ffn_linear1_forward_train(const std::int64_t image, const std::int64_t layer,
                                                          const real* transformer_blocks_norm2_add,
-                                                         const real* transformer_blocks_ffn_linear1_weight,
+                                                         const real* transformer_blocks_ffn_linear1_weight_packed,
                                                          const real* transformer_blocks_ffn_linear1_bias,
                                                          const std::int32_t* random,
                                                          real* transformer_blocks_ffn_multiply,
                                                          real* transformer_blocks_ffn_gelu) {
-  for (std::int64_t m = 0; m < 512; m += 4) {
-    for (std::int64_t n = 0; n < 48; n += 24) {
+  for (std::int64_t m = 0; m < 512; m += 16) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2431,110 +1974,53 @@ static void transformer_blocks_ffn_linear1_forward_train(const std::int64_t imag
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x0 = v_load(transformer_blocks_norm2_add + (n + d * 65));
-        const vec x1 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d]);
+        const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
+        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_norm2_add + (n + d * 65 + 8));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_load(transformer_blocks_norm2_add + (n + d * 65 + 16));
+        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16 + 8));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_set(transformer_blocks_norm2_add[n * 256 + d + 256]);
         sum2 = v_fma(x3, x1, sum2);
-        const vec x4 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 256]);
-        sum3 = v_fma(x0, x4, sum3);
-        sum4 = v_fma(x2, x4, sum4);
-        sum5 = v_fma(x3, x4, sum5);
-        const vec x5 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 512]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
-        sum8 = v_fma(x3, x5, sum8);
-        const vec x6 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 768]);
-        sum9 = v_fma(x0, x6, sum9);
-        sum10 = v_fma(x2, x6, sum10);
-        sum11 = v_fma(x3, x6, sum11);
+        sum3 = v_fma(x3, x2, sum3);
+        const vec x4 = v_set(transformer_blocks_norm2_add[n * 256 + d + 512]);
+        sum4 = v_fma(x4, x1, sum4);
+        sum5 = v_fma(x4, x2, sum5);
+        const vec x5 = v_set(transformer_blocks_norm2_add[n * 256 + d + 768]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        const vec x6 = v_set(transformer_blocks_norm2_add[n * 256 + d + 1024]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        const vec x7 = v_set(transformer_blocks_norm2_add[n * 256 + d + 1280]);
+        sum10 = v_fma(x7, x1, sum10);
+        sum11 = v_fma(x7, x2, sum11);
       }
-      const vec x7 = v_set(transformer_blocks_ffn_linear1_bias[m]);
-      const vec t8 = v_add(sum0, x7);
-      const vec t9 = v_keep(random, layer * 65536 + 2, image * 33280 + n * 512 + m, 512, 858993459, real(1.25));
-      const vec t10 = v_mul(t8, t9);
-      v_store(transformer_blocks_ffn_multiply + (n + m * 65), t10);
-      const vec t11 = v_gelu(t10);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65), t11);
-      const vec t12 = v_add(sum1, x7);
-      const vec t13 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 4096) + m, 512, 858993459,
-                             real(1.25));
-      const vec t14 = v_mul(t12, t13);
-      v_store(transformer_blocks_ffn_multiply + (n + m * 65 + 8), t14);
-      const vec t15 = v_gelu(t14);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 8), t15);
-      const vec t16 = v_add(sum2, x7);
-      const vec t17 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 8192) + m, 512, 858993459,
-                             real(1.25));
-      const vec t18 = v_mul(t16, t17);
-      v_store(transformer_blocks_ffn_multiply + (n + m * 65 + 16), t18);
-      const vec t19 = v_gelu(t18);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 16), t19);
-      const vec x20 = v_set(transformer_blocks_ffn_linear1_bias[m + 1]);
-      const vec t21 = v_add(sum3, x20);
-      const vec t22 = v_keep(random, layer * 65536 + 2, image * 33280 + n * 512 + (m + 1), 512, 858993459, real(1.25));
-      const vec t23 = v_mul(t21, t22);
-      v_store(transformer_blocks_ffn_multiply + (n + m * 65 + 65), t23);
-      const vec t24 = v_gelu(t23);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 65), t24);
-      const vec t25 = v_add(sum4, x20);
-      const vec t26 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 4096) + (m + 1), 512, 858993459,
-                             real(1.25));
-      const vec t27 = v_mul(t25, t26);
-      v_store(transformer_blocks_ffn_multiply + (n + m * 65 + 73), t27);
-      const vec t28 = v_gelu(t27);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 73), t28);
-      const vec t29 = v_add(sum5, x20);
-      const vec t30 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 8192) + (m + 1), 512, 858993459,
-                             real(1.25));
-      const vec t31 = v_mul(t29, t30);
-      v_store(transformer_blocks_ffn_multiply + (n + m * 65 + 81), t31);
-      const vec t32 = v_gelu(t31);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 81), t32);
-      const vec x33 = v_set(transformer_blocks_ffn_linear1_bias[m + 2]);
-      const vec t34 = v_add(sum6, x33);
-      const vec t35 = v_keep(random, layer * 65536 + 2, image * 33280 + n * 512 + (m + 2), 512, 858993459, real(1.25));
-      const vec t36 = v_mul(t34, t35);
-      v_store(transformer_blocks_ffn_multiply + (n + m * 65 + 130), t36);
-      const vec t37 = v_gelu(t36);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 130), t37);
-      const vec t38 = v_add(sum7, x33);
-      const vec t39 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 4096) + (m + 2), 512, 858993459,
-                             real(1.25));
-      const vec t40 = v_mul(t38, t39);
-      v_store(transformer_blocks_ffn_multiply + (n + m * 65 + 138), t40);
-      const vec t41 = v_gelu(t40);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 138), t41);
-      const vec t42 = v_add(sum8, x33);
-      const vec t43 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 8192) + (m + 2), 512, 858993459,
-                             real(1.25));
-      const vec t44 = v_mul(t42, t43);
-      v_store(transformer_blocks_ffn_multiply + (n + m * 65 + 146), t44);
-      const vec t45 = v_gelu(t44);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 146), t45);
-      const vec x46 = v_set(transformer_blocks_ffn_linear1_bias[m + 3]);
-      const vec t47 = v_add(sum9, x46);
-      const vec t48 = v_keep(random, layer * 65536 + 2, image * 33280 + n * 512 + (m + 3), 512, 858993459, real(1.25));
-      const vec t49 = v_mul(t47, t48);
-      v_store(transformer_blocks_ffn_multiply + (n + m * 65 + 195), t49);
-      const vec t50 = v_gelu(t49);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 195), t50);
-      const vec t51 = v_add(sum10, x46);
-      const vec t52 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 4096) + (m + 3), 512, 858993459,
-                             real(1.25));
-      const vec t53 = v_mul(t51, t52);
-      v_store(transformer_blocks_ffn_multiply + (n + m * 65 + 203), t53);
-      const vec t54 = v_gelu(t53);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 203), t54);
-      const vec t55 = v_add(sum11, x46);
-      const vec t56 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 8192) + (m + 3), 512, 858993459,
-                             real(1.25));
-      const vec t57 = v_mul(t55, t56);
-      v_store(transformer_blocks_ffn_multiply + (n + m * 65 + 211), t57);
-      const vec t58 = v_gelu(t57);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 211), t58);
+      alignas(64) real sums[96];
+      v_store(sums, sum0);
+      v_store(sums + 8, sum1);
+      v_store(sums + 16, sum2);
+      v_store(sums + 24, sum3);
+      v_store(sums + 32, sum4);
+      v_store(sums + 40, sum5);
+      v_store(sums + 48, sum6);
+      v_store(sums + 56, sum7);
+      v_store(sums + 64, sum8);
+      v_store(sums + 72, sum9);
+      v_store(sums + 80, sum10);
+      v_store(sums + 88, sum11);
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 8) {
+          const vec sum = v_load(sums + (row * 16 + column));
+          const vec x8 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
+          const vec t9 = v_add(sum, x8);
+          const vec t10 = v_keep(random, layer * 65536 + 2, image * 33280 + (n + row) * 512 + (m + column), 1,
+                                 858993459, real(1.25));
+          const vec t11 = v_mul(t9, t10);
+          v_store(transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)), t11);
+          const vec t12 = v_gelu(t11);
+          v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), t12);
+        }
+      }
     }
     {
       vec sum0 = v_zero();
@@ -2547,119 +2033,63 @@ static void transformer_blocks_ffn_linear1_forward_train(const std::int64_t imag
       vec sum7 = v_zero();
       vec sum8 = v_zero();
       vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x59 = v_load(transformer_blocks_norm2_add + (d * 65 + 48));
-        const vec x60 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d]);
-        sum0 = v_fma(x59, x60, sum0);
-        const vec x61 = v_load(transformer_blocks_norm2_add + (d * 65 + 56));
-        sum1 = v_fma(x61, x60, sum1);
-        const vec x62 = v_load_n(transformer_blocks_norm2_add + (d * 65 + 64), 1);
-        sum2 = v_fma(x62, x60, sum2);
-        const vec x63 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 256]);
-        sum3 = v_fma(x59, x63, sum3);
-        sum4 = v_fma(x61, x63, sum4);
-        sum5 = v_fma(x62, x63, sum5);
-        const vec x64 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 512]);
-        sum6 = v_fma(x59, x64, sum6);
-        sum7 = v_fma(x61, x64, sum7);
-        sum8 = v_fma(x62, x64, sum8);
-        const vec x65 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 768]);
-        sum9 = v_fma(x59, x65, sum9);
-        sum10 = v_fma(x61, x65, sum10);
-        sum11 = v_fma(x62, x65, sum11);
+        const vec x13 = v_set(transformer_blocks_norm2_add[d + 15360]);
+        const vec x14 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16));
+        sum0 = v_fma(x13, x14, sum0);
+        const vec x15 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16 + 8));
+        sum1 = v_fma(x13, x15, sum1);
+        const vec x16 = v_set(transformer_blocks_norm2_add[d + 15616]);
+        sum2 = v_fma(x16, x14, sum2);
+        sum3 = v_fma(x16, x15, sum3);
+        const vec x17 = v_set(transformer_blocks_norm2_add[d + 15872]);
+        sum4 = v_fma(x17, x14, sum4);
+        sum5 = v_fma(x17, x15, sum5);
+        const vec x18 = v_set(transformer_blocks_norm2_add[d + 16128]);
+        sum6 = v_fma(x18, x14, sum6);
+        sum7 = v_fma(x18, x15, sum7);
+        const vec x19 = v_set(transformer_blocks_norm2_add[d + 16384]);
+        sum8 = v_fma(x19, x14, sum8);
+        sum9 = v_fma(x19, x15, sum9);
       }
-      const vec x66 = v_set(transformer_blocks_ffn_linear1_bias[m]);
-      const vec t67 = v_add(sum0, x66);
-      const vec t68 = v_keep(random, layer * 65536 + 2, image * 33280 + 24576 + m, 512, 858993459, real(1.25));
-      const vec t69 = v_mul(t67, t68);
-      v_store(transformer_blocks_ffn_multiply + (m * 65 + 48), t69);
-      const vec t70 = v_gelu(t69);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 48), t70);
-      const vec t71 = v_add(sum1, x66);
-      const vec t72 = v_keep(random, layer * 65536 + 2, image * 33280 + 28672 + m, 512, 858993459, real(1.25));
-      const vec t73 = v_mul(t71, t72);
-      v_store(transformer_blocks_ffn_multiply + (m * 65 + 56), t73);
-      const vec t74 = v_gelu(t73);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 56), t74);
-      const vec t75 = v_add(sum2, x66);
-      const vec t76 = v_keep(random, layer * 65536 + 2, image * 33280 + 32768 + m, 512, 858993459, real(1.25));
-      const vec t77 = v_mul(t75, t76);
-      v_store_n(transformer_blocks_ffn_multiply + (m * 65 + 64), t77, 1);
-      const vec t78 = v_gelu(t77);
-      v_store_n(transformer_blocks_ffn_gelu + (m * 65 + 64), t78, 1);
-      const vec x79 = v_set(transformer_blocks_ffn_linear1_bias[m + 1]);
-      const vec t80 = v_add(sum3, x79);
-      const vec t81 = v_keep(random, layer * 65536 + 2, image * 33280 + 24576 + (m + 1), 512, 858993459, real(1.25));
-      const vec t82 = v_mul(t80, t81);
-      v_store(transformer_blocks_ffn_multiply + (m * 65 + 113), t82);
-      const vec t83 = v_gelu(t82);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 113), t83);
-      const vec t84 = v_add(sum4, x79);
-      const vec t85 = v_keep(random, layer * 65536 + 2, image * 33280 + 28672 + (m + 1), 512, 858993459, real(1.25));
-      const vec t86 = v_mul(t84, t85);
-      v_store(transformer_blocks_ffn_multiply + (m * 65 + 121), t86);
-      const vec t87 = v_gelu(t86);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 121), t87);
-      const vec t88 = v_add(sum5, x79);
-      const vec t89 = v_keep(random, layer * 65536 + 2, image * 33280 + 32768 + (m + 1), 512, 858993459, real(1.25));
-      const vec t90 = v_mul(t88, t89);
-      v_store_n(transformer_blocks_ffn_multiply + (m * 65 + 129), t90, 1);
-      const vec t91 = v_gelu(t90);
-      v_store_n(transformer_blocks_ffn_gelu + (m * 65 + 129), t91, 1);
-      const vec x92 = v_set(transformer_blocks_ffn_linear1_bias[m + 2]);
-      const vec t93 = v_add(sum6, x92);
-      const vec t94 = v_keep(random, layer * 65536 + 2, image * 33280 + 24576 + (m + 2), 512, 858993459, real(1.25));
-      const vec t95 = v_mul(t93, t94);
-      v_store(transformer_blocks_ffn_multiply + (m * 65 + 178), t95);
-      const vec t96 = v_gelu(t95);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 178), t96);
-      const vec t97 = v_add(sum7, x92);
-      const vec t98 = v_keep(random, layer * 65536 + 2, image * 33280 + 28672 + (m + 2), 512, 858993459, real(1.25));
-      const vec t99 = v_mul(t97, t98);
-      v_store(transformer_blocks_ffn_multiply + (m * 65 + 186), t99);
-      const vec t100 = v_gelu(t99);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 186), t100);
-      const vec t101 = v_add(sum8, x92);
-      const vec t102 = v_keep(random, layer * 65536 + 2, image * 33280 + 32768 + (m + 2), 512, 858993459, real(1.25));
-      const vec t103 = v_mul(t101, t102);
-      v_store_n(transformer_blocks_ffn_multiply + (m * 65 + 194), t103, 1);
-      const vec t104 = v_gelu(t103);
-      v_store_n(transformer_blocks_ffn_gelu + (m * 65 + 194), t104, 1);
-      const vec x105 = v_set(transformer_blocks_ffn_linear1_bias[m + 3]);
-      const vec t106 = v_add(sum9, x105);
-      const vec t107 = v_keep(random, layer * 65536 + 2, image * 33280 + 24576 + (m + 3), 512, 858993459, real(1.25));
-      const vec t108 = v_mul(t106, t107);
-      v_store(transformer_blocks_ffn_multiply + (m * 65 + 243), t108);
-      const vec t109 = v_gelu(t108);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 243), t109);
-      const vec t110 = v_add(sum10, x105);
-      const vec t111 = v_keep(random, layer * 65536 + 2, image * 33280 + 28672 + (m + 3), 512, 858993459, real(1.25));
-      const vec t112 = v_mul(t110, t111);
-      v_store(transformer_blocks_ffn_multiply + (m * 65 + 251), t112);
-      const vec t113 = v_gelu(t112);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 251), t113);
-      const vec t114 = v_add(sum11, x105);
-      const vec t115 = v_keep(random, layer * 65536 + 2, image * 33280 + 32768 + (m + 3), 512, 858993459, real(1.25));
-      const vec t116 = v_mul(t114, t115);
-      v_store_n(transformer_blocks_ffn_multiply + (m * 65 + 259), t116, 1);
-      const vec t117 = v_gelu(t116);
-      v_store_n(transformer_blocks_ffn_gelu + (m * 65 + 259), t117, 1);
+      alignas(64) real sums[80];
+      v_store(sums, sum0);
+      v_store(sums + 8, sum1);
+      v_store(sums + 16, sum2);
+      v_store(sums + 24, sum3);
+      v_store(sums + 32, sum4);
+      v_store(sums + 40, sum5);
+      v_store(sums + 48, sum6);
+      v_store(sums + 56, sum7);
+      v_store(sums + 64, sum8);
+      v_store(sums + 72, sum9);
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 8) {
+          const vec sum = v_load(sums + (row * 16 + column));
+          const vec x20 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
+          const vec t21 = v_add(sum, x20);
+          const vec t22 = v_keep(random, layer * 65536 + 2, image * 33280 + (row * 512 + 30720) + (m + column), 1,
+                                 858993459, real(1.25));
+          const vec t23 = v_mul(t21, t22);
+          v_store(transformer_blocks_ffn_multiply + (row * 512 + (m + column) + 30720), t23);
+          const vec t24 = v_gelu(t23);
+          v_store(transformer_blocks_ffn_gelu + (row * 512 + (m + column) + 30720), t24);
+        }
+      }
     }
   }
 }
 
-// b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along n
+// b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
 static void transformer_blocks_ffn_linear2_forward_train(const std::int64_t image, const std::int64_t layer,
                                                          const real* transformer_blocks_ffn_gelu,
-                                                         const real* transformer_blocks_ffn_linear2_weight,
+                                                         const real* transformer_blocks_ffn_linear2_weight_packed,
                                                          const real* transformer_blocks_add,
                                                          const real* transformer_blocks_ffn_linear2_bias,
                                                          const std::int32_t* random,
                                                          real* transformer_blocks_carry_next) {
-  for (std::int64_t d = 0; d < 256; d += 4) {
-    for (std::int64_t n = 0; n < 48; n += 24) {
+  for (std::int64_t d = 0; d < 256; d += 16) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2673,110 +2103,53 @@ static void transformer_blocks_ffn_linear2_forward_train(const std::int64_t imag
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
-        const vec x0 = v_load(transformer_blocks_ffn_gelu + (n + m * 65));
-        const vec x1 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m]);
+        const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + m]);
+        const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 16));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_gelu + (n + m * 65 + 8));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_load(transformer_blocks_ffn_gelu + (n + m * 65 + 16));
+        const vec x2 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 16 + 8));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 512]);
         sum2 = v_fma(x3, x1, sum2);
-        const vec x4 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m + 512]);
-        sum3 = v_fma(x0, x4, sum3);
-        sum4 = v_fma(x2, x4, sum4);
-        sum5 = v_fma(x3, x4, sum5);
-        const vec x5 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m + 1024]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
-        sum8 = v_fma(x3, x5, sum8);
-        const vec x6 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m + 1536]);
-        sum9 = v_fma(x0, x6, sum9);
-        sum10 = v_fma(x2, x6, sum10);
-        sum11 = v_fma(x3, x6, sum11);
+        sum3 = v_fma(x3, x2, sum3);
+        const vec x4 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 1024]);
+        sum4 = v_fma(x4, x1, sum4);
+        sum5 = v_fma(x4, x2, sum5);
+        const vec x5 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 1536]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        const vec x6 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 2048]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        const vec x7 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 2560]);
+        sum10 = v_fma(x7, x1, sum10);
+        sum11 = v_fma(x7, x2, sum11);
       }
-      const vec x7 = v_load_strided(transformer_blocks_add + (n * 256 + d), 256, lanes);
-      const vec x8 = v_set(transformer_blocks_ffn_linear2_bias[d]);
-      const vec t9 = v_add(sum0, x8);
-      const vec t10 = v_keep(random, layer * 65536 + 3, image * 16640 + n * 256 + d, 256, 858993459, real(1.25));
-      const vec t11 = v_mul(t9, t10);
-      const vec t12 = v_add(x7, t11);
-      v_store_strided(transformer_blocks_carry_next + (n * 256 + d), 256, t12, lanes);
-      const vec x13 = v_load_strided(transformer_blocks_add + (n * 256 + d + 2048), 256, lanes);
-      const vec t14 = v_add(sum1, x8);
-      const vec t15 = v_keep(random, layer * 65536 + 3, image * 16640 + (n * 256 + 2048) + d, 256, 858993459,
-                             real(1.25));
-      const vec t16 = v_mul(t14, t15);
-      const vec t17 = v_add(x13, t16);
-      v_store_strided(transformer_blocks_carry_next + (n * 256 + d + 2048), 256, t17, lanes);
-      const vec x18 = v_load_strided(transformer_blocks_add + (n * 256 + d + 4096), 256, lanes);
-      const vec t19 = v_add(sum2, x8);
-      const vec t20 = v_keep(random, layer * 65536 + 3, image * 16640 + (n * 256 + 4096) + d, 256, 858993459,
-                             real(1.25));
-      const vec t21 = v_mul(t19, t20);
-      const vec t22 = v_add(x18, t21);
-      v_store_strided(transformer_blocks_carry_next + (n * 256 + d + 4096), 256, t22, lanes);
-      const vec x23 = v_load_strided(transformer_blocks_add + (n * 256 + d + 1), 256, lanes);
-      const vec x24 = v_set(transformer_blocks_ffn_linear2_bias[d + 1]);
-      const vec t25 = v_add(sum3, x24);
-      const vec t26 = v_keep(random, layer * 65536 + 3, image * 16640 + n * 256 + (d + 1), 256, 858993459, real(1.25));
-      const vec t27 = v_mul(t25, t26);
-      const vec t28 = v_add(x23, t27);
-      v_store_strided(transformer_blocks_carry_next + (n * 256 + d + 1), 256, t28, lanes);
-      const vec x29 = v_load_strided(transformer_blocks_add + (n * 256 + d + 2049), 256, lanes);
-      const vec t30 = v_add(sum4, x24);
-      const vec t31 = v_keep(random, layer * 65536 + 3, image * 16640 + (n * 256 + 2048) + (d + 1), 256, 858993459,
-                             real(1.25));
-      const vec t32 = v_mul(t30, t31);
-      const vec t33 = v_add(x29, t32);
-      v_store_strided(transformer_blocks_carry_next + (n * 256 + d + 2049), 256, t33, lanes);
-      const vec x34 = v_load_strided(transformer_blocks_add + (n * 256 + d + 4097), 256, lanes);
-      const vec t35 = v_add(sum5, x24);
-      const vec t36 = v_keep(random, layer * 65536 + 3, image * 16640 + (n * 256 + 4096) + (d + 1), 256, 858993459,
-                             real(1.25));
-      const vec t37 = v_mul(t35, t36);
-      const vec t38 = v_add(x34, t37);
-      v_store_strided(transformer_blocks_carry_next + (n * 256 + d + 4097), 256, t38, lanes);
-      const vec x39 = v_load_strided(transformer_blocks_add + (n * 256 + d + 2), 256, lanes);
-      const vec x40 = v_set(transformer_blocks_ffn_linear2_bias[d + 2]);
-      const vec t41 = v_add(sum6, x40);
-      const vec t42 = v_keep(random, layer * 65536 + 3, image * 16640 + n * 256 + (d + 2), 256, 858993459, real(1.25));
-      const vec t43 = v_mul(t41, t42);
-      const vec t44 = v_add(x39, t43);
-      v_store_strided(transformer_blocks_carry_next + (n * 256 + d + 2), 256, t44, lanes);
-      const vec x45 = v_load_strided(transformer_blocks_add + (n * 256 + d + 2050), 256, lanes);
-      const vec t46 = v_add(sum7, x40);
-      const vec t47 = v_keep(random, layer * 65536 + 3, image * 16640 + (n * 256 + 2048) + (d + 2), 256, 858993459,
-                             real(1.25));
-      const vec t48 = v_mul(t46, t47);
-      const vec t49 = v_add(x45, t48);
-      v_store_strided(transformer_blocks_carry_next + (n * 256 + d + 2050), 256, t49, lanes);
-      const vec x50 = v_load_strided(transformer_blocks_add + (n * 256 + d + 4098), 256, lanes);
-      const vec t51 = v_add(sum8, x40);
-      const vec t52 = v_keep(random, layer * 65536 + 3, image * 16640 + (n * 256 + 4096) + (d + 2), 256, 858993459,
-                             real(1.25));
-      const vec t53 = v_mul(t51, t52);
-      const vec t54 = v_add(x50, t53);
-      v_store_strided(transformer_blocks_carry_next + (n * 256 + d + 4098), 256, t54, lanes);
-      const vec x55 = v_load_strided(transformer_blocks_add + (n * 256 + d + 3), 256, lanes);
-      const vec x56 = v_set(transformer_blocks_ffn_linear2_bias[d + 3]);
-      const vec t57 = v_add(sum9, x56);
-      const vec t58 = v_keep(random, layer * 65536 + 3, image * 16640 + n * 256 + (d + 3), 256, 858993459, real(1.25));
-      const vec t59 = v_mul(t57, t58);
-      const vec t60 = v_add(x55, t59);
-      v_store_strided(transformer_blocks_carry_next + (n * 256 + d + 3), 256, t60, lanes);
-      const vec x61 = v_load_strided(transformer_blocks_add + (n * 256 + d + 2051), 256, lanes);
-      const vec t62 = v_add(sum10, x56);
-      const vec t63 = v_keep(random, layer * 65536 + 3, image * 16640 + (n * 256 + 2048) + (d + 3), 256, 858993459,
-                             real(1.25));
-      const vec t64 = v_mul(t62, t63);
-      const vec t65 = v_add(x61, t64);
-      v_store_strided(transformer_blocks_carry_next + (n * 256 + d + 2051), 256, t65, lanes);
-      const vec x66 = v_load_strided(transformer_blocks_add + (n * 256 + d + 4099), 256, lanes);
-      const vec t67 = v_add(sum11, x56);
-      const vec t68 = v_keep(random, layer * 65536 + 3, image * 16640 + (n * 256 + 4096) + (d + 3), 256, 858993459,
-                             real(1.25));
-      const vec t69 = v_mul(t67, t68);
-      const vec t70 = v_add(x66, t69);
-      v_store_strided(transformer_blocks_carry_next + (n * 256 + d + 4099), 256, t70, lanes);
+      alignas(64) real sums[96];
+      v_store(sums, sum0);
+      v_store(sums + 8, sum1);
+      v_store(sums + 16, sum2);
+      v_store(sums + 24, sum3);
+      v_store(sums + 32, sum4);
+      v_store(sums + 40, sum5);
+      v_store(sums + 48, sum6);
+      v_store(sums + 56, sum7);
+      v_store(sums + 64, sum8);
+      v_store(sums + 72, sum9);
+      v_store(sums + 80, sum10);
+      v_store(sums + 88, sum11);
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 8) {
+          const vec sum = v_load(sums + (row * 16 + column));
+          const vec x8 = v_load(transformer_blocks_add + ((n + row) * 256 + (d + column)));
+          const vec x9 = v_load(transformer_blocks_ffn_linear2_bias + (d + column));
+          const vec t10 = v_add(sum, x9);
+          const vec t11 = v_keep(random, layer * 65536 + 3, image * 16640 + (n + row) * 256 + (d + column), 1,
+                                 858993459, real(1.25));
+          const vec t12 = v_mul(t10, t11);
+          const vec t13 = v_add(x8, t12);
+          v_store(transformer_blocks_carry_next + ((n + row) * 256 + (d + column)), t13);
+        }
+      }
     }
     {
       vec sum0 = v_zero();
@@ -2789,105 +2162,49 @@ static void transformer_blocks_ffn_linear2_forward_train(const std::int64_t imag
       vec sum7 = v_zero();
       vec sum8 = v_zero();
       vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
-        const vec x71 = v_load(transformer_blocks_ffn_gelu + (m * 65 + 48));
-        const vec x72 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m]);
-        sum0 = v_fma(x71, x72, sum0);
-        const vec x73 = v_load(transformer_blocks_ffn_gelu + (m * 65 + 56));
-        sum1 = v_fma(x73, x72, sum1);
-        const vec x74 = v_load_n(transformer_blocks_ffn_gelu + (m * 65 + 64), 1);
-        sum2 = v_fma(x74, x72, sum2);
-        const vec x75 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m + 512]);
-        sum3 = v_fma(x71, x75, sum3);
-        sum4 = v_fma(x73, x75, sum4);
-        sum5 = v_fma(x74, x75, sum5);
-        const vec x76 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m + 1024]);
-        sum6 = v_fma(x71, x76, sum6);
-        sum7 = v_fma(x73, x76, sum7);
-        sum8 = v_fma(x74, x76, sum8);
-        const vec x77 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m + 1536]);
-        sum9 = v_fma(x71, x77, sum9);
-        sum10 = v_fma(x73, x77, sum10);
-        sum11 = v_fma(x74, x77, sum11);
+        const vec x14 = v_set(transformer_blocks_ffn_gelu[m + 30720]);
+        const vec x15 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 16));
+        sum0 = v_fma(x14, x15, sum0);
+        const vec x16 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 16 + 8));
+        sum1 = v_fma(x14, x16, sum1);
+        const vec x17 = v_set(transformer_blocks_ffn_gelu[m + 31232]);
+        sum2 = v_fma(x17, x15, sum2);
+        sum3 = v_fma(x17, x16, sum3);
+        const vec x18 = v_set(transformer_blocks_ffn_gelu[m + 31744]);
+        sum4 = v_fma(x18, x15, sum4);
+        sum5 = v_fma(x18, x16, sum5);
+        const vec x19 = v_set(transformer_blocks_ffn_gelu[m + 32256]);
+        sum6 = v_fma(x19, x15, sum6);
+        sum7 = v_fma(x19, x16, sum7);
+        const vec x20 = v_set(transformer_blocks_ffn_gelu[m + 32768]);
+        sum8 = v_fma(x20, x15, sum8);
+        sum9 = v_fma(x20, x16, sum9);
       }
-      const vec x78 = v_load_strided(transformer_blocks_add + (d + 12288), 256, lanes);
-      const vec x79 = v_set(transformer_blocks_ffn_linear2_bias[d]);
-      const vec t80 = v_add(sum0, x79);
-      const vec t81 = v_keep(random, layer * 65536 + 3, image * 16640 + 12288 + d, 256, 858993459, real(1.25));
-      const vec t82 = v_mul(t80, t81);
-      const vec t83 = v_add(x78, t82);
-      v_store_strided(transformer_blocks_carry_next + (d + 12288), 256, t83, lanes);
-      const vec x84 = v_load_strided(transformer_blocks_add + (d + 14336), 256, lanes);
-      const vec t85 = v_add(sum1, x79);
-      const vec t86 = v_keep(random, layer * 65536 + 3, image * 16640 + 14336 + d, 256, 858993459, real(1.25));
-      const vec t87 = v_mul(t85, t86);
-      const vec t88 = v_add(x84, t87);
-      v_store_strided(transformer_blocks_carry_next + (d + 14336), 256, t88, lanes);
-      const vec x89 = v_load_strided(transformer_blocks_add + (d + 16384), 256, 1);
-      const vec t90 = v_add(sum2, x79);
-      const vec t91 = v_keep(random, layer * 65536 + 3, image * 16640 + 16384 + d, 256, 858993459, real(1.25));
-      const vec t92 = v_mul(t90, t91);
-      const vec t93 = v_add(x89, t92);
-      v_store_strided(transformer_blocks_carry_next + (d + 16384), 256, t93, 1);
-      const vec x94 = v_load_strided(transformer_blocks_add + (d + 12289), 256, lanes);
-      const vec x95 = v_set(transformer_blocks_ffn_linear2_bias[d + 1]);
-      const vec t96 = v_add(sum3, x95);
-      const vec t97 = v_keep(random, layer * 65536 + 3, image * 16640 + 12288 + (d + 1), 256, 858993459, real(1.25));
-      const vec t98 = v_mul(t96, t97);
-      const vec t99 = v_add(x94, t98);
-      v_store_strided(transformer_blocks_carry_next + (d + 12289), 256, t99, lanes);
-      const vec x100 = v_load_strided(transformer_blocks_add + (d + 14337), 256, lanes);
-      const vec t101 = v_add(sum4, x95);
-      const vec t102 = v_keep(random, layer * 65536 + 3, image * 16640 + 14336 + (d + 1), 256, 858993459, real(1.25));
-      const vec t103 = v_mul(t101, t102);
-      const vec t104 = v_add(x100, t103);
-      v_store_strided(transformer_blocks_carry_next + (d + 14337), 256, t104, lanes);
-      const vec x105 = v_load_strided(transformer_blocks_add + (d + 16385), 256, 1);
-      const vec t106 = v_add(sum5, x95);
-      const vec t107 = v_keep(random, layer * 65536 + 3, image * 16640 + 16384 + (d + 1), 256, 858993459, real(1.25));
-      const vec t108 = v_mul(t106, t107);
-      const vec t109 = v_add(x105, t108);
-      v_store_strided(transformer_blocks_carry_next + (d + 16385), 256, t109, 1);
-      const vec x110 = v_load_strided(transformer_blocks_add + (d + 12290), 256, lanes);
-      const vec x111 = v_set(transformer_blocks_ffn_linear2_bias[d + 2]);
-      const vec t112 = v_add(sum6, x111);
-      const vec t113 = v_keep(random, layer * 65536 + 3, image * 16640 + 12288 + (d + 2), 256, 858993459, real(1.25));
-      const vec t114 = v_mul(t112, t113);
-      const vec t115 = v_add(x110, t114);
-      v_store_strided(transformer_blocks_carry_next + (d + 12290), 256, t115, lanes);
-      const vec x116 = v_load_strided(transformer_blocks_add + (d + 14338), 256, lanes);
-      const vec t117 = v_add(sum7, x111);
-      const vec t118 = v_keep(random, layer * 65536 + 3, image * 16640 + 14336 + (d + 2), 256, 858993459, real(1.25));
-      const vec t119 = v_mul(t117, t118);
-      const vec t120 = v_add(x116, t119);
-      v_store_strided(transformer_blocks_carry_next + (d + 14338), 256, t120, lanes);
-      const vec x121 = v_load_strided(transformer_blocks_add + (d + 16386), 256, 1);
-      const vec t122 = v_add(sum8, x111);
-      const vec t123 = v_keep(random, layer * 65536 + 3, image * 16640 + 16384 + (d + 2), 256, 858993459, real(1.25));
-      const vec t124 = v_mul(t122, t123);
-      const vec t125 = v_add(x121, t124);
-      v_store_strided(transformer_blocks_carry_next + (d + 16386), 256, t125, 1);
-      const vec x126 = v_load_strided(transformer_blocks_add + (d + 12291), 256, lanes);
-      const vec x127 = v_set(transformer_blocks_ffn_linear2_bias[d + 3]);
-      const vec t128 = v_add(sum9, x127);
-      const vec t129 = v_keep(random, layer * 65536 + 3, image * 16640 + 12288 + (d + 3), 256, 858993459, real(1.25));
-      const vec t130 = v_mul(t128, t129);
-      const vec t131 = v_add(x126, t130);
-      v_store_strided(transformer_blocks_carry_next + (d + 12291), 256, t131, lanes);
-      const vec x132 = v_load_strided(transformer_blocks_add + (d + 14339), 256, lanes);
-      const vec t133 = v_add(sum10, x127);
-      const vec t134 = v_keep(random, layer * 65536 + 3, image * 16640 + 14336 + (d + 3), 256, 858993459, real(1.25));
-      const vec t135 = v_mul(t133, t134);
-      const vec t136 = v_add(x132, t135);
-      v_store_strided(transformer_blocks_carry_next + (d + 14339), 256, t136, lanes);
-      const vec x137 = v_load_strided(transformer_blocks_add + (d + 16387), 256, 1);
-      const vec t138 = v_add(sum11, x127);
-      const vec t139 = v_keep(random, layer * 65536 + 3, image * 16640 + 16384 + (d + 3), 256, 858993459, real(1.25));
-      const vec t140 = v_mul(t138, t139);
-      const vec t141 = v_add(x137, t140);
-      v_store_strided(transformer_blocks_carry_next + (d + 16387), 256, t141, 1);
+      alignas(64) real sums[80];
+      v_store(sums, sum0);
+      v_store(sums + 8, sum1);
+      v_store(sums + 16, sum2);
+      v_store(sums + 24, sum3);
+      v_store(sums + 32, sum4);
+      v_store(sums + 40, sum5);
+      v_store(sums + 48, sum6);
+      v_store(sums + 56, sum7);
+      v_store(sums + 64, sum8);
+      v_store(sums + 72, sum9);
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 8) {
+          const vec sum = v_load(sums + (row * 16 + column));
+          const vec x21 = v_load(transformer_blocks_add + (row * 256 + (d + column) + 15360));
+          const vec x22 = v_load(transformer_blocks_ffn_linear2_bias + (d + column));
+          const vec t23 = v_add(sum, x22);
+          const vec t24 = v_keep(random, layer * 65536 + 3, image * 16640 + (row * 256 + 15360) + (d + column), 1,
+                                 858993459, real(1.25));
+          const vec t25 = v_mul(t23, t24);
+          const vec t26 = v_add(x21, t25);
+          v_store(transformer_blocks_carry_next + (row * 256 + (d + column) + 15360), t26);
+        }
+      }
     }
   }
 }
@@ -2935,50 +2252,6 @@ static void norm_forward_train(const real* transformer_blocks_carry_next, real* 
       const vec t23 = v_add(t21, x22);
       v_store(norm_add + (n * 256 + d), t23);
     }
-  }
-}
-
-// b < B, classes < CLASSES=10, d < D=256 (summed); lanes along d
-static void head_forward_train(const real* norm_add, const real* head_weight, const real* head_bias, real* outputs) {
-  for (std::int64_t classes = 0; classes < 10; classes += 5) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x0 = v_load(norm_add + d);
-      const vec x1 = v_load(head_weight + (classes * 256 + d));
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(head_weight + (classes * 256 + d + 256));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(head_weight + (classes * 256 + d + 512));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(head_weight + (classes * 256 + d + 768));
-      sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_load(head_weight + (classes * 256 + d + 1024));
-      sum4 = v_fma(x0, x5, sum4);
-    }
-    const vec all0 = v_set(v_sum(sum0));
-    const vec all1 = v_set(v_sum(sum1));
-    const vec all2 = v_set(v_sum(sum2));
-    const vec all3 = v_set(v_sum(sum3));
-    const vec all4 = v_set(v_sum(sum4));
-    const vec x6 = v_set(head_bias[classes]);
-    const vec t7 = v_add(all0, x6);
-    v_store_n(outputs + classes, t7, 1);
-    const vec x8 = v_set(head_bias[classes + 1]);
-    const vec t9 = v_add(all1, x8);
-    v_store_n(outputs + (classes + 1), t9, 1);
-    const vec x10 = v_set(head_bias[classes + 2]);
-    const vec t11 = v_add(all2, x10);
-    v_store_n(outputs + (classes + 2), t11, 1);
-    const vec x12 = v_set(head_bias[classes + 3]);
-    const vec t13 = v_add(all3, x12);
-    v_store_n(outputs + (classes + 3), t13, 1);
-    const vec x14 = v_set(head_bias[classes + 4]);
-    const vec t15 = v_add(all4, x14);
-    v_store_n(outputs + (classes + 4), t15, 1);
   }
 }
 
@@ -3189,12 +2462,10 @@ static void head_bias_gradient_sum(real* gradient_head_bias, const real* partial
 }
 
 // classes < CLASSES=10, d < D=256, b < B (summed); lanes along d
-static void head_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch, const real* d_multiply,
-                                         const real* norm_add, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
-  for (std::int64_t classes = 0; classes < 9; classes += 3) {
-    for (std::int64_t d = 0; d < 256; d += 32) {
+static void head_weight_gradient(const std::int64_t begin, const std::int64_t end, const std::int64_t batch,
+                                 const real* d_multiply, const real* norm_add, real* gradient_head_weight) {
+  for (std::int64_t d = 0; d < 256; d += 16) {
+    for (std::int64_t classes = begin; classes < end; classes += 5) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3205,75 +2476,35 @@ static void head_weight_gradient_partial(const std::int64_t chunk, const std::in
       vec sum7 = v_zero();
       vec sum8 = v_zero();
       vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t b = 0; b < batch; ++b) {
         const vec x0 = v_set(d_multiply[classes + b * 1824656]);
         const vec x1 = v_load(norm_add + (d + b * 1824656));
         sum0 = v_fma(x0, x1, sum0);
         const vec x2 = v_load(norm_add + (d + b * 1824656 + 8));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(norm_add + (d + b * 1824656 + 16));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(norm_add + (d + b * 1824656 + 24));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_multiply[classes + b * 1824656 + 1]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_set(d_multiply[classes + b * 1824656 + 2]);
+        const vec x3 = v_set(d_multiply[classes + b * 1824656 + 1]);
+        sum2 = v_fma(x3, x1, sum2);
+        sum3 = v_fma(x3, x2, sum3);
+        const vec x4 = v_set(d_multiply[classes + b * 1824656 + 2]);
+        sum4 = v_fma(x4, x1, sum4);
+        sum5 = v_fma(x4, x2, sum5);
+        const vec x5 = v_set(d_multiply[classes + b * 1824656 + 3]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        const vec x6 = v_set(d_multiply[classes + b * 1824656 + 4]);
         sum8 = v_fma(x6, x1, sum8);
         sum9 = v_fma(x6, x2, sum9);
-        sum10 = v_fma(x6, x3, sum10);
-        sum11 = v_fma(x6, x4, sum11);
-      }
-      v_store(partial + (chunk * 2560 + (classes * 256 + d)), sum0);
-      v_store(partial + (chunk * 2560 + (classes * 256 + (d + 8))), sum1);
-      v_store(partial + (chunk * 2560 + (classes * 256 + (d + 16))), sum2);
-      v_store(partial + (chunk * 2560 + (classes * 256 + (d + 24))), sum3);
-      v_store(partial + (chunk * 2560 + (classes * 256 + 256 + d)), sum4);
-      v_store(partial + (chunk * 2560 + (classes * 256 + 256 + (d + 8))), sum5);
-      v_store(partial + (chunk * 2560 + (classes * 256 + 256 + (d + 16))), sum6);
-      v_store(partial + (chunk * 2560 + (classes * 256 + 256 + (d + 24))), sum7);
-      v_store(partial + (chunk * 2560 + (classes * 256 + 512 + d)), sum8);
-      v_store(partial + (chunk * 2560 + (classes * 256 + 512 + (d + 8))), sum9);
-      v_store(partial + (chunk * 2560 + (classes * 256 + 512 + (d + 16))), sum10);
-      v_store(partial + (chunk * 2560 + (classes * 256 + 512 + (d + 24))), sum11);
-    }
-  }
-  for (std::int64_t d = 0; d < 256; d += 32) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      const vec x7 = v_set(d_multiply[b * 1824656 + 9]);
-      const vec x8 = v_load(norm_add + (d + b * 1824656));
-      sum0 = v_fma(x7, x8, sum0);
-      const vec x9 = v_load(norm_add + (d + b * 1824656 + 8));
-      sum1 = v_fma(x7, x9, sum1);
-      const vec x10 = v_load(norm_add + (d + b * 1824656 + 16));
-      sum2 = v_fma(x7, x10, sum2);
-      const vec x11 = v_load(norm_add + (d + b * 1824656 + 24));
-      sum3 = v_fma(x7, x11, sum3);
-    }
-    v_store(partial + (chunk * 2560 + (2304 + d)), sum0);
-    v_store(partial + (chunk * 2560 + (2304 + (d + 8))), sum1);
-    v_store(partial + (chunk * 2560 + (2304 + (d + 16))), sum2);
-    v_store(partial + (chunk * 2560 + (2304 + (d + 24))), sum3);
-  }
-}
-
-// classes < CLASSES=10, d < D=256, b < B (summed); lanes along d
-static void head_weight_gradient_sum(real* gradient_head_weight, const real* partial) {
-  for (std::int64_t classes = 0; classes < 10; ++classes) {
-    for (std::int64_t d = 0; d < 256; d += 8) {
-      vec sum0 = v_zero();
-      for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-        sum0 = v_add(sum0, v_load(partial + (chunk * 2560 + (classes * 256 + d))));
       }
       v_store(gradient_head_weight + (classes * 256 + d), sum0);
+      v_store(gradient_head_weight + (classes * 256 + d + 8), sum1);
+      v_store(gradient_head_weight + (classes * 256 + d + 256), sum2);
+      v_store(gradient_head_weight + (classes * 256 + d + 264), sum3);
+      v_store(gradient_head_weight + (classes * 256 + d + 512), sum4);
+      v_store(gradient_head_weight + (classes * 256 + d + 520), sum5);
+      v_store(gradient_head_weight + (classes * 256 + d + 768), sum6);
+      v_store(gradient_head_weight + (classes * 256 + d + 776), sum7);
+      v_store(gradient_head_weight + (classes * 256 + d + 1024), sum8);
+      v_store(gradient_head_weight + (classes * 256 + d + 1032), sum9);
     }
   }
 }
@@ -3415,8 +2646,8 @@ static void transformer_blocks_ffn_linear2_backward(const std::int64_t image, co
                                                     const real* transformer_blocks_ffn_multiply,
                                                     const std::int32_t* random,
                                                     real* d_transformer_blocks_ffn_multiply_2) {
-  for (std::int64_t n = 0; n < 63; n += 3) {
-    for (std::int64_t m = 0; m < 512; m += 32) {
+  for (std::int64_t m = 0; m < 512; m += 16) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3435,174 +2666,102 @@ static void transformer_blocks_ffn_linear2_backward(const std::int64_t image, co
         sum0 = v_fma(x0, x1, sum0);
         const vec x2 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 8));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 16));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 24));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_transformer_blocks_ffn_multiply[n * 256 + d + 256]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_set(d_transformer_blocks_ffn_multiply[n * 256 + d + 512]);
+        const vec x3 = v_set(d_transformer_blocks_ffn_multiply[n * 256 + d + 256]);
+        sum2 = v_fma(x3, x1, sum2);
+        sum3 = v_fma(x3, x2, sum3);
+        const vec x4 = v_set(d_transformer_blocks_ffn_multiply[n * 256 + d + 512]);
+        sum4 = v_fma(x4, x1, sum4);
+        sum5 = v_fma(x4, x2, sum5);
+        const vec x5 = v_set(d_transformer_blocks_ffn_multiply[n * 256 + d + 768]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        const vec x6 = v_set(d_transformer_blocks_ffn_multiply[n * 256 + d + 1024]);
         sum8 = v_fma(x6, x1, sum8);
         sum9 = v_fma(x6, x2, sum9);
-        sum10 = v_fma(x6, x3, sum10);
-        sum11 = v_fma(x6, x4, sum11);
+        const vec x7 = v_set(d_transformer_blocks_ffn_multiply[n * 256 + d + 1280]);
+        sum10 = v_fma(x7, x1, sum10);
+        sum11 = v_fma(x7, x2, sum11);
       }
-      const vec x7 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65), 65, lanes);
-      const vec t8 = v_gelu_gradient(x7);
-      const vec t9 = v_mul(sum0, t8);
-      const vec t10 = v_keep(random, layer * 65536 + 2, image * 33280 + n * 512 + m, 1, 858993459, real(1.25));
-      const vec t11 = v_mul(t9, t10);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m), t11);
-      const vec x12 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 520), 65, lanes);
-      const vec t13 = v_gelu_gradient(x12);
-      const vec t14 = v_mul(sum1, t13);
-      const vec t15 = v_keep(random, layer * 65536 + 2, image * 33280 + n * 512 + (m + 8), 1, 858993459, real(1.25));
-      const vec t16 = v_mul(t14, t15);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 8), t16);
-      const vec x17 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 1040), 65, lanes);
-      const vec t18 = v_gelu_gradient(x17);
-      const vec t19 = v_mul(sum2, t18);
-      const vec t20 = v_keep(random, layer * 65536 + 2, image * 33280 + n * 512 + (m + 16), 1, 858993459, real(1.25));
-      const vec t21 = v_mul(t19, t20);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 16), t21);
-      const vec x22 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 1560), 65, lanes);
-      const vec t23 = v_gelu_gradient(x22);
-      const vec t24 = v_mul(sum3, t23);
-      const vec t25 = v_keep(random, layer * 65536 + 2, image * 33280 + n * 512 + (m + 24), 1, 858993459, real(1.25));
-      const vec t26 = v_mul(t24, t25);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 24), t26);
-      const vec x27 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 1), 65, lanes);
-      const vec t28 = v_gelu_gradient(x27);
-      const vec t29 = v_mul(sum4, t28);
-      const vec t30 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 512) + m, 1, 858993459, real(1.25));
-      const vec t31 = v_mul(t29, t30);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 512), t31);
-      const vec x32 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 521), 65, lanes);
-      const vec t33 = v_gelu_gradient(x32);
-      const vec t34 = v_mul(sum5, t33);
-      const vec t35 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 512) + (m + 8), 1, 858993459,
-                             real(1.25));
-      const vec t36 = v_mul(t34, t35);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 520), t36);
-      const vec x37 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 1041), 65, lanes);
-      const vec t38 = v_gelu_gradient(x37);
-      const vec t39 = v_mul(sum6, t38);
-      const vec t40 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 512) + (m + 16), 1, 858993459,
-                             real(1.25));
-      const vec t41 = v_mul(t39, t40);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 528), t41);
-      const vec x42 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 1561), 65, lanes);
-      const vec t43 = v_gelu_gradient(x42);
-      const vec t44 = v_mul(sum7, t43);
-      const vec t45 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 512) + (m + 24), 1, 858993459,
-                             real(1.25));
-      const vec t46 = v_mul(t44, t45);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 536), t46);
-      const vec x47 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 2), 65, lanes);
-      const vec t48 = v_gelu_gradient(x47);
-      const vec t49 = v_mul(sum8, t48);
-      const vec t50 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 1024) + m, 1, 858993459, real(1.25));
-      const vec t51 = v_mul(t49, t50);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 1024), t51);
-      const vec x52 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 522), 65, lanes);
-      const vec t53 = v_gelu_gradient(x52);
-      const vec t54 = v_mul(sum9, t53);
-      const vec t55 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 1024) + (m + 8), 1, 858993459,
-                             real(1.25));
-      const vec t56 = v_mul(t54, t55);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 1032), t56);
-      const vec x57 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 1042), 65, lanes);
-      const vec t58 = v_gelu_gradient(x57);
-      const vec t59 = v_mul(sum10, t58);
-      const vec t60 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 1024) + (m + 16), 1, 858993459,
-                             real(1.25));
-      const vec t61 = v_mul(t59, t60);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 1040), t61);
-      const vec x62 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 1562), 65, lanes);
-      const vec t63 = v_gelu_gradient(x62);
-      const vec t64 = v_mul(sum11, t63);
-      const vec t65 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 1024) + (m + 24), 1, 858993459,
-                             real(1.25));
-      const vec t66 = v_mul(t64, t65);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 1048), t66);
+      alignas(64) real sums[96];
+      v_store(sums, sum0);
+      v_store(sums + 8, sum1);
+      v_store(sums + 16, sum2);
+      v_store(sums + 24, sum3);
+      v_store(sums + 32, sum4);
+      v_store(sums + 40, sum5);
+      v_store(sums + 48, sum6);
+      v_store(sums + 56, sum7);
+      v_store(sums + 64, sum8);
+      v_store(sums + 72, sum9);
+      v_store(sums + 80, sum10);
+      v_store(sums + 88, sum11);
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 8) {
+          const vec sum = v_load(sums + (row * 16 + column));
+          const vec x8 = v_load(transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)));
+          const vec t9 = v_gelu_gradient(x8);
+          const vec t10 = v_mul(sum, t9);
+          const vec t11 = v_keep(random, layer * 65536 + 2, image * 33280 + (n + row) * 512 + (m + column), 1,
+                                 858993459, real(1.25));
+          const vec t12 = v_mul(t10, t11);
+          v_store(d_transformer_blocks_ffn_multiply_2 + ((n + row) * 512 + (m + column)), t12);
+        }
+      }
     }
-  }
-  for (std::int64_t m = 0; m < 512; m += 32) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x67 = v_set(d_transformer_blocks_ffn_multiply[d + 16128]);
-      const vec x68 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512));
-      sum0 = v_fma(x67, x68, sum0);
-      const vec x69 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 8));
-      sum1 = v_fma(x67, x69, sum1);
-      const vec x70 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 16));
-      sum2 = v_fma(x67, x70, sum2);
-      const vec x71 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 24));
-      sum3 = v_fma(x67, x71, sum3);
-      const vec x72 = v_set(d_transformer_blocks_ffn_multiply[d + 16384]);
-      sum4 = v_fma(x72, x68, sum4);
-      sum5 = v_fma(x72, x69, sum5);
-      sum6 = v_fma(x72, x70, sum6);
-      sum7 = v_fma(x72, x71, sum7);
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      for (std::int64_t d = 0; d < 256; ++d) {
+        const vec x13 = v_set(d_transformer_blocks_ffn_multiply[d + 15360]);
+        const vec x14 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512));
+        sum0 = v_fma(x13, x14, sum0);
+        const vec x15 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 8));
+        sum1 = v_fma(x13, x15, sum1);
+        const vec x16 = v_set(d_transformer_blocks_ffn_multiply[d + 15616]);
+        sum2 = v_fma(x16, x14, sum2);
+        sum3 = v_fma(x16, x15, sum3);
+        const vec x17 = v_set(d_transformer_blocks_ffn_multiply[d + 15872]);
+        sum4 = v_fma(x17, x14, sum4);
+        sum5 = v_fma(x17, x15, sum5);
+        const vec x18 = v_set(d_transformer_blocks_ffn_multiply[d + 16128]);
+        sum6 = v_fma(x18, x14, sum6);
+        sum7 = v_fma(x18, x15, sum7);
+        const vec x19 = v_set(d_transformer_blocks_ffn_multiply[d + 16384]);
+        sum8 = v_fma(x19, x14, sum8);
+        sum9 = v_fma(x19, x15, sum9);
+      }
+      alignas(64) real sums[80];
+      v_store(sums, sum0);
+      v_store(sums + 8, sum1);
+      v_store(sums + 16, sum2);
+      v_store(sums + 24, sum3);
+      v_store(sums + 32, sum4);
+      v_store(sums + 40, sum5);
+      v_store(sums + 48, sum6);
+      v_store(sums + 56, sum7);
+      v_store(sums + 64, sum8);
+      v_store(sums + 72, sum9);
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 8) {
+          const vec sum = v_load(sums + (row * 16 + column));
+          const vec x20 = v_load(transformer_blocks_ffn_multiply + (row * 512 + (m + column) + 30720));
+          const vec t21 = v_gelu_gradient(x20);
+          const vec t22 = v_mul(sum, t21);
+          const vec t23 = v_keep(random, layer * 65536 + 2, image * 33280 + (row * 512 + 30720) + (m + column), 1,
+                                 858993459, real(1.25));
+          const vec t24 = v_mul(t22, t23);
+          v_store(d_transformer_blocks_ffn_multiply_2 + (row * 512 + (m + column) + 30720), t24);
+        }
+      }
     }
-    const vec x73 = v_load_strided(transformer_blocks_ffn_multiply + (m * 65 + 63), 65, lanes);
-    const vec t74 = v_gelu_gradient(x73);
-    const vec t75 = v_mul(sum0, t74);
-    const vec t76 = v_keep(random, layer * 65536 + 2, image * 33280 + 32256 + m, 1, 858993459, real(1.25));
-    const vec t77 = v_mul(t75, t76);
-    v_store(d_transformer_blocks_ffn_multiply_2 + (m + 32256), t77);
-    const vec x78 = v_load_strided(transformer_blocks_ffn_multiply + (m * 65 + 583), 65, lanes);
-    const vec t79 = v_gelu_gradient(x78);
-    const vec t80 = v_mul(sum1, t79);
-    const vec t81 = v_keep(random, layer * 65536 + 2, image * 33280 + 32256 + (m + 8), 1, 858993459, real(1.25));
-    const vec t82 = v_mul(t80, t81);
-    v_store(d_transformer_blocks_ffn_multiply_2 + (m + 32264), t82);
-    const vec x83 = v_load_strided(transformer_blocks_ffn_multiply + (m * 65 + 1103), 65, lanes);
-    const vec t84 = v_gelu_gradient(x83);
-    const vec t85 = v_mul(sum2, t84);
-    const vec t86 = v_keep(random, layer * 65536 + 2, image * 33280 + 32256 + (m + 16), 1, 858993459, real(1.25));
-    const vec t87 = v_mul(t85, t86);
-    v_store(d_transformer_blocks_ffn_multiply_2 + (m + 32272), t87);
-    const vec x88 = v_load_strided(transformer_blocks_ffn_multiply + (m * 65 + 1623), 65, lanes);
-    const vec t89 = v_gelu_gradient(x88);
-    const vec t90 = v_mul(sum3, t89);
-    const vec t91 = v_keep(random, layer * 65536 + 2, image * 33280 + 32256 + (m + 24), 1, 858993459, real(1.25));
-    const vec t92 = v_mul(t90, t91);
-    v_store(d_transformer_blocks_ffn_multiply_2 + (m + 32280), t92);
-    const vec x93 = v_load_strided(transformer_blocks_ffn_multiply + (m * 65 + 64), 65, lanes);
-    const vec t94 = v_gelu_gradient(x93);
-    const vec t95 = v_mul(sum4, t94);
-    const vec t96 = v_keep(random, layer * 65536 + 2, image * 33280 + 32768 + m, 1, 858993459, real(1.25));
-    const vec t97 = v_mul(t95, t96);
-    v_store(d_transformer_blocks_ffn_multiply_2 + (m + 32768), t97);
-    const vec x98 = v_load_strided(transformer_blocks_ffn_multiply + (m * 65 + 584), 65, lanes);
-    const vec t99 = v_gelu_gradient(x98);
-    const vec t100 = v_mul(sum5, t99);
-    const vec t101 = v_keep(random, layer * 65536 + 2, image * 33280 + 32768 + (m + 8), 1, 858993459, real(1.25));
-    const vec t102 = v_mul(t100, t101);
-    v_store(d_transformer_blocks_ffn_multiply_2 + (m + 32776), t102);
-    const vec x103 = v_load_strided(transformer_blocks_ffn_multiply + (m * 65 + 1104), 65, lanes);
-    const vec t104 = v_gelu_gradient(x103);
-    const vec t105 = v_mul(sum6, t104);
-    const vec t106 = v_keep(random, layer * 65536 + 2, image * 33280 + 32768 + (m + 16), 1, 858993459, real(1.25));
-    const vec t107 = v_mul(t105, t106);
-    v_store(d_transformer_blocks_ffn_multiply_2 + (m + 32784), t107);
-    const vec x108 = v_load_strided(transformer_blocks_ffn_multiply + (m * 65 + 1624), 65, lanes);
-    const vec t109 = v_gelu_gradient(x108);
-    const vec t110 = v_mul(sum7, t109);
-    const vec t111 = v_keep(random, layer * 65536 + 2, image * 33280 + 32768 + (m + 24), 1, 858993459, real(1.25));
-    const vec t112 = v_mul(t110, t111);
-    v_store(d_transformer_blocks_ffn_multiply_2 + (m + 32792), t112);
   }
 }
 
@@ -3610,8 +2769,8 @@ static void transformer_blocks_ffn_linear2_backward(const std::int64_t image, co
 static void transformer_blocks_ffn_linear1_backward(const real* d_transformer_blocks_ffn_multiply_2,
                                                     const real* transformer_blocks_ffn_linear1_weight,
                                                     real* d_transformer_blocks_ffn_linear1_einsum) {
-  for (std::int64_t n = 0; n < 63; n += 3) {
-    for (std::int64_t d = 0; d < 256; d += 32) {
+  for (std::int64_t d = 0; d < 256; d += 16) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3630,68 +2789,76 @@ static void transformer_blocks_ffn_linear1_backward(const real* d_transformer_bl
         sum0 = v_fma(x0, x1, sum0);
         const vec x2 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 8));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 16));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 24));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_transformer_blocks_ffn_multiply_2[n * 512 + m + 512]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_set(d_transformer_blocks_ffn_multiply_2[n * 512 + m + 1024]);
+        const vec x3 = v_set(d_transformer_blocks_ffn_multiply_2[n * 512 + m + 512]);
+        sum2 = v_fma(x3, x1, sum2);
+        sum3 = v_fma(x3, x2, sum3);
+        const vec x4 = v_set(d_transformer_blocks_ffn_multiply_2[n * 512 + m + 1024]);
+        sum4 = v_fma(x4, x1, sum4);
+        sum5 = v_fma(x4, x2, sum5);
+        const vec x5 = v_set(d_transformer_blocks_ffn_multiply_2[n * 512 + m + 1536]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        const vec x6 = v_set(d_transformer_blocks_ffn_multiply_2[n * 512 + m + 2048]);
         sum8 = v_fma(x6, x1, sum8);
         sum9 = v_fma(x6, x2, sum9);
-        sum10 = v_fma(x6, x3, sum10);
-        sum11 = v_fma(x6, x4, sum11);
+        const vec x7 = v_set(d_transformer_blocks_ffn_multiply_2[n * 512 + m + 2560]);
+        sum10 = v_fma(x7, x1, sum10);
+        sum11 = v_fma(x7, x2, sum11);
       }
       v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d), sum0);
       v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 8), sum1);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 16), sum2);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 24), sum3);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 256), sum4);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 264), sum5);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 272), sum6);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 280), sum7);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 512), sum8);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 520), sum9);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 528), sum10);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 536), sum11);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 256), sum2);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 264), sum3);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 512), sum4);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 520), sum5);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 768), sum6);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 776), sum7);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1024), sum8);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1032), sum9);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1280), sum10);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1288), sum11);
     }
-  }
-  for (std::int64_t d = 0; d < 256; d += 32) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t m = 0; m < 512; ++m) {
-      const vec x7 = v_set(d_transformer_blocks_ffn_multiply_2[m + 32256]);
-      const vec x8 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256));
-      sum0 = v_fma(x7, x8, sum0);
-      const vec x9 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 8));
-      sum1 = v_fma(x7, x9, sum1);
-      const vec x10 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 16));
-      sum2 = v_fma(x7, x10, sum2);
-      const vec x11 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 24));
-      sum3 = v_fma(x7, x11, sum3);
-      const vec x12 = v_set(d_transformer_blocks_ffn_multiply_2[m + 32768]);
-      sum4 = v_fma(x12, x8, sum4);
-      sum5 = v_fma(x12, x9, sum5);
-      sum6 = v_fma(x12, x10, sum6);
-      sum7 = v_fma(x12, x11, sum7);
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      for (std::int64_t m = 0; m < 512; ++m) {
+        const vec x8 = v_set(d_transformer_blocks_ffn_multiply_2[m + 30720]);
+        const vec x9 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256));
+        sum0 = v_fma(x8, x9, sum0);
+        const vec x10 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 8));
+        sum1 = v_fma(x8, x10, sum1);
+        const vec x11 = v_set(d_transformer_blocks_ffn_multiply_2[m + 31232]);
+        sum2 = v_fma(x11, x9, sum2);
+        sum3 = v_fma(x11, x10, sum3);
+        const vec x12 = v_set(d_transformer_blocks_ffn_multiply_2[m + 31744]);
+        sum4 = v_fma(x12, x9, sum4);
+        sum5 = v_fma(x12, x10, sum5);
+        const vec x13 = v_set(d_transformer_blocks_ffn_multiply_2[m + 32256]);
+        sum6 = v_fma(x13, x9, sum6);
+        sum7 = v_fma(x13, x10, sum7);
+        const vec x14 = v_set(d_transformer_blocks_ffn_multiply_2[m + 32768]);
+        sum8 = v_fma(x14, x9, sum8);
+        sum9 = v_fma(x14, x10, sum9);
+      }
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15360), sum0);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15368), sum1);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15616), sum2);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15624), sum3);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15872), sum4);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15880), sum5);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16128), sum6);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16136), sum7);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16384), sum8);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16392), sum9);
     }
-    v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16128), sum0);
-    v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16136), sum1);
-    v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16144), sum2);
-    v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16152), sum3);
-    v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16384), sum4);
-    v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16392), sum5);
-    v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16400), sum6);
-    v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16408), sum7);
   }
 }
 
@@ -3740,8 +2907,8 @@ static void transformer_blocks_norm2_backward(const real* d_transformer_blocks_f
 static void transformer_blocks_attention_out_proj_backward(const real* d_transformer_blocks_add,
                                                            const real* transformer_blocks_attention_out_proj_weight,
                                                            real* d_transformer_blocks_attention_out_proj_einsum) {
-  for (std::int64_t n = 0; n < 63; n += 3) {
-    for (std::int64_t d = 0; d < 256; d += 32) {
+  for (std::int64_t d = 0; d < 256; d += 16) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3760,78 +2927,103 @@ static void transformer_blocks_attention_out_proj_backward(const real* d_transfo
         sum0 = v_fma(x0, x1, sum0);
         const vec x2 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 8));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 16));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 24));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_transformer_blocks_add[n * 256 + d2 + 256]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_set(d_transformer_blocks_add[n * 256 + d2 + 512]);
+        const vec x3 = v_set(d_transformer_blocks_add[n * 256 + d2 + 256]);
+        sum2 = v_fma(x3, x1, sum2);
+        sum3 = v_fma(x3, x2, sum3);
+        const vec x4 = v_set(d_transformer_blocks_add[n * 256 + d2 + 512]);
+        sum4 = v_fma(x4, x1, sum4);
+        sum5 = v_fma(x4, x2, sum5);
+        const vec x5 = v_set(d_transformer_blocks_add[n * 256 + d2 + 768]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        const vec x6 = v_set(d_transformer_blocks_add[n * 256 + d2 + 1024]);
         sum8 = v_fma(x6, x1, sum8);
         sum9 = v_fma(x6, x2, sum9);
-        sum10 = v_fma(x6, x3, sum10);
-        sum11 = v_fma(x6, x4, sum11);
+        const vec x7 = v_set(d_transformer_blocks_add[n * 256 + d2 + 1280]);
+        sum10 = v_fma(x7, x1, sum10);
+        sum11 = v_fma(x7, x2, sum11);
       }
       v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d), sum0);
       v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 8), sum1);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 16), sum2);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 24), sum3);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 256), sum4);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 264), sum5);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 272), sum6);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 280), sum7);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 512), sum8);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 520), sum9);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 528), sum10);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 536), sum11);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 256), sum2);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 264), sum3);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 512), sum4);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 520), sum5);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 768), sum6);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 776), sum7);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1024), sum8);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1032), sum9);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1280), sum10);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1288), sum11);
+    }
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      for (std::int64_t d2 = 0; d2 < 256; ++d2) {
+        const vec x8 = v_set(d_transformer_blocks_add[d2 + 15360]);
+        const vec x9 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256));
+        sum0 = v_fma(x8, x9, sum0);
+        const vec x10 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 8));
+        sum1 = v_fma(x8, x10, sum1);
+        const vec x11 = v_set(d_transformer_blocks_add[d2 + 15616]);
+        sum2 = v_fma(x11, x9, sum2);
+        sum3 = v_fma(x11, x10, sum3);
+        const vec x12 = v_set(d_transformer_blocks_add[d2 + 15872]);
+        sum4 = v_fma(x12, x9, sum4);
+        sum5 = v_fma(x12, x10, sum5);
+        const vec x13 = v_set(d_transformer_blocks_add[d2 + 16128]);
+        sum6 = v_fma(x13, x9, sum6);
+        sum7 = v_fma(x13, x10, sum7);
+        const vec x14 = v_set(d_transformer_blocks_add[d2 + 16384]);
+        sum8 = v_fma(x14, x9, sum8);
+        sum9 = v_fma(x14, x10, sum9);
+      }
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 15360), sum0);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 15368), sum1);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 15616), sum2);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 15624), sum3);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 15872), sum4);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 15880), sum5);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16128), sum6);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16136), sum7);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16384), sum8);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16392), sum9);
     }
   }
-  for (std::int64_t d = 0; d < 256; d += 32) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-      const vec x7 = v_set(d_transformer_blocks_add[d2 + 16128]);
-      const vec x8 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256));
-      sum0 = v_fma(x7, x8, sum0);
-      const vec x9 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 8));
-      sum1 = v_fma(x7, x9, sum1);
-      const vec x10 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 16));
-      sum2 = v_fma(x7, x10, sum2);
-      const vec x11 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 24));
-      sum3 = v_fma(x7, x11, sum3);
-      const vec x12 = v_set(d_transformer_blocks_add[d2 + 16384]);
-      sum4 = v_fma(x12, x8, sum4);
-      sum5 = v_fma(x12, x9, sum5);
-      sum6 = v_fma(x12, x10, sum6);
-      sum7 = v_fma(x12, x11, sum7);
+}
+
+// b < B, h < H=8, k < K=32, n < N+1=65; lanes along n
+static void transformer_blocks_attention_backward(const real* transformer_blocks_attention_add,
+                                                  real* d_transformer_blocks_attention_copy) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t k = 0; k < 32; ++k) {
+      for (std::int64_t n = 0; n < 64; n += 8) {
+        const vec x0 = v_load_strided(transformer_blocks_attention_add + (h * 32 + k + n * 768 + 512), 768, lanes);
+        v_store(d_transformer_blocks_attention_copy + (h * 2080 + k * 65 + n), x0);
+      }
+      {
+        const vec x1 = v_load_strided(transformer_blocks_attention_add + (h * 32 + k + 49664), 768, 1);
+        v_store_n(d_transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64), x1, 1);
+      }
     }
-    v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16128), sum0);
-    v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16136), sum1);
-    v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16144), sum2);
-    v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16152), sum3);
-    v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16384), sum4);
-    v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16392), sum5);
-    v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16400), sum6);
-    v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16408), sum7);
   }
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed); lanes along n2
-static void transformer_blocks_attention_backward(const real* d_transformer_blocks_attention_out_proj_einsum,
-                                                  const real* transformer_blocks_attention_add,
-                                                  real* d_transformer_blocks_attention_einsum) {
+static void transformer_blocks_attention_backward_2(const real* d_transformer_blocks_attention_out_proj_einsum,
+                                                    const real* d_transformer_blocks_attention_copy,
+                                                    real* d_transformer_blocks_attention_einsum) {
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 64; n += 4) {
-      for (std::int64_t n2 = 0; n2 < 48; n2 += 24) {
+    for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
+      for (std::int64_t n = 0; n < 60; n += 6) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -3846,37 +3038,38 @@ static void transformer_blocks_attention_backward(const real* d_transformer_bloc
         vec sum11 = v_zero();
         for (std::int64_t k = 0; k < 32; ++k) {
           const vec x0 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k]);
-          const vec x1 = v_load(transformer_blocks_attention_add + (h * 2080 + n2 + k * 65 + 33280));
+          const vec x1 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_attention_add + (h * 2080 + n2 + k * 65 + 33288));
+          const vec x2 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 8));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_attention_add + (h * 2080 + n2 + k * 65 + 33296));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 256]);
-          sum3 = v_fma(x4, x1, sum3);
-          sum4 = v_fma(x4, x2, sum4);
-          sum5 = v_fma(x4, x3, sum5);
-          const vec x5 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 512]);
+          const vec x3 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 256]);
+          sum2 = v_fma(x3, x1, sum2);
+          sum3 = v_fma(x3, x2, sum3);
+          const vec x4 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 512]);
+          sum4 = v_fma(x4, x1, sum4);
+          sum5 = v_fma(x4, x2, sum5);
+          const vec x5 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 768]);
           sum6 = v_fma(x5, x1, sum6);
           sum7 = v_fma(x5, x2, sum7);
-          sum8 = v_fma(x5, x3, sum8);
-          const vec x6 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 768]);
-          sum9 = v_fma(x6, x1, sum9);
-          sum10 = v_fma(x6, x2, sum10);
-          sum11 = v_fma(x6, x3, sum11);
+          const vec x6 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 1024]);
+          sum8 = v_fma(x6, x1, sum8);
+          sum9 = v_fma(x6, x2, sum9);
+          const vec x7 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 1280]);
+          sum10 = v_fma(x7, x1, sum10);
+          sum11 = v_fma(x7, x2, sum11);
         }
         v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2), sum0);
         v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 8), sum1);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 16), sum2);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 65), sum3);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 73), sum4);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 81), sum5);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 130), sum6);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 138), sum7);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 146), sum8);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 195), sum9);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 203), sum10);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 211), sum11);
+        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 65), sum2);
+        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 73), sum3);
+        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 130), sum4);
+        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 138), sum5);
+        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 195), sum6);
+        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 203), sum7);
+        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 260), sum8);
+        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 268), sum9);
+        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 325), sum10);
+        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 333), sum11);
       }
       {
         vec sum0 = v_zero();
@@ -3889,171 +3082,195 @@ static void transformer_blocks_attention_backward(const real* d_transformer_bloc
         vec sum7 = v_zero();
         vec sum8 = v_zero();
         vec sum9 = v_zero();
-        vec sum10 = v_zero();
-        vec sum11 = v_zero();
         for (std::int64_t k = 0; k < 32; ++k) {
-          const vec x7 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k]);
-          const vec x8 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33328));
-          sum0 = v_fma(x7, x8, sum0);
-          const vec x9 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33336));
-          sum1 = v_fma(x7, x9, sum1);
-          const vec x10 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33344), 1);
-          sum2 = v_fma(x7, x10, sum2);
-          const vec x11 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 256]);
-          sum3 = v_fma(x11, x8, sum3);
-          sum4 = v_fma(x11, x9, sum4);
-          sum5 = v_fma(x11, x10, sum5);
-          const vec x12 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 512]);
-          sum6 = v_fma(x12, x8, sum6);
-          sum7 = v_fma(x12, x9, sum7);
-          sum8 = v_fma(x12, x10, sum8);
-          const vec x13 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 768]);
-          sum9 = v_fma(x13, x8, sum9);
-          sum10 = v_fma(x13, x9, sum10);
-          sum11 = v_fma(x13, x10, sum11);
+          const vec x8 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 15360]);
+          const vec x9 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65));
+          sum0 = v_fma(x8, x9, sum0);
+          const vec x10 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 8));
+          sum1 = v_fma(x8, x10, sum1);
+          const vec x11 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 15616]);
+          sum2 = v_fma(x11, x9, sum2);
+          sum3 = v_fma(x11, x10, sum3);
+          const vec x12 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 15872]);
+          sum4 = v_fma(x12, x9, sum4);
+          sum5 = v_fma(x12, x10, sum5);
+          const vec x13 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 16128]);
+          sum6 = v_fma(x13, x9, sum6);
+          sum7 = v_fma(x13, x10, sum7);
+          const vec x14 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 16384]);
+          sum8 = v_fma(x14, x9, sum8);
+          sum9 = v_fma(x14, x10, sum9);
         }
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 48), sum0);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 56), sum1);
-        v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), sum2, 1);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 113), sum3);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 121), sum4);
-        v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 129), sum5, 1);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 178), sum6);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 186), sum7);
-        v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 194), sum8, 1);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 243), sum9);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 251), sum10);
-        v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 259), sum11, 1);
+        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 + 3900), sum0);
+        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 + 3908), sum1);
+        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 + 3965), sum2);
+        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 + 3973), sum3);
+        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 + 4030), sum4);
+        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 + 4038), sum5);
+        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 + 4095), sum6);
+        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 + 4103), sum7);
+        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 + 4160), sum8);
+        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 + 4168), sum9);
       }
     }
-    for (std::int64_t n2 = 0; n2 < 48; n2 += 24) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
       for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x14 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 16384]);
-        const vec x15 = v_load(transformer_blocks_attention_add + (h * 2080 + n2 + k * 65 + 33280));
-        sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(transformer_blocks_attention_add + (h * 2080 + n2 + k * 65 + 33288));
-        sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(transformer_blocks_attention_add + (h * 2080 + n2 + k * 65 + 33296));
-        sum2 = v_fma(x14, x17, sum2);
+        const vec x15 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k]);
+        const vec x16 = v_load_n(d_transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64), 1);
+        sum0 = v_fma(x15, x16, sum0);
+        const vec x17 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 256]);
+        sum1 = v_fma(x17, x16, sum1);
+        const vec x18 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 512]);
+        sum2 = v_fma(x18, x16, sum2);
+        const vec x19 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 768]);
+        sum3 = v_fma(x19, x16, sum3);
+        const vec x20 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 1024]);
+        sum4 = v_fma(x20, x16, sum4);
+        const vec x21 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 1280]);
+        sum5 = v_fma(x21, x16, sum5);
       }
-      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 + 4160), sum0);
-      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 + 4168), sum1);
-      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 + 4176), sum2);
+      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), sum0, 1);
+      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 129), sum1, 1);
+      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 194), sum2, 1);
+      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 259), sum3, 1);
+      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 324), sum4, 1);
+      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 389), sum5, 1);
     }
     {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
       for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x18 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 16384]);
-        const vec x19 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33328));
-        sum0 = v_fma(x18, x19, sum0);
-        const vec x20 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33336));
-        sum1 = v_fma(x18, x20, sum1);
-        const vec x21 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33344), 1);
-        sum2 = v_fma(x18, x21, sum2);
+        const vec x22 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 15360]);
+        const vec x23 = v_load_n(d_transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64), 1);
+        sum0 = v_fma(x22, x23, sum0);
+        const vec x24 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 15616]);
+        sum1 = v_fma(x24, x23, sum1);
+        const vec x25 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 15872]);
+        sum2 = v_fma(x25, x23, sum2);
+        const vec x26 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 16128]);
+        sum3 = v_fma(x26, x23, sum3);
+        const vec x27 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 16384]);
+        sum4 = v_fma(x27, x23, sum4);
       }
-      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + 4208), sum0);
-      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + 4216), sum1);
-      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + 4224), sum2, 1);
+      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + 3964), sum0, 1);
+      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + 4029), sum1, 1);
+      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + 4094), sum2, 1);
+      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + 4159), sum3, 1);
+      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + 4224), sum4, 1);
     }
   }
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-static void transformer_blocks_attention_backward_2(const real* d_transformer_blocks_attention_out_proj_einsum,
+static void transformer_blocks_attention_backward_3(const real* d_transformer_blocks_attention_out_proj_einsum,
                                                     const real* transformer_blocks_attention_multiply,
                                                     real* d_transformer_blocks_attention_einsum_2) {
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 63; n += 3) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x0 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + n2 * 256));
-        const vec x1 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + n2 * 256 + 8));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + n2 * 256 + 16));
-        sum2 = v_fma(x3, x1, sum2);
-        const vec x4 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + n2 * 256 + 24));
-        sum3 = v_fma(x4, x1, sum3);
-        const vec x5 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 65]);
-        sum4 = v_fma(x0, x5, sum4);
-        sum5 = v_fma(x2, x5, sum5);
-        sum6 = v_fma(x3, x5, sum6);
-        sum7 = v_fma(x4, x5, sum7);
-        const vec x6 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 130]);
-        sum8 = v_fma(x0, x6, sum8);
-        sum9 = v_fma(x2, x6, sum9);
-        sum10 = v_fma(x3, x6, sum10);
-        sum11 = v_fma(x4, x6, sum11);
+    for (std::int64_t k = 0; k < 32; k += 16) {
+      for (std::int64_t n = 0; n < 60; n += 6) {
+        vec sum0 = v_zero();
+        vec sum1 = v_zero();
+        vec sum2 = v_zero();
+        vec sum3 = v_zero();
+        vec sum4 = v_zero();
+        vec sum5 = v_zero();
+        vec sum6 = v_zero();
+        vec sum7 = v_zero();
+        vec sum8 = v_zero();
+        vec sum9 = v_zero();
+        vec sum10 = v_zero();
+        vec sum11 = v_zero();
+        for (std::int64_t n2 = 0; n2 < 65; ++n2) {
+          const vec x0 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256));
+          const vec x1 = v_set(transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65]);
+          sum0 = v_fma(x0, x1, sum0);
+          const vec x2 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 8));
+          sum1 = v_fma(x2, x1, sum1);
+          const vec x3 = v_set(transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 1]);
+          sum2 = v_fma(x0, x3, sum2);
+          sum3 = v_fma(x2, x3, sum3);
+          const vec x4 = v_set(transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 2]);
+          sum4 = v_fma(x0, x4, sum4);
+          sum5 = v_fma(x2, x4, sum5);
+          const vec x5 = v_set(transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 3]);
+          sum6 = v_fma(x0, x5, sum6);
+          sum7 = v_fma(x2, x5, sum7);
+          const vec x6 = v_set(transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 4]);
+          sum8 = v_fma(x0, x6, sum8);
+          sum9 = v_fma(x2, x6, sum9);
+          const vec x7 = v_set(transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 5]);
+          sum10 = v_fma(x0, x7, sum10);
+          sum11 = v_fma(x2, x7, sum11);
+        }
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k), sum0);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 8), sum1);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 32), sum2);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 40), sum3);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 64), sum4);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 72), sum5);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 96), sum6);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 104), sum7);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 128), sum8);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 136), sum9);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 160), sum10);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 168), sum11);
       }
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32), sum0);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 8), sum1);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 16), sum2);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 24), sum3);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 32), sum4);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 40), sum5);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 48), sum6);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 56), sum7);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 64), sum8);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 72), sum9);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 80), sum10);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 88), sum11);
-    }
-    {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x7 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + n2 * 256));
-        const vec x8 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 + 4095]);
-        sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + n2 * 256 + 8));
-        sum1 = v_fma(x9, x8, sum1);
-        const vec x10 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + n2 * 256 + 16));
-        sum2 = v_fma(x10, x8, sum2);
-        const vec x11 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + n2 * 256 + 24));
-        sum3 = v_fma(x11, x8, sum3);
-        const vec x12 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 + 4160]);
-        sum4 = v_fma(x7, x12, sum4);
-        sum5 = v_fma(x9, x12, sum5);
-        sum6 = v_fma(x10, x12, sum6);
-        sum7 = v_fma(x11, x12, sum7);
+      {
+        vec sum0 = v_zero();
+        vec sum1 = v_zero();
+        vec sum2 = v_zero();
+        vec sum3 = v_zero();
+        vec sum4 = v_zero();
+        vec sum5 = v_zero();
+        vec sum6 = v_zero();
+        vec sum7 = v_zero();
+        vec sum8 = v_zero();
+        vec sum9 = v_zero();
+        for (std::int64_t n2 = 0; n2 < 65; ++n2) {
+          const vec x8 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256));
+          const vec x9 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 * 65 + 60]);
+          sum0 = v_fma(x8, x9, sum0);
+          const vec x10 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 8));
+          sum1 = v_fma(x10, x9, sum1);
+          const vec x11 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 * 65 + 61]);
+          sum2 = v_fma(x8, x11, sum2);
+          sum3 = v_fma(x10, x11, sum3);
+          const vec x12 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 * 65 + 62]);
+          sum4 = v_fma(x8, x12, sum4);
+          sum5 = v_fma(x10, x12, sum5);
+          const vec x13 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 * 65 + 63]);
+          sum6 = v_fma(x8, x13, sum6);
+          sum7 = v_fma(x10, x13, sum7);
+          const vec x14 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 * 65 + 64]);
+          sum8 = v_fma(x8, x14, sum8);
+          sum9 = v_fma(x10, x14, sum9);
+        }
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 1920), sum0);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 1928), sum1);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 1952), sum2);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 1960), sum3);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 1984), sum4);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 1992), sum5);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2016), sum6);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2024), sum7);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2048), sum8);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2056), sum9);
       }
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + 2016), sum0);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + 2024), sum1);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + 2032), sum2);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + 2040), sum3);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + 2048), sum4);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + 2056), sum5);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + 2064), sum6);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + 2072), sum7);
     }
   }
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
-static void transformer_blocks_attention_backward_3(const std::int64_t image, const std::int64_t layer,
+static void transformer_blocks_attention_backward_4(const std::int64_t image, const std::int64_t layer,
                                                     const real* d_transformer_blocks_attention_einsum,
                                                     const std::int32_t* random,
                                                     const real* transformer_blocks_attention_divide,
@@ -4108,13 +3325,13 @@ static void transformer_blocks_attention_backward_3(const std::int64_t image, co
   }
 }
 
-// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along n2
-static void transformer_blocks_attention_backward_4(const real* d_transformer_blocks_attention_multiply,
+// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
+static void transformer_blocks_attention_backward_5(const real* d_transformer_blocks_attention_multiply,
                                                     const real* transformer_blocks_attention_add,
                                                     real* d_transformer_blocks_attention_einsum_3) {
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 63; n += 3) {
-      for (std::int64_t k = 0; k < 32; k += 4) {
+    for (std::int64_t k = 0; k < 32; k += 16) {
+      for (std::int64_t n = 0; n < 60; n += 6) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -4127,142 +3344,93 @@ static void transformer_blocks_attention_backward_4(const real* d_transformer_bl
         vec sum9 = v_zero();
         vec sum10 = v_zero();
         vec sum11 = v_zero();
-        for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
-          const vec x0 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2));
-          const vec x1 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 16640));
+        for (std::int64_t n2 = 0; n2 < 65; ++n2) {
+          const vec x0 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2]);
+          const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 256));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 16705));
+          const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 264));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 16770));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 16835));
-          sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2 + 65));
-          sum4 = v_fma(x5, x1, sum4);
-          sum5 = v_fma(x5, x2, sum5);
-          sum6 = v_fma(x5, x3, sum6);
-          sum7 = v_fma(x5, x4, sum7);
-          const vec x6 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2 + 130));
+          const vec x3 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 65]);
+          sum2 = v_fma(x3, x1, sum2);
+          sum3 = v_fma(x3, x2, sum3);
+          const vec x4 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 130]);
+          sum4 = v_fma(x4, x1, sum4);
+          sum5 = v_fma(x4, x2, sum5);
+          const vec x5 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 195]);
+          sum6 = v_fma(x5, x1, sum6);
+          sum7 = v_fma(x5, x2, sum7);
+          const vec x6 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 260]);
           sum8 = v_fma(x6, x1, sum8);
           sum9 = v_fma(x6, x2, sum9);
-          sum10 = v_fma(x6, x3, sum10);
-          sum11 = v_fma(x6, x4, sum11);
+          const vec x7 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 325]);
+          sum10 = v_fma(x7, x1, sum10);
+          sum11 = v_fma(x7, x2, sum11);
         }
-        {
-          const vec x7 = v_load_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), 1);
-          const vec x8 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 16704), 1);
-          sum0 = v_fma(x7, x8, sum0);
-          const vec x9 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 16769), 1);
-          sum1 = v_fma(x7, x9, sum1);
-          const vec x10 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 16834), 1);
-          sum2 = v_fma(x7, x10, sum2);
-          const vec x11 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 16899), 1);
-          sum3 = v_fma(x7, x11, sum3);
-          const vec x12 = v_load_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 129), 1);
-          sum4 = v_fma(x12, x8, sum4);
-          sum5 = v_fma(x12, x9, sum5);
-          sum6 = v_fma(x12, x10, sum6);
-          sum7 = v_fma(x12, x11, sum7);
-          const vec x13 = v_load_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 194), 1);
-          sum8 = v_fma(x13, x8, sum8);
-          sum9 = v_fma(x13, x9, sum9);
-          sum10 = v_fma(x13, x10, sum10);
-          sum11 = v_fma(x13, x11, sum11);
-        }
-        const vec all0 = v_set(v_sum(sum0));
-        const vec all1 = v_set(v_sum(sum1));
-        const vec all2 = v_set(v_sum(sum2));
-        const vec all3 = v_set(v_sum(sum3));
-        const vec all4 = v_set(v_sum(sum4));
-        const vec all5 = v_set(v_sum(sum5));
-        const vec all6 = v_set(v_sum(sum6));
-        const vec all7 = v_set(v_sum(sum7));
-        const vec all8 = v_set(v_sum(sum8));
-        const vec all9 = v_set(v_sum(sum9));
-        const vec all10 = v_set(v_sum(sum10));
-        const vec all11 = v_set(v_sum(sum11));
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k), all0, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 1), all1, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 2), all2, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 3), all3, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 32), all4, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 33), all5, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 34), all6, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 35), all7, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 64), all8, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 65), all9, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 66), all10, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 67), all11, 1);
-      }
-    }
-    for (std::int64_t k = 0; k < 32; k += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
-        const vec x14 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n2 + 4095));
-        const vec x15 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 16640));
-        sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 16705));
-        sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 16770));
-        sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 16835));
-        sum3 = v_fma(x14, x18, sum3);
-        const vec x19 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n2 + 4160));
-        sum4 = v_fma(x19, x15, sum4);
-        sum5 = v_fma(x19, x16, sum5);
-        sum6 = v_fma(x19, x17, sum6);
-        sum7 = v_fma(x19, x18, sum7);
+        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k), sum0);
+        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 8), sum1);
+        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 32), sum2);
+        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 40), sum3);
+        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 64), sum4);
+        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 72), sum5);
+        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 96), sum6);
+        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 104), sum7);
+        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 128), sum8);
+        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 136), sum9);
+        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 160), sum10);
+        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 168), sum11);
       }
       {
-        const vec x20 = v_load_n(d_transformer_blocks_attention_multiply + (h * 4225 + 4159), 1);
-        const vec x21 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 16704), 1);
-        sum0 = v_fma(x20, x21, sum0);
-        const vec x22 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 16769), 1);
-        sum1 = v_fma(x20, x22, sum1);
-        const vec x23 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 16834), 1);
-        sum2 = v_fma(x20, x23, sum2);
-        const vec x24 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 16899), 1);
-        sum3 = v_fma(x20, x24, sum3);
-        const vec x25 = v_load_n(d_transformer_blocks_attention_multiply + (h * 4225 + 4224), 1);
-        sum4 = v_fma(x25, x21, sum4);
-        sum5 = v_fma(x25, x22, sum5);
-        sum6 = v_fma(x25, x23, sum6);
-        sum7 = v_fma(x25, x24, sum7);
+        vec sum0 = v_zero();
+        vec sum1 = v_zero();
+        vec sum2 = v_zero();
+        vec sum3 = v_zero();
+        vec sum4 = v_zero();
+        vec sum5 = v_zero();
+        vec sum6 = v_zero();
+        vec sum7 = v_zero();
+        vec sum8 = v_zero();
+        vec sum9 = v_zero();
+        for (std::int64_t n2 = 0; n2 < 65; ++n2) {
+          const vec x8 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 + 3900]);
+          const vec x9 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 256));
+          sum0 = v_fma(x8, x9, sum0);
+          const vec x10 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 264));
+          sum1 = v_fma(x8, x10, sum1);
+          const vec x11 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 + 3965]);
+          sum2 = v_fma(x11, x9, sum2);
+          sum3 = v_fma(x11, x10, sum3);
+          const vec x12 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 + 4030]);
+          sum4 = v_fma(x12, x9, sum4);
+          sum5 = v_fma(x12, x10, sum5);
+          const vec x13 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 + 4095]);
+          sum6 = v_fma(x13, x9, sum6);
+          sum7 = v_fma(x13, x10, sum7);
+          const vec x14 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 + 4160]);
+          sum8 = v_fma(x14, x9, sum8);
+          sum9 = v_fma(x14, x10, sum9);
+        }
+        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 1920), sum0);
+        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 1928), sum1);
+        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 1952), sum2);
+        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 1960), sum3);
+        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 1984), sum4);
+        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 1992), sum5);
+        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 2016), sum6);
+        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 2024), sum7);
+        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 2048), sum8);
+        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 2056), sum9);
       }
-      const vec all0 = v_set(v_sum(sum0));
-      const vec all1 = v_set(v_sum(sum1));
-      const vec all2 = v_set(v_sum(sum2));
-      const vec all3 = v_set(v_sum(sum3));
-      const vec all4 = v_set(v_sum(sum4));
-      const vec all5 = v_set(v_sum(sum5));
-      const vec all6 = v_set(v_sum(sum6));
-      const vec all7 = v_set(v_sum(sum7));
-      v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 2016), all0, 1);
-      v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 2017), all1, 1);
-      v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 2018), all2, 1);
-      v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 2019), all3, 1);
-      v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 2048), all4, 1);
-      v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 2049), all5, 1);
-      v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 2050), all6, 1);
-      v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 2051), all7, 1);
     }
   }
 }
 
-// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along n
-static void transformer_blocks_attention_backward_5(const real* d_transformer_blocks_attention_multiply,
+// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
+static void transformer_blocks_attention_backward_6(const real* d_transformer_blocks_attention_multiply,
                                                     const real* transformer_blocks_attention_add,
                                                     real* d_transformer_blocks_attention_einsum_4) {
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t k = 0; k < 32; k += 4) {
-      for (std::int64_t n = 0; n < 48; n += 24) {
+    for (std::int64_t k = 0; k < 32; k += 16) {
+      for (std::int64_t n = 0; n < 60; n += 6) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -4276,38 +3444,39 @@ static void transformer_blocks_attention_backward_5(const real* d_transformer_bl
         vec sum10 = v_zero();
         vec sum11 = v_zero();
         for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x0 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n + n2 * 65));
-          const vec x1 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2]);
+          const vec x0 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65]);
+          const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n + n2 * 65 + 8));
-          sum1 = v_fma(x2, x1, sum1);
-          const vec x3 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n + n2 * 65 + 16));
+          const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 8));
+          sum1 = v_fma(x0, x2, sum1);
+          const vec x3 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 1]);
           sum2 = v_fma(x3, x1, sum2);
-          const vec x4 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 65]);
-          sum3 = v_fma(x0, x4, sum3);
-          sum4 = v_fma(x2, x4, sum4);
-          sum5 = v_fma(x3, x4, sum5);
-          const vec x5 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 130]);
-          sum6 = v_fma(x0, x5, sum6);
-          sum7 = v_fma(x2, x5, sum7);
-          sum8 = v_fma(x3, x5, sum8);
-          const vec x6 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 195]);
-          sum9 = v_fma(x0, x6, sum9);
-          sum10 = v_fma(x2, x6, sum10);
-          sum11 = v_fma(x3, x6, sum11);
+          sum3 = v_fma(x3, x2, sum3);
+          const vec x4 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 2]);
+          sum4 = v_fma(x4, x1, sum4);
+          sum5 = v_fma(x4, x2, sum5);
+          const vec x5 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 3]);
+          sum6 = v_fma(x5, x1, sum6);
+          sum7 = v_fma(x5, x2, sum7);
+          const vec x6 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 4]);
+          sum8 = v_fma(x6, x1, sum8);
+          sum9 = v_fma(x6, x2, sum9);
+          const vec x7 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 5]);
+          sum10 = v_fma(x7, x1, sum10);
+          sum11 = v_fma(x7, x2, sum11);
         }
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65), sum0);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 8), sum1);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 16), sum2);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 65), sum3);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 73), sum4);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 81), sum5);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 130), sum6);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 138), sum7);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 146), sum8);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 195), sum9);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 203), sum10);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 211), sum11);
+        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k), sum0);
+        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 8), sum1);
+        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 32), sum2);
+        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 40), sum3);
+        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 64), sum4);
+        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 72), sum5);
+        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 96), sum6);
+        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 104), sum7);
+        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 128), sum8);
+        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 136), sum9);
+        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 160), sum10);
+        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 168), sum11);
       }
       {
         vec sum0 = v_zero();
@@ -4320,48 +3489,42 @@ static void transformer_blocks_attention_backward_5(const real* d_transformer_bl
         vec sum7 = v_zero();
         vec sum8 = v_zero();
         vec sum9 = v_zero();
-        vec sum10 = v_zero();
-        vec sum11 = v_zero();
         for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x7 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n2 * 65 + 48));
-          const vec x8 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2]);
-          sum0 = v_fma(x7, x8, sum0);
-          const vec x9 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n2 * 65 + 56));
-          sum1 = v_fma(x9, x8, sum1);
-          const vec x10 = v_load_n(d_transformer_blocks_attention_multiply + (h * 4225 + n2 * 65 + 64), 1);
-          sum2 = v_fma(x10, x8, sum2);
-          const vec x11 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 65]);
-          sum3 = v_fma(x7, x11, sum3);
-          sum4 = v_fma(x9, x11, sum4);
-          sum5 = v_fma(x10, x11, sum5);
-          const vec x12 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 130]);
-          sum6 = v_fma(x7, x12, sum6);
-          sum7 = v_fma(x9, x12, sum7);
-          sum8 = v_fma(x10, x12, sum8);
-          const vec x13 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 195]);
-          sum9 = v_fma(x7, x13, sum9);
-          sum10 = v_fma(x9, x13, sum10);
-          sum11 = v_fma(x10, x13, sum11);
+          const vec x8 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 * 65 + 60]);
+          const vec x9 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768));
+          sum0 = v_fma(x8, x9, sum0);
+          const vec x10 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 8));
+          sum1 = v_fma(x8, x10, sum1);
+          const vec x11 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 * 65 + 61]);
+          sum2 = v_fma(x11, x9, sum2);
+          sum3 = v_fma(x11, x10, sum3);
+          const vec x12 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 * 65 + 62]);
+          sum4 = v_fma(x12, x9, sum4);
+          sum5 = v_fma(x12, x10, sum5);
+          const vec x13 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 * 65 + 63]);
+          sum6 = v_fma(x13, x9, sum6);
+          sum7 = v_fma(x13, x10, sum7);
+          const vec x14 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 * 65 + 64]);
+          sum8 = v_fma(x14, x9, sum8);
+          sum9 = v_fma(x14, x10, sum9);
         }
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 48), sum0);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 56), sum1);
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 64), sum2, 1);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 113), sum3);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 121), sum4);
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 129), sum5, 1);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 178), sum6);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 186), sum7);
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 194), sum8, 1);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 243), sum9);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 251), sum10);
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 259), sum11, 1);
+        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k + 1920), sum0);
+        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k + 1928), sum1);
+        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k + 1952), sum2);
+        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k + 1960), sum3);
+        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k + 1984), sum4);
+        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k + 1992), sum5);
+        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k + 2016), sum6);
+        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k + 2024), sum7);
+        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k + 2048), sum8);
+        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k + 2056), sum9);
       }
     }
   }
 }
 
 // i < 1, b < B, h < H=8, n < N+1=65, k < K=32; lanes along k
-static void transformer_blocks_attention_backward_6(const real* d_transformer_blocks_attention_einsum_3,
+static void transformer_blocks_attention_backward_7(const real* d_transformer_blocks_attention_einsum_3,
                                                     real* d_transformer_blocks_attention_rearrange) {
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t h = 0; h < 8; ++h) {
@@ -4376,13 +3539,13 @@ static void transformer_blocks_attention_backward_6(const real* d_transformer_bl
 }
 
 // i < 1, b < B, h < H=8, n < N+1=65, k < K=32; lanes along k
-static void transformer_blocks_attention_backward_7(const real* d_transformer_blocks_attention_einsum_4,
+static void transformer_blocks_attention_backward_8(const real* d_transformer_blocks_attention_einsum_4,
                                                     real* d_transformer_blocks_attention_rearrange) {
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t h = 0; h < 8; ++h) {
       for (std::int64_t n = 0; n < 65; ++n) {
         for (std::int64_t k = 0; k < 32; k += 8) {
-          const vec x0 = v_load_strided(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65), 65, lanes);
+          const vec x0 = v_load(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k));
           v_store(d_transformer_blocks_attention_rearrange + (i * 256 + h * 32 + n * 768 + k + 256), x0);
         }
       }
@@ -4391,7 +3554,7 @@ static void transformer_blocks_attention_backward_7(const real* d_transformer_bl
 }
 
 // i < 1, b < B, h < H=8, n < N+1=65, k < K=32; lanes along k
-static void transformer_blocks_attention_backward_8(const real* d_transformer_blocks_attention_einsum_2,
+static void transformer_blocks_attention_backward_9(const real* d_transformer_blocks_attention_einsum_2,
                                                     real* d_transformer_blocks_attention_rearrange) {
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t h = 0; h < 8; ++h) {
@@ -4406,11 +3569,11 @@ static void transformer_blocks_attention_backward_8(const real* d_transformer_bl
 }
 
 // b < B, n < N+1=65, d < D=256, d2 < 3*D=768 (summed); lanes along d
-static void transformer_blocks_attention_backward_9(const real* d_transformer_blocks_attention_rearrange,
-                                                    const real* transformer_blocks_attention_in_proj_weight,
-                                                    real* d_transformer_blocks_attention_einsum_5) {
-  for (std::int64_t n = 0; n < 63; n += 3) {
-    for (std::int64_t d = 0; d < 256; d += 32) {
+static void transformer_blocks_attention_backward_10(const real* d_transformer_blocks_attention_rearrange,
+                                                     const real* transformer_blocks_attention_in_proj_weight,
+                                                     real* d_transformer_blocks_attention_einsum_5) {
+  for (std::int64_t d = 0; d < 256; d += 16) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -4429,68 +3592,76 @@ static void transformer_blocks_attention_backward_9(const real* d_transformer_bl
         sum0 = v_fma(x0, x1, sum0);
         const vec x2 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 8));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 16));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 24));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_transformer_blocks_attention_rearrange[n * 768 + d2 + 768]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_set(d_transformer_blocks_attention_rearrange[n * 768 + d2 + 1536]);
+        const vec x3 = v_set(d_transformer_blocks_attention_rearrange[n * 768 + d2 + 768]);
+        sum2 = v_fma(x3, x1, sum2);
+        sum3 = v_fma(x3, x2, sum3);
+        const vec x4 = v_set(d_transformer_blocks_attention_rearrange[n * 768 + d2 + 1536]);
+        sum4 = v_fma(x4, x1, sum4);
+        sum5 = v_fma(x4, x2, sum5);
+        const vec x5 = v_set(d_transformer_blocks_attention_rearrange[n * 768 + d2 + 2304]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        const vec x6 = v_set(d_transformer_blocks_attention_rearrange[n * 768 + d2 + 3072]);
         sum8 = v_fma(x6, x1, sum8);
         sum9 = v_fma(x6, x2, sum9);
-        sum10 = v_fma(x6, x3, sum10);
-        sum11 = v_fma(x6, x4, sum11);
+        const vec x7 = v_set(d_transformer_blocks_attention_rearrange[n * 768 + d2 + 3840]);
+        sum10 = v_fma(x7, x1, sum10);
+        sum11 = v_fma(x7, x2, sum11);
       }
       v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d), sum0);
       v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 8), sum1);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 16), sum2);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 24), sum3);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 256), sum4);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 264), sum5);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 272), sum6);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 280), sum7);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 512), sum8);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 520), sum9);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 528), sum10);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 536), sum11);
+      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 256), sum2);
+      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 264), sum3);
+      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 512), sum4);
+      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 520), sum5);
+      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 768), sum6);
+      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 776), sum7);
+      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 1024), sum8);
+      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 1032), sum9);
+      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 1280), sum10);
+      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 1288), sum11);
     }
-  }
-  for (std::int64_t d = 0; d < 256; d += 32) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t d2 = 0; d2 < 768; ++d2) {
-      const vec x7 = v_set(d_transformer_blocks_attention_rearrange[d2 + 48384]);
-      const vec x8 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256));
-      sum0 = v_fma(x7, x8, sum0);
-      const vec x9 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 8));
-      sum1 = v_fma(x7, x9, sum1);
-      const vec x10 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 16));
-      sum2 = v_fma(x7, x10, sum2);
-      const vec x11 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 24));
-      sum3 = v_fma(x7, x11, sum3);
-      const vec x12 = v_set(d_transformer_blocks_attention_rearrange[d2 + 49152]);
-      sum4 = v_fma(x12, x8, sum4);
-      sum5 = v_fma(x12, x9, sum5);
-      sum6 = v_fma(x12, x10, sum6);
-      sum7 = v_fma(x12, x11, sum7);
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      for (std::int64_t d2 = 0; d2 < 768; ++d2) {
+        const vec x8 = v_set(d_transformer_blocks_attention_rearrange[d2 + 46080]);
+        const vec x9 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256));
+        sum0 = v_fma(x8, x9, sum0);
+        const vec x10 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 8));
+        sum1 = v_fma(x8, x10, sum1);
+        const vec x11 = v_set(d_transformer_blocks_attention_rearrange[d2 + 46848]);
+        sum2 = v_fma(x11, x9, sum2);
+        sum3 = v_fma(x11, x10, sum3);
+        const vec x12 = v_set(d_transformer_blocks_attention_rearrange[d2 + 47616]);
+        sum4 = v_fma(x12, x9, sum4);
+        sum5 = v_fma(x12, x10, sum5);
+        const vec x13 = v_set(d_transformer_blocks_attention_rearrange[d2 + 48384]);
+        sum6 = v_fma(x13, x9, sum6);
+        sum7 = v_fma(x13, x10, sum7);
+        const vec x14 = v_set(d_transformer_blocks_attention_rearrange[d2 + 49152]);
+        sum8 = v_fma(x14, x9, sum8);
+        sum9 = v_fma(x14, x10, sum9);
+      }
+      v_store(d_transformer_blocks_attention_einsum_5 + (d + 15360), sum0);
+      v_store(d_transformer_blocks_attention_einsum_5 + (d + 15368), sum1);
+      v_store(d_transformer_blocks_attention_einsum_5 + (d + 15616), sum2);
+      v_store(d_transformer_blocks_attention_einsum_5 + (d + 15624), sum3);
+      v_store(d_transformer_blocks_attention_einsum_5 + (d + 15872), sum4);
+      v_store(d_transformer_blocks_attention_einsum_5 + (d + 15880), sum5);
+      v_store(d_transformer_blocks_attention_einsum_5 + (d + 16128), sum6);
+      v_store(d_transformer_blocks_attention_einsum_5 + (d + 16136), sum7);
+      v_store(d_transformer_blocks_attention_einsum_5 + (d + 16384), sum8);
+      v_store(d_transformer_blocks_attention_einsum_5 + (d + 16392), sum9);
     }
-    v_store(d_transformer_blocks_attention_einsum_5 + (d + 16128), sum0);
-    v_store(d_transformer_blocks_attention_einsum_5 + (d + 16136), sum1);
-    v_store(d_transformer_blocks_attention_einsum_5 + (d + 16144), sum2);
-    v_store(d_transformer_blocks_attention_einsum_5 + (d + 16152), sum3);
-    v_store(d_transformer_blocks_attention_einsum_5 + (d + 16384), sum4);
-    v_store(d_transformer_blocks_attention_einsum_5 + (d + 16392), sum5);
-    v_store(d_transformer_blocks_attention_einsum_5 + (d + 16400), sum6);
-    v_store(d_transformer_blocks_attention_einsum_5 + (d + 16408), sum7);
   }
 }
 
@@ -4591,112 +3762,62 @@ static void transformer_blocks_ffn_linear2_bias_gradient_sum(real* gradient_tran
   }
 }
 
-// d < D=256, m < M=512, b < B (summed), n < N+1=65 (summed); lanes along d
-static void transformer_blocks_ffn_linear2_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
-                                                                   const real* d_transformer_blocks_ffn_multiply,
-                                                                   const real* transformer_blocks_ffn_gelu,
-                                                                   real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
-  for (std::int64_t m = 0; m < 512; m += 4) {
-    for (std::int64_t d = 0; d < 240; d += 24) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      for (std::int64_t b = begin; b < end; ++b) {
-        for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_load(d_transformer_blocks_ffn_multiply + (d + b * 1824656 + n * 256));
-          const vec x1 = v_set(transformer_blocks_ffn_gelu[m * 65 + b * 1824656 + n]);
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_transformer_blocks_ffn_multiply + (d + b * 1824656 + n * 256 + 8));
-          sum1 = v_fma(x2, x1, sum1);
-          const vec x3 = v_load(d_transformer_blocks_ffn_multiply + (d + b * 1824656 + n * 256 + 16));
-          sum2 = v_fma(x3, x1, sum2);
-          const vec x4 = v_set(transformer_blocks_ffn_gelu[m * 65 + b * 1824656 + n + 65]);
-          sum3 = v_fma(x0, x4, sum3);
-          sum4 = v_fma(x2, x4, sum4);
-          sum5 = v_fma(x3, x4, sum5);
-          const vec x5 = v_set(transformer_blocks_ffn_gelu[m * 65 + b * 1824656 + n + 130]);
-          sum6 = v_fma(x0, x5, sum6);
-          sum7 = v_fma(x2, x5, sum7);
-          sum8 = v_fma(x3, x5, sum8);
-          const vec x6 = v_set(transformer_blocks_ffn_gelu[m * 65 + b * 1824656 + n + 195]);
-          sum9 = v_fma(x0, x6, sum9);
-          sum10 = v_fma(x2, x6, sum10);
-          sum11 = v_fma(x3, x6, sum11);
-        }
-      }
-      v_store(partial + (chunk * 131072 + (m * 256 + d)), sum0);
-      v_store(partial + (chunk * 131072 + (m * 256 + (d + 8))), sum1);
-      v_store(partial + (chunk * 131072 + (m * 256 + (d + 16))), sum2);
-      v_store(partial + (chunk * 131072 + (m * 256 + 256 + d)), sum3);
-      v_store(partial + (chunk * 131072 + (m * 256 + 256 + (d + 8))), sum4);
-      v_store(partial + (chunk * 131072 + (m * 256 + 256 + (d + 16))), sum5);
-      v_store(partial + (chunk * 131072 + (m * 256 + 512 + d)), sum6);
-      v_store(partial + (chunk * 131072 + (m * 256 + 512 + (d + 8))), sum7);
-      v_store(partial + (chunk * 131072 + (m * 256 + 512 + (d + 16))), sum8);
-      v_store(partial + (chunk * 131072 + (m * 256 + 768 + d)), sum9);
-      v_store(partial + (chunk * 131072 + (m * 256 + 768 + (d + 8))), sum10);
-      v_store(partial + (chunk * 131072 + (m * 256 + 768 + (d + 16))), sum11);
-    }
-    {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      for (std::int64_t b = begin; b < end; ++b) {
-        for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x7 = v_load(d_transformer_blocks_ffn_multiply + (b * 1824656 + n * 256 + 240));
-          const vec x8 = v_set(transformer_blocks_ffn_gelu[m * 65 + b * 1824656 + n]);
-          sum0 = v_fma(x7, x8, sum0);
-          const vec x9 = v_load(d_transformer_blocks_ffn_multiply + (b * 1824656 + n * 256 + 248));
-          sum1 = v_fma(x9, x8, sum1);
-          const vec x10 = v_set(transformer_blocks_ffn_gelu[m * 65 + b * 1824656 + n + 65]);
-          sum2 = v_fma(x7, x10, sum2);
-          sum3 = v_fma(x9, x10, sum3);
-          const vec x11 = v_set(transformer_blocks_ffn_gelu[m * 65 + b * 1824656 + n + 130]);
-          sum4 = v_fma(x7, x11, sum4);
-          sum5 = v_fma(x9, x11, sum5);
-          const vec x12 = v_set(transformer_blocks_ffn_gelu[m * 65 + b * 1824656 + n + 195]);
-          sum6 = v_fma(x7, x12, sum6);
-          sum7 = v_fma(x9, x12, sum7);
-        }
-      }
-      v_store(partial + (chunk * 131072 + (m * 256 + 240)), sum0);
-      v_store(partial + (chunk * 131072 + (m * 256 + 248)), sum1);
-      v_store(partial + (chunk * 131072 + (m * 256 + 256 + 240)), sum2);
-      v_store(partial + (chunk * 131072 + (m * 256 + 256 + 248)), sum3);
-      v_store(partial + (chunk * 131072 + (m * 256 + 512 + 240)), sum4);
-      v_store(partial + (chunk * 131072 + (m * 256 + 512 + 248)), sum5);
-      v_store(partial + (chunk * 131072 + (m * 256 + 768 + 240)), sum6);
-      v_store(partial + (chunk * 131072 + (m * 256 + 768 + 248)), sum7);
+// d < D=256, m < M=512, b < B (summed), n < N+1=65 (summed); lanes along m
+static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t begin, const std::int64_t end,
+                                                           const std::int64_t batch,
+                                                           real* gradient_transformer_blocks_ffn_linear2_weight,
+                                                           const real* d_transformer_blocks_ffn_multiply,
+                                                           const real* transformer_blocks_ffn_gelu) {
+  for (std::int64_t d = begin; d < end; ++d) {
+    for (std::int64_t m = 0; m < 512; m += 8) {
+      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m), v_zero());
     }
   }
-}
-
-// d < D=256, m < M=512, b < B (summed), n < N+1=65 (summed); lanes along d
-static void transformer_blocks_ffn_linear2_weight_gradient_sum(const std::int64_t m,
-                                                               real* gradient_transformer_blocks_ffn_linear2_weight,
-                                                               const real* partial) {
-  for (std::int64_t d = 0; d < 256; d += 8) {
-    vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 131072 + (m * 256 + d))));
+  for (std::int64_t b = 0; b < batch; ++b) {
+    for (std::int64_t m = 0; m < 512; m += 16) {
+      for (std::int64_t d = begin; d < end; d += 4) {
+        vec sum0 = v_zero();
+        vec sum1 = v_zero();
+        vec sum2 = v_zero();
+        vec sum3 = v_zero();
+        vec sum4 = v_zero();
+        vec sum5 = v_zero();
+        vec sum6 = v_zero();
+        vec sum7 = v_zero();
+        for (std::int64_t n = 0; n < 65; ++n) {
+          const vec x0 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1824656 + n * 256]);
+          const vec x1 = v_load(transformer_blocks_ffn_gelu + (m + b * 1824656 + n * 512));
+          sum0 = v_fma(x0, x1, sum0);
+          const vec x2 = v_load(transformer_blocks_ffn_gelu + (m + b * 1824656 + n * 512 + 8));
+          sum1 = v_fma(x0, x2, sum1);
+          const vec x3 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1824656 + n * 256 + 1]);
+          sum2 = v_fma(x3, x1, sum2);
+          sum3 = v_fma(x3, x2, sum3);
+          const vec x4 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1824656 + n * 256 + 2]);
+          sum4 = v_fma(x4, x1, sum4);
+          sum5 = v_fma(x4, x2, sum5);
+          const vec x5 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1824656 + n * 256 + 3]);
+          sum6 = v_fma(x5, x1, sum6);
+          sum7 = v_fma(x5, x2, sum7);
+        }
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m)), sum0));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 8),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 8)), sum1));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 512),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 512)), sum2));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 520),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 520)), sum3));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1024),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1024)), sum4));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1032),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1032)), sum5));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1536),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1536)), sum6));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1544),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1544)), sum7));
+      }
     }
-    v_store_strided(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m), 512, sum0, lanes);
   }
 }
 
@@ -4756,99 +3877,62 @@ static void transformer_blocks_ffn_linear1_bias_gradient_sum(real* gradient_tran
   }
 }
 
-// m < M=512, d < D=256, b < B (summed), n < N+1=65 (summed); lanes along m
-static void transformer_blocks_ffn_linear1_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
-                                                                   const real* d_transformer_blocks_ffn_multiply_2,
-                                                                   const real* transformer_blocks_norm2_add,
-                                                                   real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
-  for (std::int64_t d = 0; d < 256; d += 4) {
-    for (std::int64_t m = 0; m < 504; m += 24) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      for (std::int64_t b = begin; b < end; ++b) {
-        for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_load(d_transformer_blocks_ffn_multiply_2 + (m + b * 1824656 + n * 512));
-          const vec x1 = v_set(transformer_blocks_norm2_add[d * 65 + b * 1824656 + n]);
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_transformer_blocks_ffn_multiply_2 + (m + b * 1824656 + n * 512 + 8));
-          sum1 = v_fma(x2, x1, sum1);
-          const vec x3 = v_load(d_transformer_blocks_ffn_multiply_2 + (m + b * 1824656 + n * 512 + 16));
-          sum2 = v_fma(x3, x1, sum2);
-          const vec x4 = v_set(transformer_blocks_norm2_add[d * 65 + b * 1824656 + n + 65]);
-          sum3 = v_fma(x0, x4, sum3);
-          sum4 = v_fma(x2, x4, sum4);
-          sum5 = v_fma(x3, x4, sum5);
-          const vec x5 = v_set(transformer_blocks_norm2_add[d * 65 + b * 1824656 + n + 130]);
-          sum6 = v_fma(x0, x5, sum6);
-          sum7 = v_fma(x2, x5, sum7);
-          sum8 = v_fma(x3, x5, sum8);
-          const vec x6 = v_set(transformer_blocks_norm2_add[d * 65 + b * 1824656 + n + 195]);
-          sum9 = v_fma(x0, x6, sum9);
-          sum10 = v_fma(x2, x6, sum10);
-          sum11 = v_fma(x3, x6, sum11);
-        }
-      }
-      v_store(partial + (chunk * 131072 + (d * 512 + m)), sum0);
-      v_store(partial + (chunk * 131072 + (d * 512 + (m + 8))), sum1);
-      v_store(partial + (chunk * 131072 + (d * 512 + (m + 16))), sum2);
-      v_store(partial + (chunk * 131072 + (d * 512 + 512 + m)), sum3);
-      v_store(partial + (chunk * 131072 + (d * 512 + 512 + (m + 8))), sum4);
-      v_store(partial + (chunk * 131072 + (d * 512 + 512 + (m + 16))), sum5);
-      v_store(partial + (chunk * 131072 + (d * 512 + 1024 + m)), sum6);
-      v_store(partial + (chunk * 131072 + (d * 512 + 1024 + (m + 8))), sum7);
-      v_store(partial + (chunk * 131072 + (d * 512 + 1024 + (m + 16))), sum8);
-      v_store(partial + (chunk * 131072 + (d * 512 + 1536 + m)), sum9);
-      v_store(partial + (chunk * 131072 + (d * 512 + 1536 + (m + 8))), sum10);
-      v_store(partial + (chunk * 131072 + (d * 512 + 1536 + (m + 16))), sum11);
-    }
-    {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      for (std::int64_t b = begin; b < end; ++b) {
-        for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x7 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1824656 + n * 512 + 504));
-          const vec x8 = v_set(transformer_blocks_norm2_add[d * 65 + b * 1824656 + n]);
-          sum0 = v_fma(x7, x8, sum0);
-          const vec x9 = v_set(transformer_blocks_norm2_add[d * 65 + b * 1824656 + n + 65]);
-          sum1 = v_fma(x7, x9, sum1);
-          const vec x10 = v_set(transformer_blocks_norm2_add[d * 65 + b * 1824656 + n + 130]);
-          sum2 = v_fma(x7, x10, sum2);
-          const vec x11 = v_set(transformer_blocks_norm2_add[d * 65 + b * 1824656 + n + 195]);
-          sum3 = v_fma(x7, x11, sum3);
-        }
-      }
-      v_store(partial + (chunk * 131072 + (d * 512 + 504)), sum0);
-      v_store(partial + (chunk * 131072 + (d * 512 + 512 + 504)), sum1);
-      v_store(partial + (chunk * 131072 + (d * 512 + 1024 + 504)), sum2);
-      v_store(partial + (chunk * 131072 + (d * 512 + 1536 + 504)), sum3);
+// m < M=512, d < D=256, b < B (summed), n < N+1=65 (summed); lanes along d
+static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t begin, const std::int64_t end,
+                                                           const std::int64_t batch,
+                                                           real* gradient_transformer_blocks_ffn_linear1_weight,
+                                                           const real* d_transformer_blocks_ffn_multiply_2,
+                                                           const real* transformer_blocks_norm2_add) {
+  for (std::int64_t m = begin; m < end; ++m) {
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d), v_zero());
     }
   }
-}
-
-// m < M=512, d < D=256, b < B (summed), n < N+1=65 (summed); lanes along m
-static void transformer_blocks_ffn_linear1_weight_gradient_sum(const std::int64_t d,
-                                                               real* gradient_transformer_blocks_ffn_linear1_weight,
-                                                               const real* partial) {
-  for (std::int64_t m = 0; m < 512; m += 8) {
-    vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 131072 + (d * 512 + m))));
+  for (std::int64_t b = 0; b < batch; ++b) {
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      for (std::int64_t m = begin; m < end; m += 4) {
+        vec sum0 = v_zero();
+        vec sum1 = v_zero();
+        vec sum2 = v_zero();
+        vec sum3 = v_zero();
+        vec sum4 = v_zero();
+        vec sum5 = v_zero();
+        vec sum6 = v_zero();
+        vec sum7 = v_zero();
+        for (std::int64_t n = 0; n < 65; ++n) {
+          const vec x0 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1824656 + n * 512]);
+          const vec x1 = v_load(transformer_blocks_norm2_add + (d + b * 1824656 + n * 256));
+          sum0 = v_fma(x0, x1, sum0);
+          const vec x2 = v_load(transformer_blocks_norm2_add + (d + b * 1824656 + n * 256 + 8));
+          sum1 = v_fma(x0, x2, sum1);
+          const vec x3 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1824656 + n * 512 + 1]);
+          sum2 = v_fma(x3, x1, sum2);
+          sum3 = v_fma(x3, x2, sum3);
+          const vec x4 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1824656 + n * 512 + 2]);
+          sum4 = v_fma(x4, x1, sum4);
+          sum5 = v_fma(x4, x2, sum5);
+          const vec x5 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1824656 + n * 512 + 3]);
+          sum6 = v_fma(x5, x1, sum6);
+          sum7 = v_fma(x5, x2, sum7);
+        }
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d)), sum0));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 8),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 8)), sum1));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 256),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 256)), sum2));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 264),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 264)), sum3));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 512),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 512)), sum4));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 520),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 520)), sum5));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 768),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 768)), sum6));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 776),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 776)), sum7));
+      }
     }
-    v_store_strided(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d), 256, sum0, lanes);
   }
 }
 
@@ -5030,113 +4114,62 @@ static void transformer_blocks_attention_out_proj_bias_gradient_sum(real* gradie
   }
 }
 
-// d < D=256, h < H*K=256, b < B (summed), n < N+1=65 (summed); lanes along d
-static void transformer_blocks_attention_out_proj_weight_gradient_partial(const std::int64_t chunk,
-                                                                          const std::int64_t batch,
-                                                                          const real* d_transformer_blocks_add,
-                                                                          const real* transformer_blocks_attention_rearrange,
-                                                                          real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
-  for (std::int64_t h = 0; h < 256; h += 4) {
-    for (std::int64_t d = 0; d < 240; d += 24) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      for (std::int64_t b = begin; b < end; ++b) {
-        for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_load(d_transformer_blocks_add + (d + b * 1824656 + n * 256));
-          const vec x1 = v_set(transformer_blocks_attention_rearrange[h * 65 + b * 1824656 + n]);
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_transformer_blocks_add + (d + b * 1824656 + n * 256 + 8));
-          sum1 = v_fma(x2, x1, sum1);
-          const vec x3 = v_load(d_transformer_blocks_add + (d + b * 1824656 + n * 256 + 16));
-          sum2 = v_fma(x3, x1, sum2);
-          const vec x4 = v_set(transformer_blocks_attention_rearrange[h * 65 + b * 1824656 + n + 65]);
-          sum3 = v_fma(x0, x4, sum3);
-          sum4 = v_fma(x2, x4, sum4);
-          sum5 = v_fma(x3, x4, sum5);
-          const vec x5 = v_set(transformer_blocks_attention_rearrange[h * 65 + b * 1824656 + n + 130]);
-          sum6 = v_fma(x0, x5, sum6);
-          sum7 = v_fma(x2, x5, sum7);
-          sum8 = v_fma(x3, x5, sum8);
-          const vec x6 = v_set(transformer_blocks_attention_rearrange[h * 65 + b * 1824656 + n + 195]);
-          sum9 = v_fma(x0, x6, sum9);
-          sum10 = v_fma(x2, x6, sum10);
-          sum11 = v_fma(x3, x6, sum11);
-        }
-      }
-      v_store(partial + (chunk * 65536 + (h * 256 + d)), sum0);
-      v_store(partial + (chunk * 65536 + (h * 256 + (d + 8))), sum1);
-      v_store(partial + (chunk * 65536 + (h * 256 + (d + 16))), sum2);
-      v_store(partial + (chunk * 65536 + (h * 256 + 256 + d)), sum3);
-      v_store(partial + (chunk * 65536 + (h * 256 + 256 + (d + 8))), sum4);
-      v_store(partial + (chunk * 65536 + (h * 256 + 256 + (d + 16))), sum5);
-      v_store(partial + (chunk * 65536 + (h * 256 + 512 + d)), sum6);
-      v_store(partial + (chunk * 65536 + (h * 256 + 512 + (d + 8))), sum7);
-      v_store(partial + (chunk * 65536 + (h * 256 + 512 + (d + 16))), sum8);
-      v_store(partial + (chunk * 65536 + (h * 256 + 768 + d)), sum9);
-      v_store(partial + (chunk * 65536 + (h * 256 + 768 + (d + 8))), sum10);
-      v_store(partial + (chunk * 65536 + (h * 256 + 768 + (d + 16))), sum11);
-    }
-    {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      for (std::int64_t b = begin; b < end; ++b) {
-        for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x7 = v_load(d_transformer_blocks_add + (b * 1824656 + n * 256 + 240));
-          const vec x8 = v_set(transformer_blocks_attention_rearrange[h * 65 + b * 1824656 + n]);
-          sum0 = v_fma(x7, x8, sum0);
-          const vec x9 = v_load(d_transformer_blocks_add + (b * 1824656 + n * 256 + 248));
-          sum1 = v_fma(x9, x8, sum1);
-          const vec x10 = v_set(transformer_blocks_attention_rearrange[h * 65 + b * 1824656 + n + 65]);
-          sum2 = v_fma(x7, x10, sum2);
-          sum3 = v_fma(x9, x10, sum3);
-          const vec x11 = v_set(transformer_blocks_attention_rearrange[h * 65 + b * 1824656 + n + 130]);
-          sum4 = v_fma(x7, x11, sum4);
-          sum5 = v_fma(x9, x11, sum5);
-          const vec x12 = v_set(transformer_blocks_attention_rearrange[h * 65 + b * 1824656 + n + 195]);
-          sum6 = v_fma(x7, x12, sum6);
-          sum7 = v_fma(x9, x12, sum7);
-        }
-      }
-      v_store(partial + (chunk * 65536 + (h * 256 + 240)), sum0);
-      v_store(partial + (chunk * 65536 + (h * 256 + 248)), sum1);
-      v_store(partial + (chunk * 65536 + (h * 256 + 256 + 240)), sum2);
-      v_store(partial + (chunk * 65536 + (h * 256 + 256 + 248)), sum3);
-      v_store(partial + (chunk * 65536 + (h * 256 + 512 + 240)), sum4);
-      v_store(partial + (chunk * 65536 + (h * 256 + 512 + 248)), sum5);
-      v_store(partial + (chunk * 65536 + (h * 256 + 768 + 240)), sum6);
-      v_store(partial + (chunk * 65536 + (h * 256 + 768 + 248)), sum7);
+// d < D=256, h < H*K=256, b < B (summed), n < N+1=65 (summed); lanes along h
+static void transformer_blocks_attention_out_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
+                                                                  const std::int64_t batch,
+                                                                  real* gradient_transformer_blocks_attention_out_proj_weight,
+                                                                  const real* d_transformer_blocks_add,
+                                                                  const real* transformer_blocks_attention_rearrange) {
+  for (std::int64_t d = begin; d < end; ++d) {
+    for (std::int64_t h = 0; h < 256; h += 8) {
+      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h), v_zero());
     }
   }
-}
-
-// d < D=256, h < H*K=256, b < B (summed), n < N+1=65 (summed); lanes along d
-static void transformer_blocks_attention_out_proj_weight_gradient_sum(const std::int64_t h,
-                                                                      real* gradient_transformer_blocks_attention_out_proj_weight,
-                                                                      const real* partial) {
-  for (std::int64_t d = 0; d < 256; d += 8) {
-    vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 65536 + (h * 256 + d))));
+  for (std::int64_t b = 0; b < batch; ++b) {
+    for (std::int64_t h = 0; h < 256; h += 16) {
+      for (std::int64_t d = begin; d < end; d += 4) {
+        vec sum0 = v_zero();
+        vec sum1 = v_zero();
+        vec sum2 = v_zero();
+        vec sum3 = v_zero();
+        vec sum4 = v_zero();
+        vec sum5 = v_zero();
+        vec sum6 = v_zero();
+        vec sum7 = v_zero();
+        for (std::int64_t n = 0; n < 65; ++n) {
+          const vec x0 = v_set(d_transformer_blocks_add[d + b * 1824656 + n * 256]);
+          const vec x1 = v_load(transformer_blocks_attention_rearrange + (h + b * 1824656 + n * 256));
+          sum0 = v_fma(x0, x1, sum0);
+          const vec x2 = v_load(transformer_blocks_attention_rearrange + (h + b * 1824656 + n * 256 + 8));
+          sum1 = v_fma(x0, x2, sum1);
+          const vec x3 = v_set(d_transformer_blocks_add[d + b * 1824656 + n * 256 + 1]);
+          sum2 = v_fma(x3, x1, sum2);
+          sum3 = v_fma(x3, x2, sum3);
+          const vec x4 = v_set(d_transformer_blocks_add[d + b * 1824656 + n * 256 + 2]);
+          sum4 = v_fma(x4, x1, sum4);
+          sum5 = v_fma(x4, x2, sum5);
+          const vec x5 = v_set(d_transformer_blocks_add[d + b * 1824656 + n * 256 + 3]);
+          sum6 = v_fma(x5, x1, sum6);
+          sum7 = v_fma(x5, x2, sum7);
+        }
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h)), sum0));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 8),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 8)), sum1));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 256),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 256)), sum2));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 264),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 264)), sum3));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 512),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 512)), sum4));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 520),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 520)), sum5));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 768),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 768)), sum6));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 776),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 776)), sum7));
+      }
     }
-    v_store_strided(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h), 256, sum0, lanes);
   }
 }
 
@@ -5197,77 +4230,80 @@ static void transformer_blocks_attention_in_proj_bias_gradient_sum(real* gradien
   }
 }
 
-// d < 3*D=768, d2 < D=256, b < B (summed), n < N+1=65 (summed); lanes along d
-static void transformer_blocks_attention_in_proj_weight_gradient_partial(const std::int64_t chunk,
-                                                                         const std::int64_t batch,
-                                                                         const real* d_transformer_blocks_attention_rearrange,
-                                                                         const real* transformer_blocks_norm1_add,
-                                                                         real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
-  for (std::int64_t d2 = 0; d2 < 256; d2 += 4) {
-    for (std::int64_t d = 0; d < 768; d += 24) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      for (std::int64_t b = begin; b < end; ++b) {
-        for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_load(d_transformer_blocks_attention_rearrange + (d + b * 1824656 + n * 768));
-          const vec x1 = v_set(transformer_blocks_norm1_add[d2 * 65 + b * 1824656 + n]);
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_transformer_blocks_attention_rearrange + (d + b * 1824656 + n * 768 + 8));
-          sum1 = v_fma(x2, x1, sum1);
-          const vec x3 = v_load(d_transformer_blocks_attention_rearrange + (d + b * 1824656 + n * 768 + 16));
-          sum2 = v_fma(x3, x1, sum2);
-          const vec x4 = v_set(transformer_blocks_norm1_add[d2 * 65 + b * 1824656 + n + 65]);
-          sum3 = v_fma(x0, x4, sum3);
-          sum4 = v_fma(x2, x4, sum4);
-          sum5 = v_fma(x3, x4, sum5);
-          const vec x5 = v_set(transformer_blocks_norm1_add[d2 * 65 + b * 1824656 + n + 130]);
-          sum6 = v_fma(x0, x5, sum6);
-          sum7 = v_fma(x2, x5, sum7);
-          sum8 = v_fma(x3, x5, sum8);
-          const vec x6 = v_set(transformer_blocks_norm1_add[d2 * 65 + b * 1824656 + n + 195]);
-          sum9 = v_fma(x0, x6, sum9);
-          sum10 = v_fma(x2, x6, sum10);
-          sum11 = v_fma(x3, x6, sum11);
-        }
-      }
-      v_store(partial + (chunk * 196608 + (d2 * 768 + d)), sum0);
-      v_store(partial + (chunk * 196608 + (d2 * 768 + (d + 8))), sum1);
-      v_store(partial + (chunk * 196608 + (d2 * 768 + (d + 16))), sum2);
-      v_store(partial + (chunk * 196608 + (d2 * 768 + 768 + d)), sum3);
-      v_store(partial + (chunk * 196608 + (d2 * 768 + 768 + (d + 8))), sum4);
-      v_store(partial + (chunk * 196608 + (d2 * 768 + 768 + (d + 16))), sum5);
-      v_store(partial + (chunk * 196608 + (d2 * 768 + 1536 + d)), sum6);
-      v_store(partial + (chunk * 196608 + (d2 * 768 + 1536 + (d + 8))), sum7);
-      v_store(partial + (chunk * 196608 + (d2 * 768 + 1536 + (d + 16))), sum8);
-      v_store(partial + (chunk * 196608 + (d2 * 768 + 2304 + d)), sum9);
-      v_store(partial + (chunk * 196608 + (d2 * 768 + 2304 + (d + 8))), sum10);
-      v_store(partial + (chunk * 196608 + (d2 * 768 + 2304 + (d + 16))), sum11);
+// d < 3*D=768, d2 < D=256, b < B (summed), n < N+1=65 (summed); lanes along d2
+static void transformer_blocks_attention_in_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
+                                                                 const std::int64_t batch,
+                                                                 real* gradient_transformer_blocks_attention_in_proj_weight,
+                                                                 const real* d_transformer_blocks_attention_rearrange,
+                                                                 const real* transformer_blocks_norm1_add) {
+  for (std::int64_t d = begin; d < end; ++d) {
+    for (std::int64_t d2 = 0; d2 < 256; d2 += 8) {
+      v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2), v_zero());
     }
   }
-}
-
-// d < 3*D=768, d2 < D=256, b < B (summed), n < N+1=65 (summed); lanes along d
-static void transformer_blocks_attention_in_proj_weight_gradient_sum(const std::int64_t d2,
-                                                                     real* gradient_transformer_blocks_attention_in_proj_weight,
-                                                                     const real* partial) {
-  for (std::int64_t d = 0; d < 768; d += 8) {
-    vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 196608 + (d2 * 768 + d))));
+  for (std::int64_t b = 0; b < batch; ++b) {
+    for (std::int64_t d2 = 0; d2 < 256; d2 += 16) {
+      for (std::int64_t d = begin; d < end; d += 6) {
+        vec sum0 = v_zero();
+        vec sum1 = v_zero();
+        vec sum2 = v_zero();
+        vec sum3 = v_zero();
+        vec sum4 = v_zero();
+        vec sum5 = v_zero();
+        vec sum6 = v_zero();
+        vec sum7 = v_zero();
+        vec sum8 = v_zero();
+        vec sum9 = v_zero();
+        vec sum10 = v_zero();
+        vec sum11 = v_zero();
+        for (std::int64_t n = 0; n < 65; ++n) {
+          const vec x0 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1824656 + n * 768]);
+          const vec x1 = v_load(transformer_blocks_norm1_add + (d2 + b * 1824656 + n * 256));
+          sum0 = v_fma(x0, x1, sum0);
+          const vec x2 = v_load(transformer_blocks_norm1_add + (d2 + b * 1824656 + n * 256 + 8));
+          sum1 = v_fma(x0, x2, sum1);
+          const vec x3 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1824656 + n * 768 + 1]);
+          sum2 = v_fma(x3, x1, sum2);
+          sum3 = v_fma(x3, x2, sum3);
+          const vec x4 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1824656 + n * 768 + 2]);
+          sum4 = v_fma(x4, x1, sum4);
+          sum5 = v_fma(x4, x2, sum5);
+          const vec x5 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1824656 + n * 768 + 3]);
+          sum6 = v_fma(x5, x1, sum6);
+          sum7 = v_fma(x5, x2, sum7);
+          const vec x6 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1824656 + n * 768 + 4]);
+          sum8 = v_fma(x6, x1, sum8);
+          sum9 = v_fma(x6, x2, sum9);
+          const vec x7 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1824656 + n * 768 + 5]);
+          sum10 = v_fma(x7, x1, sum10);
+          sum11 = v_fma(x7, x2, sum11);
+        }
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2)), sum0));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 8),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 8)), sum1));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 256),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 256)), sum2));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 264),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 264)), sum3));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 512),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 512)), sum4));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 520),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 520)), sum5));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 768),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 768)), sum6));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 776),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 776)), sum7));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1024),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1024)), sum8));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1032),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1032)), sum9));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1280),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1280)), sum10));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1288),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1288)), sum11));
+      }
     }
-    v_store_strided(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2), 256, sum0, lanes);
   }
 }
 
@@ -5405,67 +4441,55 @@ static void multiply_backward_2(const std::int64_t image, const real* d_transfor
   }
 }
 
-// b < B (summed), n < N+1=65, d < D=256; lanes along d
+// b < B (summed), n < D*N+D=16640; lanes along n
 static void reduce_sum_backward_partial(const std::int64_t chunk, const std::int64_t batch, const real* d_multiply_2,
                                         real* partial) {
   const std::int64_t begin = chunk * batch / 16;
   const std::int64_t end = (chunk + 1) * batch / 16;
-  for (std::int64_t n = 0; n < 65; n += 5) {
-    for (std::int64_t d = 0; d < 256; d += 16) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      for (std::int64_t b = begin; b < end; ++b) {
-        const vec x0 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 8));
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 256));
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 264));
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 512));
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 520));
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 768));
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 776));
-        sum7 = v_add(sum7, x7);
-        const vec x8 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 1024));
-        sum8 = v_add(sum8, x8);
-        const vec x9 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 1032));
-        sum9 = v_add(sum9, x9);
-      }
-      v_store(partial + (chunk * 16640 + (n * 256 + d)), sum0);
-      v_store(partial + (chunk * 16640 + (n * 256 + (d + 8))), sum1);
-      v_store(partial + (chunk * 16640 + (n * 256 + 256 + d)), sum2);
-      v_store(partial + (chunk * 16640 + (n * 256 + 256 + (d + 8))), sum3);
-      v_store(partial + (chunk * 16640 + (n * 256 + 512 + d)), sum4);
-      v_store(partial + (chunk * 16640 + (n * 256 + 512 + (d + 8))), sum5);
-      v_store(partial + (chunk * 16640 + (n * 256 + 768 + d)), sum6);
-      v_store(partial + (chunk * 16640 + (n * 256 + 768 + (d + 8))), sum7);
-      v_store(partial + (chunk * 16640 + (n * 256 + 1024 + d)), sum8);
-      v_store(partial + (chunk * 16640 + (n * 256 + 1024 + (d + 8))), sum9);
+  for (std::int64_t n = 0; n < 16640; n += 64) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    for (std::int64_t b = begin; b < end; ++b) {
+      const vec x0 = v_load(d_multiply_2 + (b * 1824656 + n));
+      sum0 = v_add(sum0, x0);
+      const vec x1 = v_load(d_multiply_2 + (b * 1824656 + n + 8));
+      sum1 = v_add(sum1, x1);
+      const vec x2 = v_load(d_multiply_2 + (b * 1824656 + n + 16));
+      sum2 = v_add(sum2, x2);
+      const vec x3 = v_load(d_multiply_2 + (b * 1824656 + n + 24));
+      sum3 = v_add(sum3, x3);
+      const vec x4 = v_load(d_multiply_2 + (b * 1824656 + n + 32));
+      sum4 = v_add(sum4, x4);
+      const vec x5 = v_load(d_multiply_2 + (b * 1824656 + n + 40));
+      sum5 = v_add(sum5, x5);
+      const vec x6 = v_load(d_multiply_2 + (b * 1824656 + n + 48));
+      sum6 = v_add(sum6, x6);
+      const vec x7 = v_load(d_multiply_2 + (b * 1824656 + n + 56));
+      sum7 = v_add(sum7, x7);
     }
+    v_store(partial + (chunk * 16640 + n), sum0);
+    v_store(partial + (chunk * 16640 + (n + 8)), sum1);
+    v_store(partial + (chunk * 16640 + (n + 16)), sum2);
+    v_store(partial + (chunk * 16640 + (n + 24)), sum3);
+    v_store(partial + (chunk * 16640 + (n + 32)), sum4);
+    v_store(partial + (chunk * 16640 + (n + 40)), sum5);
+    v_store(partial + (chunk * 16640 + (n + 48)), sum6);
+    v_store(partial + (chunk * 16640 + (n + 56)), sum7);
   }
 }
 
-// b < B (summed), n < N+1=65, d < D=256; lanes along d
-static void reduce_sum_backward_sum(const std::int64_t n, real* d_reduce_sum, const real* partial) {
-  for (std::int64_t d = 0; d < 256; d += 8) {
+// b < B (summed), n < D*N+D=16640; lanes along n
+static void reduce_sum_backward_sum(real* d_reduce_sum, const real* partial) {
+  for (std::int64_t n = 0; n < 16640; n += 8) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 16640 + (n * 256 + d))));
-    }
-    v_store(d_reduce_sum + (n * 256 + d), sum0);
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 16640 + n)));
+    v_store(d_reduce_sum + n, sum0);
   }
 }
 
@@ -5535,73 +4559,58 @@ static void patch_embed_bias_gradient_sum(real* gradient_patch_embed_bias, const
   }
 }
 
-// d < D=256, c < C*P*P=48, b < B (summed), n < N=64 (summed); lanes along d
-static void patch_embed_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
-                                                const real* d_multiply_2, const real* rearrange, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
-  for (std::int64_t c = 0; c < 48; c += 3) {
-    for (std::int64_t d = 0; d < 256; d += 32) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      for (std::int64_t b = begin; b < end; ++b) {
-        for (std::int64_t n = 0; n < 64; ++n) {
-          const vec x0 = v_load(d_multiply_2 + (d + b * 1824656 + n * 256 + 256));
-          const vec x1 = v_set(rearrange[c * 64 + b * 1824656 + n]);
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_multiply_2 + (d + b * 1824656 + n * 256 + 264));
-          sum1 = v_fma(x2, x1, sum1);
-          const vec x3 = v_load(d_multiply_2 + (d + b * 1824656 + n * 256 + 272));
-          sum2 = v_fma(x3, x1, sum2);
-          const vec x4 = v_load(d_multiply_2 + (d + b * 1824656 + n * 256 + 280));
-          sum3 = v_fma(x4, x1, sum3);
-          const vec x5 = v_set(rearrange[c * 64 + b * 1824656 + n + 64]);
-          sum4 = v_fma(x0, x5, sum4);
-          sum5 = v_fma(x2, x5, sum5);
-          sum6 = v_fma(x3, x5, sum6);
-          sum7 = v_fma(x4, x5, sum7);
-          const vec x6 = v_set(rearrange[c * 64 + b * 1824656 + n + 128]);
-          sum8 = v_fma(x0, x6, sum8);
-          sum9 = v_fma(x2, x6, sum9);
-          sum10 = v_fma(x3, x6, sum10);
-          sum11 = v_fma(x4, x6, sum11);
-        }
-      }
-      v_store(partial + (chunk * 12288 + (c * 256 + d)), sum0);
-      v_store(partial + (chunk * 12288 + (c * 256 + (d + 8))), sum1);
-      v_store(partial + (chunk * 12288 + (c * 256 + (d + 16))), sum2);
-      v_store(partial + (chunk * 12288 + (c * 256 + (d + 24))), sum3);
-      v_store(partial + (chunk * 12288 + (c * 256 + 256 + d)), sum4);
-      v_store(partial + (chunk * 12288 + (c * 256 + 256 + (d + 8))), sum5);
-      v_store(partial + (chunk * 12288 + (c * 256 + 256 + (d + 16))), sum6);
-      v_store(partial + (chunk * 12288 + (c * 256 + 256 + (d + 24))), sum7);
-      v_store(partial + (chunk * 12288 + (c * 256 + 512 + d)), sum8);
-      v_store(partial + (chunk * 12288 + (c * 256 + 512 + (d + 8))), sum9);
-      v_store(partial + (chunk * 12288 + (c * 256 + 512 + (d + 16))), sum10);
-      v_store(partial + (chunk * 12288 + (c * 256 + 512 + (d + 24))), sum11);
-    }
+// d < D=256, c < C*P*P=48, b < B (summed), n < N=64 (summed); lanes along c
+static void patch_embed_weight_gradient(const std::int64_t begin, const std::int64_t end, const std::int64_t batch,
+                                        real* gradient_patch_embed_weight, const real* d_multiply_2,
+                                        const real* rearrange) {
+  for (std::int64_t d = begin; d < end; ++d) {
+    for (std::int64_t c = 0; c < 48; c += 8) v_store(gradient_patch_embed_weight + (d * 48 + c), v_zero());
   }
-}
-
-// d < D=256, c < C*P*P=48, b < B (summed), n < N=64 (summed); lanes along d
-static void patch_embed_weight_gradient_sum(const std::int64_t c, real* gradient_patch_embed_weight,
-                                            const real* partial) {
-  for (std::int64_t d = 0; d < 256; d += 8) {
-    vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 12288 + (c * 256 + d))));
+  for (std::int64_t b = 0; b < batch; ++b) {
+    for (std::int64_t c = 0; c < 48; c += 16) {
+      for (std::int64_t d = begin; d < end; d += 4) {
+        vec sum0 = v_zero();
+        vec sum1 = v_zero();
+        vec sum2 = v_zero();
+        vec sum3 = v_zero();
+        vec sum4 = v_zero();
+        vec sum5 = v_zero();
+        vec sum6 = v_zero();
+        vec sum7 = v_zero();
+        for (std::int64_t n = 0; n < 64; ++n) {
+          const vec x0 = v_set(d_multiply_2[d + b * 1824656 + n * 256 + 256]);
+          const vec x1 = v_load(rearrange + (c + b * 1824656 + n * 48));
+          sum0 = v_fma(x0, x1, sum0);
+          const vec x2 = v_load(rearrange + (c + b * 1824656 + n * 48 + 8));
+          sum1 = v_fma(x0, x2, sum1);
+          const vec x3 = v_set(d_multiply_2[d + b * 1824656 + n * 256 + 257]);
+          sum2 = v_fma(x3, x1, sum2);
+          sum3 = v_fma(x3, x2, sum3);
+          const vec x4 = v_set(d_multiply_2[d + b * 1824656 + n * 256 + 258]);
+          sum4 = v_fma(x4, x1, sum4);
+          sum5 = v_fma(x4, x2, sum5);
+          const vec x5 = v_set(d_multiply_2[d + b * 1824656 + n * 256 + 259]);
+          sum6 = v_fma(x5, x1, sum6);
+          sum7 = v_fma(x5, x2, sum7);
+        }
+        v_store(gradient_patch_embed_weight + (d * 48 + c),
+                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c)), sum0));
+        v_store(gradient_patch_embed_weight + (d * 48 + c + 8),
+                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 8)), sum1));
+        v_store(gradient_patch_embed_weight + (d * 48 + c + 48),
+                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 48)), sum2));
+        v_store(gradient_patch_embed_weight + (d * 48 + c + 56),
+                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 56)), sum3));
+        v_store(gradient_patch_embed_weight + (d * 48 + c + 96),
+                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 96)), sum4));
+        v_store(gradient_patch_embed_weight + (d * 48 + c + 104),
+                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 104)), sum5));
+        v_store(gradient_patch_embed_weight + (d * 48 + c + 144),
+                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 144)), sum6));
+        v_store(gradient_patch_embed_weight + (d * 48 + c + 152),
+                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 152)), sum7));
+      }
     }
-    v_store_strided(gradient_patch_embed_weight + (d * 48 + c), 48, sum0, lanes);
   }
 }
 
@@ -5687,227 +4696,24 @@ static void norm_backward_3(const std::int64_t begin, const std::int64_t end, co
   }
 }
 
-// b < B, i < 64, d < D=256; lanes along i
+// b < B, i < 64, d < D=256; lanes along d
 static void norm_backward_2_input_gradient(const real* d_norm_multiply, real* d_norm_concat) {
-  for (std::int64_t d = 0; d < 256; ++d) {
-    for (std::int64_t i = 0; i < 64; i += 8) {
-      const vec x0 = v_set(d_norm_multiply[d]);
-      v_store(d_norm_concat + (i + d * 65 + 1), x0);
+  for (std::int64_t i = 0; i < 64; ++i) {
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x0 = v_load(d_norm_multiply + d);
+      v_store(d_norm_concat + (i * 256 + d + 256), x0);
     }
   }
 }
 
-// b < B, n < N+1=65, d < D=256 (row); lanes along n
-static void transformer_blocks_norm1_forward_input_gradient(const real* transformer_blocks_carry,
-                                                            real* transformer_blocks_norm1_rsqrt,
-                                                            real* transformer_blocks_norm1_multiply,
-                                                            const real* transformer_blocks_norm1_weight,
-                                                            const real* transformer_blocks_norm1_bias,
-                                                            real* transformer_blocks_norm1_add) {
-  for (std::int64_t n = 0; n < 64; n += 8) {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load(transformer_blocks_carry + (n + d * 65));
-      sum0 = v_add(sum0, x0);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x1 = v_load(transformer_blocks_carry + (n + d * 65));
-      const vec t2 = v_set(real(256.0));
-      const vec t3 = v_div(sum0, t2);
-      const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
-    }
-    const vec t6 = v_set(real(256.0));
-    const vec t7 = v_div(sum1, t6);
-    const vec t8 = v_set(real(1e-05));
-    const vec t9 = v_add(t7, t8);
-    const vec t10 = v_rsqrt(t9);
-    v_store(transformer_blocks_norm1_rsqrt + n, t10);
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x11 = v_load(transformer_blocks_carry + (n + d * 65));
-      const vec t12 = v_set(real(256.0));
-      const vec t13 = v_div(sum0, t12);
-      const vec t14 = v_sub(x11, t13);
-      const vec t15 = v_div(sum1, t12);
-      const vec t16 = v_set(real(1e-05));
-      const vec t17 = v_add(t15, t16);
-      const vec t18 = v_rsqrt(t17);
-      const vec t19 = v_mul(t14, t18);
-      v_store(transformer_blocks_norm1_multiply + (n + d * 65), t19);
-      const vec x20 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec t21 = v_mul(t19, x20);
-      const vec x22 = v_set(transformer_blocks_norm1_bias[d]);
-      const vec t23 = v_add(t21, x22);
-      v_store(transformer_blocks_norm1_add + (n + d * 65), t23);
-    }
-  }
-  {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x24 = v_load_n(transformer_blocks_carry + (d * 65 + 64), 1);
-      sum0 = v_add(sum0, x24);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x25 = v_load_n(transformer_blocks_carry + (d * 65 + 64), 1);
-      const vec t26 = v_set(real(256.0));
-      const vec t27 = v_div(sum0, t26);
-      const vec t28 = v_sub(x25, t27);
-      const vec t29 = v_mul(t28, t28);
-      sum1 = v_add(sum1, t29);
-    }
-    const vec t30 = v_set(real(256.0));
-    const vec t31 = v_div(sum1, t30);
-    const vec t32 = v_set(real(1e-05));
-    const vec t33 = v_add(t31, t32);
-    const vec t34 = v_rsqrt(t33);
-    v_store_n(transformer_blocks_norm1_rsqrt + 64, t34, 1);
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x35 = v_load_n(transformer_blocks_carry + (d * 65 + 64), 1);
-      const vec t36 = v_set(real(256.0));
-      const vec t37 = v_div(sum0, t36);
-      const vec t38 = v_sub(x35, t37);
-      const vec t39 = v_div(sum1, t36);
-      const vec t40 = v_set(real(1e-05));
-      const vec t41 = v_add(t39, t40);
-      const vec t42 = v_rsqrt(t41);
-      const vec t43 = v_mul(t38, t42);
-      v_store_n(transformer_blocks_norm1_multiply + (d * 65 + 64), t43, 1);
-      const vec x44 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec t45 = v_mul(t43, x44);
-      const vec x46 = v_set(transformer_blocks_norm1_bias[d]);
-      const vec t47 = v_add(t45, x46);
-      v_store_n(transformer_blocks_norm1_add + (d * 65 + 64), t47, 1);
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256 (row); lanes along n
-static void transformer_blocks_attention_out_proj_forward_2_input_gradient(const real* transformer_blocks_carry,
-                                                                           const real* transformer_blocks_attention_out_proj_einsum,
-                                                                           const real* transformer_blocks_attention_out_proj_bias,
-                                                                           real* transformer_blocks_norm2_rsqrt,
-                                                                           real* transformer_blocks_add,
-                                                                           real* transformer_blocks_norm2_multiply,
-                                                                           const real* transformer_blocks_norm2_weight,
-                                                                           const real* transformer_blocks_norm2_bias,
-                                                                           real* transformer_blocks_norm2_add) {
-  for (std::int64_t n = 0; n < 64; n += 8) {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load(transformer_blocks_carry + (n + d * 65));
-      const vec x1 = v_load(transformer_blocks_attention_out_proj_einsum + (n + d * 65));
-      const vec x2 = v_set(transformer_blocks_attention_out_proj_bias[d]);
-      const vec t3 = v_add(x1, x2);
-      const vec t4 = v_add(x0, t3);
-      sum0 = v_add(sum0, t4);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x5 = v_load(transformer_blocks_carry + (n + d * 65));
-      const vec x6 = v_load(transformer_blocks_attention_out_proj_einsum + (n + d * 65));
-      const vec x7 = v_set(transformer_blocks_attention_out_proj_bias[d]);
-      const vec t8 = v_add(x6, x7);
-      const vec t9 = v_add(x5, t8);
-      const vec t10 = v_set(real(256.0));
-      const vec t11 = v_div(sum0, t10);
-      const vec t12 = v_sub(t9, t11);
-      const vec t13 = v_mul(t12, t12);
-      sum1 = v_add(sum1, t13);
-    }
-    const vec t14 = v_set(real(256.0));
-    const vec t15 = v_div(sum1, t14);
-    const vec t16 = v_set(real(1e-05));
-    const vec t17 = v_add(t15, t16);
-    const vec t18 = v_rsqrt(t17);
-    v_store(transformer_blocks_norm2_rsqrt + n, t18);
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x19 = v_load(transformer_blocks_carry + (n + d * 65));
-      const vec x20 = v_load(transformer_blocks_attention_out_proj_einsum + (n + d * 65));
-      const vec x21 = v_set(transformer_blocks_attention_out_proj_bias[d]);
-      const vec t22 = v_add(x20, x21);
-      const vec t23 = v_add(x19, t22);
-      v_store(transformer_blocks_add + (n + d * 65), t23);
-      const vec t24 = v_set(real(256.0));
-      const vec t25 = v_div(sum0, t24);
-      const vec t26 = v_sub(t23, t25);
-      const vec t27 = v_div(sum1, t24);
-      const vec t28 = v_set(real(1e-05));
-      const vec t29 = v_add(t27, t28);
-      const vec t30 = v_rsqrt(t29);
-      const vec t31 = v_mul(t26, t30);
-      v_store(transformer_blocks_norm2_multiply + (n + d * 65), t31);
-      const vec x32 = v_set(transformer_blocks_norm2_weight[d]);
-      const vec t33 = v_mul(t31, x32);
-      const vec x34 = v_set(transformer_blocks_norm2_bias[d]);
-      const vec t35 = v_add(t33, x34);
-      v_store(transformer_blocks_norm2_add + (n + d * 65), t35);
-    }
-  }
-  {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x36 = v_load_n(transformer_blocks_carry + (d * 65 + 64), 1);
-      const vec x37 = v_load_n(transformer_blocks_attention_out_proj_einsum + (d * 65 + 64), 1);
-      const vec x38 = v_set(transformer_blocks_attention_out_proj_bias[d]);
-      const vec t39 = v_add(x37, x38);
-      const vec t40 = v_add(x36, t39);
-      sum0 = v_add(sum0, t40);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x41 = v_load_n(transformer_blocks_carry + (d * 65 + 64), 1);
-      const vec x42 = v_load_n(transformer_blocks_attention_out_proj_einsum + (d * 65 + 64), 1);
-      const vec x43 = v_set(transformer_blocks_attention_out_proj_bias[d]);
-      const vec t44 = v_add(x42, x43);
-      const vec t45 = v_add(x41, t44);
-      const vec t46 = v_set(real(256.0));
-      const vec t47 = v_div(sum0, t46);
-      const vec t48 = v_sub(t45, t47);
-      const vec t49 = v_mul(t48, t48);
-      sum1 = v_add(sum1, t49);
-    }
-    const vec t50 = v_set(real(256.0));
-    const vec t51 = v_div(sum1, t50);
-    const vec t52 = v_set(real(1e-05));
-    const vec t53 = v_add(t51, t52);
-    const vec t54 = v_rsqrt(t53);
-    v_store_n(transformer_blocks_norm2_rsqrt + 64, t54, 1);
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x55 = v_load_n(transformer_blocks_carry + (d * 65 + 64), 1);
-      const vec x56 = v_load_n(transformer_blocks_attention_out_proj_einsum + (d * 65 + 64), 1);
-      const vec x57 = v_set(transformer_blocks_attention_out_proj_bias[d]);
-      const vec t58 = v_add(x56, x57);
-      const vec t59 = v_add(x55, t58);
-      v_store_n(transformer_blocks_add + (d * 65 + 64), t59, 1);
-      const vec t60 = v_set(real(256.0));
-      const vec t61 = v_div(sum0, t60);
-      const vec t62 = v_sub(t59, t61);
-      const vec t63 = v_div(sum1, t60);
-      const vec t64 = v_set(real(1e-05));
-      const vec t65 = v_add(t63, t64);
-      const vec t66 = v_rsqrt(t65);
-      const vec t67 = v_mul(t62, t66);
-      v_store_n(transformer_blocks_norm2_multiply + (d * 65 + 64), t67, 1);
-      const vec x68 = v_set(transformer_blocks_norm2_weight[d]);
-      const vec t69 = v_mul(t67, x68);
-      const vec x70 = v_set(transformer_blocks_norm2_bias[d]);
-      const vec t71 = v_add(t69, x70);
-      v_store_n(transformer_blocks_norm2_add + (d * 65 + 64), t71, 1);
-    }
-  }
-}
-
-// b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along n
+// b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
 static void transformer_blocks_ffn_linear1_forward_input_gradient(const real* transformer_blocks_norm2_add,
-                                                                  const real* transformer_blocks_ffn_linear1_weight,
+                                                                  const real* transformer_blocks_ffn_linear1_weight_packed,
                                                                   const real* transformer_blocks_ffn_linear1_bias,
                                                                   real* transformer_blocks_ffn_linear1_add,
                                                                   real* transformer_blocks_ffn_gelu) {
-  for (std::int64_t m = 0; m < 512; m += 4) {
-    for (std::int64_t n = 0; n < 48; n += 24) {
+  for (std::int64_t m = 0; m < 512; m += 16) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -5921,78 +4727,50 @@ static void transformer_blocks_ffn_linear1_forward_input_gradient(const real* tr
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x0 = v_load(transformer_blocks_norm2_add + (n + d * 65));
-        const vec x1 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d]);
+        const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
+        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_norm2_add + (n + d * 65 + 8));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_load(transformer_blocks_norm2_add + (n + d * 65 + 16));
+        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16 + 8));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_set(transformer_blocks_norm2_add[n * 256 + d + 256]);
         sum2 = v_fma(x3, x1, sum2);
-        const vec x4 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 256]);
-        sum3 = v_fma(x0, x4, sum3);
-        sum4 = v_fma(x2, x4, sum4);
-        sum5 = v_fma(x3, x4, sum5);
-        const vec x5 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 512]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
-        sum8 = v_fma(x3, x5, sum8);
-        const vec x6 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 768]);
-        sum9 = v_fma(x0, x6, sum9);
-        sum10 = v_fma(x2, x6, sum10);
-        sum11 = v_fma(x3, x6, sum11);
+        sum3 = v_fma(x3, x2, sum3);
+        const vec x4 = v_set(transformer_blocks_norm2_add[n * 256 + d + 512]);
+        sum4 = v_fma(x4, x1, sum4);
+        sum5 = v_fma(x4, x2, sum5);
+        const vec x5 = v_set(transformer_blocks_norm2_add[n * 256 + d + 768]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        const vec x6 = v_set(transformer_blocks_norm2_add[n * 256 + d + 1024]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        const vec x7 = v_set(transformer_blocks_norm2_add[n * 256 + d + 1280]);
+        sum10 = v_fma(x7, x1, sum10);
+        sum11 = v_fma(x7, x2, sum11);
       }
-      const vec x7 = v_set(transformer_blocks_ffn_linear1_bias[m]);
-      const vec t8 = v_add(sum0, x7);
-      v_store(transformer_blocks_ffn_linear1_add + (n + m * 65), t8);
-      const vec t9 = v_gelu(t8);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65), t9);
-      const vec t10 = v_add(sum1, x7);
-      v_store(transformer_blocks_ffn_linear1_add + (n + m * 65 + 8), t10);
-      const vec t11 = v_gelu(t10);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 8), t11);
-      const vec t12 = v_add(sum2, x7);
-      v_store(transformer_blocks_ffn_linear1_add + (n + m * 65 + 16), t12);
-      const vec t13 = v_gelu(t12);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 16), t13);
-      const vec x14 = v_set(transformer_blocks_ffn_linear1_bias[m + 1]);
-      const vec t15 = v_add(sum3, x14);
-      v_store(transformer_blocks_ffn_linear1_add + (n + m * 65 + 65), t15);
-      const vec t16 = v_gelu(t15);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 65), t16);
-      const vec t17 = v_add(sum4, x14);
-      v_store(transformer_blocks_ffn_linear1_add + (n + m * 65 + 73), t17);
-      const vec t18 = v_gelu(t17);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 73), t18);
-      const vec t19 = v_add(sum5, x14);
-      v_store(transformer_blocks_ffn_linear1_add + (n + m * 65 + 81), t19);
-      const vec t20 = v_gelu(t19);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 81), t20);
-      const vec x21 = v_set(transformer_blocks_ffn_linear1_bias[m + 2]);
-      const vec t22 = v_add(sum6, x21);
-      v_store(transformer_blocks_ffn_linear1_add + (n + m * 65 + 130), t22);
-      const vec t23 = v_gelu(t22);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 130), t23);
-      const vec t24 = v_add(sum7, x21);
-      v_store(transformer_blocks_ffn_linear1_add + (n + m * 65 + 138), t24);
-      const vec t25 = v_gelu(t24);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 138), t25);
-      const vec t26 = v_add(sum8, x21);
-      v_store(transformer_blocks_ffn_linear1_add + (n + m * 65 + 146), t26);
-      const vec t27 = v_gelu(t26);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 146), t27);
-      const vec x28 = v_set(transformer_blocks_ffn_linear1_bias[m + 3]);
-      const vec t29 = v_add(sum9, x28);
-      v_store(transformer_blocks_ffn_linear1_add + (n + m * 65 + 195), t29);
-      const vec t30 = v_gelu(t29);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 195), t30);
-      const vec t31 = v_add(sum10, x28);
-      v_store(transformer_blocks_ffn_linear1_add + (n + m * 65 + 203), t31);
-      const vec t32 = v_gelu(t31);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 203), t32);
-      const vec t33 = v_add(sum11, x28);
-      v_store(transformer_blocks_ffn_linear1_add + (n + m * 65 + 211), t33);
-      const vec t34 = v_gelu(t33);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 211), t34);
+      alignas(64) real sums[96];
+      v_store(sums, sum0);
+      v_store(sums + 8, sum1);
+      v_store(sums + 16, sum2);
+      v_store(sums + 24, sum3);
+      v_store(sums + 32, sum4);
+      v_store(sums + 40, sum5);
+      v_store(sums + 48, sum6);
+      v_store(sums + 56, sum7);
+      v_store(sums + 64, sum8);
+      v_store(sums + 72, sum9);
+      v_store(sums + 80, sum10);
+      v_store(sums + 88, sum11);
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 8) {
+          const vec sum = v_load(sums + (row * 16 + column));
+          const vec x8 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
+          const vec t9 = v_add(sum, x8);
+          v_store(transformer_blocks_ffn_linear1_add + ((n + row) * 512 + (m + column)), t9);
+          const vec t10 = v_gelu(t9);
+          v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), t10);
+        }
+      }
     }
     {
       vec sum0 = v_zero();
@@ -6005,165 +4783,46 @@ static void transformer_blocks_ffn_linear1_forward_input_gradient(const real* tr
       vec sum7 = v_zero();
       vec sum8 = v_zero();
       vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x35 = v_load(transformer_blocks_norm2_add + (d * 65 + 48));
-        const vec x36 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d]);
-        sum0 = v_fma(x35, x36, sum0);
-        const vec x37 = v_load(transformer_blocks_norm2_add + (d * 65 + 56));
-        sum1 = v_fma(x37, x36, sum1);
-        const vec x38 = v_load_n(transformer_blocks_norm2_add + (d * 65 + 64), 1);
-        sum2 = v_fma(x38, x36, sum2);
-        const vec x39 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 256]);
-        sum3 = v_fma(x35, x39, sum3);
-        sum4 = v_fma(x37, x39, sum4);
-        sum5 = v_fma(x38, x39, sum5);
-        const vec x40 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 512]);
-        sum6 = v_fma(x35, x40, sum6);
-        sum7 = v_fma(x37, x40, sum7);
-        sum8 = v_fma(x38, x40, sum8);
-        const vec x41 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 768]);
-        sum9 = v_fma(x35, x41, sum9);
-        sum10 = v_fma(x37, x41, sum10);
-        sum11 = v_fma(x38, x41, sum11);
+        const vec x11 = v_set(transformer_blocks_norm2_add[d + 15360]);
+        const vec x12 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16));
+        sum0 = v_fma(x11, x12, sum0);
+        const vec x13 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16 + 8));
+        sum1 = v_fma(x11, x13, sum1);
+        const vec x14 = v_set(transformer_blocks_norm2_add[d + 15616]);
+        sum2 = v_fma(x14, x12, sum2);
+        sum3 = v_fma(x14, x13, sum3);
+        const vec x15 = v_set(transformer_blocks_norm2_add[d + 15872]);
+        sum4 = v_fma(x15, x12, sum4);
+        sum5 = v_fma(x15, x13, sum5);
+        const vec x16 = v_set(transformer_blocks_norm2_add[d + 16128]);
+        sum6 = v_fma(x16, x12, sum6);
+        sum7 = v_fma(x16, x13, sum7);
+        const vec x17 = v_set(transformer_blocks_norm2_add[d + 16384]);
+        sum8 = v_fma(x17, x12, sum8);
+        sum9 = v_fma(x17, x13, sum9);
       }
-      const vec x42 = v_set(transformer_blocks_ffn_linear1_bias[m]);
-      const vec t43 = v_add(sum0, x42);
-      v_store(transformer_blocks_ffn_linear1_add + (m * 65 + 48), t43);
-      const vec t44 = v_gelu(t43);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 48), t44);
-      const vec t45 = v_add(sum1, x42);
-      v_store(transformer_blocks_ffn_linear1_add + (m * 65 + 56), t45);
-      const vec t46 = v_gelu(t45);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 56), t46);
-      const vec t47 = v_add(sum2, x42);
-      v_store_n(transformer_blocks_ffn_linear1_add + (m * 65 + 64), t47, 1);
-      const vec t48 = v_gelu(t47);
-      v_store_n(transformer_blocks_ffn_gelu + (m * 65 + 64), t48, 1);
-      const vec x49 = v_set(transformer_blocks_ffn_linear1_bias[m + 1]);
-      const vec t50 = v_add(sum3, x49);
-      v_store(transformer_blocks_ffn_linear1_add + (m * 65 + 113), t50);
-      const vec t51 = v_gelu(t50);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 113), t51);
-      const vec t52 = v_add(sum4, x49);
-      v_store(transformer_blocks_ffn_linear1_add + (m * 65 + 121), t52);
-      const vec t53 = v_gelu(t52);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 121), t53);
-      const vec t54 = v_add(sum5, x49);
-      v_store_n(transformer_blocks_ffn_linear1_add + (m * 65 + 129), t54, 1);
-      const vec t55 = v_gelu(t54);
-      v_store_n(transformer_blocks_ffn_gelu + (m * 65 + 129), t55, 1);
-      const vec x56 = v_set(transformer_blocks_ffn_linear1_bias[m + 2]);
-      const vec t57 = v_add(sum6, x56);
-      v_store(transformer_blocks_ffn_linear1_add + (m * 65 + 178), t57);
-      const vec t58 = v_gelu(t57);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 178), t58);
-      const vec t59 = v_add(sum7, x56);
-      v_store(transformer_blocks_ffn_linear1_add + (m * 65 + 186), t59);
-      const vec t60 = v_gelu(t59);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 186), t60);
-      const vec t61 = v_add(sum8, x56);
-      v_store_n(transformer_blocks_ffn_linear1_add + (m * 65 + 194), t61, 1);
-      const vec t62 = v_gelu(t61);
-      v_store_n(transformer_blocks_ffn_gelu + (m * 65 + 194), t62, 1);
-      const vec x63 = v_set(transformer_blocks_ffn_linear1_bias[m + 3]);
-      const vec t64 = v_add(sum9, x63);
-      v_store(transformer_blocks_ffn_linear1_add + (m * 65 + 243), t64);
-      const vec t65 = v_gelu(t64);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 243), t65);
-      const vec t66 = v_add(sum10, x63);
-      v_store(transformer_blocks_ffn_linear1_add + (m * 65 + 251), t66);
-      const vec t67 = v_gelu(t66);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 251), t67);
-      const vec t68 = v_add(sum11, x63);
-      v_store_n(transformer_blocks_ffn_linear1_add + (m * 65 + 259), t68, 1);
-      const vec t69 = v_gelu(t68);
-      v_store_n(transformer_blocks_ffn_gelu + (m * 65 + 259), t69, 1);
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256 (row); lanes along n
-static void norm_forward_input_gradient(const real* transformer_blocks_carry_next, real* norm_rsqrt,
-                                        real* norm_multiply, const real* norm_weight, const real* norm_bias,
-                                        real* norm_add) {
-  for (std::int64_t n = 0; n < 64; n += 8) {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load(transformer_blocks_carry_next + (n + d * 65));
-      sum0 = v_add(sum0, x0);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x1 = v_load(transformer_blocks_carry_next + (n + d * 65));
-      const vec t2 = v_set(real(256.0));
-      const vec t3 = v_div(sum0, t2);
-      const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
-    }
-    const vec t6 = v_set(real(256.0));
-    const vec t7 = v_div(sum1, t6);
-    const vec t8 = v_set(real(1e-05));
-    const vec t9 = v_add(t7, t8);
-    const vec t10 = v_rsqrt(t9);
-    v_store(norm_rsqrt + n, t10);
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x11 = v_load(transformer_blocks_carry_next + (n + d * 65));
-      const vec t12 = v_set(real(256.0));
-      const vec t13 = v_div(sum0, t12);
-      const vec t14 = v_sub(x11, t13);
-      const vec t15 = v_div(sum1, t12);
-      const vec t16 = v_set(real(1e-05));
-      const vec t17 = v_add(t15, t16);
-      const vec t18 = v_rsqrt(t17);
-      const vec t19 = v_mul(t14, t18);
-      v_store(norm_multiply + (n + d * 65), t19);
-      const vec x20 = v_set(norm_weight[d]);
-      const vec t21 = v_mul(t19, x20);
-      const vec x22 = v_set(norm_bias[d]);
-      const vec t23 = v_add(t21, x22);
-      v_store(norm_add + (n + d * 65), t23);
-    }
-  }
-  {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x24 = v_load_n(transformer_blocks_carry_next + (d * 65 + 64), 1);
-      sum0 = v_add(sum0, x24);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x25 = v_load_n(transformer_blocks_carry_next + (d * 65 + 64), 1);
-      const vec t26 = v_set(real(256.0));
-      const vec t27 = v_div(sum0, t26);
-      const vec t28 = v_sub(x25, t27);
-      const vec t29 = v_mul(t28, t28);
-      sum1 = v_add(sum1, t29);
-    }
-    const vec t30 = v_set(real(256.0));
-    const vec t31 = v_div(sum1, t30);
-    const vec t32 = v_set(real(1e-05));
-    const vec t33 = v_add(t31, t32);
-    const vec t34 = v_rsqrt(t33);
-    v_store_n(norm_rsqrt + 64, t34, 1);
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x35 = v_load_n(transformer_blocks_carry_next + (d * 65 + 64), 1);
-      const vec t36 = v_set(real(256.0));
-      const vec t37 = v_div(sum0, t36);
-      const vec t38 = v_sub(x35, t37);
-      const vec t39 = v_div(sum1, t36);
-      const vec t40 = v_set(real(1e-05));
-      const vec t41 = v_add(t39, t40);
-      const vec t42 = v_rsqrt(t41);
-      const vec t43 = v_mul(t38, t42);
-      v_store_n(norm_multiply + (d * 65 + 64), t43, 1);
-      const vec x44 = v_set(norm_weight[d]);
-      const vec t45 = v_mul(t43, x44);
-      const vec x46 = v_set(norm_bias[d]);
-      const vec t47 = v_add(t45, x46);
-      v_store_n(norm_add + (d * 65 + 64), t47, 1);
+      alignas(64) real sums[80];
+      v_store(sums, sum0);
+      v_store(sums + 8, sum1);
+      v_store(sums + 16, sum2);
+      v_store(sums + 24, sum3);
+      v_store(sums + 32, sum4);
+      v_store(sums + 40, sum5);
+      v_store(sums + 48, sum6);
+      v_store(sums + 56, sum7);
+      v_store(sums + 64, sum8);
+      v_store(sums + 72, sum9);
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 8) {
+          const vec sum = v_load(sums + (row * 16 + column));
+          const vec x18 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
+          const vec t19 = v_add(sum, x18);
+          v_store(transformer_blocks_ffn_linear1_add + (row * 512 + (m + column) + 30720), t19);
+          const vec t20 = v_gelu(t19);
+          v_store(transformer_blocks_ffn_gelu + (row * 512 + (m + column) + 30720), t20);
+        }
+      }
     }
   }
 }
@@ -6175,60 +4834,38 @@ static void norm_backward_4(const real* d_head_einsum, const real* norm_weight, 
       const vec x0 = v_load(d_head_einsum + d);
       const vec x1 = v_load(norm_weight + d);
       const vec t2 = v_mul(x0, x1);
-      v_store_strided(d_norm_concat + (i + d * 65), 65, t2, lanes);
+      v_store(d_norm_concat + (i * 256 + d), t2);
     }
   }
 }
 
-// b < B, n < N+1=65, d < D=256 (row); lanes along n
+// b < B, n < N+1=65, d < D=256 (row); lanes along d
 static void norm_backward_input_gradient(const real* d_norm_concat, const real* norm_multiply, const real* norm_rsqrt,
                                          real* d_transformer_blocks_carry) {
-  for (std::int64_t n = 0; n < 64; n += 8) {
+  for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load(d_norm_concat + (n + d * 65));
-      const vec x1 = v_load(norm_multiply + (n + d * 65));
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x0 = v_load(d_norm_concat + (n * 256 + d));
+      const vec x1 = v_load(norm_multiply + (n * 256 + d));
       const vec t2 = v_mul(x0, x1);
       sum0 = v_add(sum0, t2);
       sum1 = v_add(sum1, x0);
     }
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x3 = v_load(norm_rsqrt + n);
-      const vec x4 = v_load(d_norm_concat + (n + d * 65));
+    const vec row0 = v_set(v_sum(sum0));
+    const vec row1 = v_set(v_sum(sum1));
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x3 = v_set(norm_rsqrt[n]);
+      const vec x4 = v_load(d_norm_concat + (n * 256 + d));
       const vec t5 = v_set(real(256.0));
-      const vec t6 = v_div(sum1, t5);
+      const vec t6 = v_div(row1, t5);
       const vec t7 = v_sub(x4, t6);
-      const vec x8 = v_load(norm_multiply + (n + d * 65));
-      const vec t9 = v_div(sum0, t5);
+      const vec x8 = v_load(norm_multiply + (n * 256 + d));
+      const vec t9 = v_div(row0, t5);
       const vec t10 = v_mul(x8, t9);
       const vec t11 = v_sub(t7, t10);
       const vec t12 = v_mul(x3, t11);
-      v_store(d_transformer_blocks_carry + (n + d * 65), t12);
-    }
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x13 = v_load_n(d_norm_concat + (d * 65 + 64), 1);
-      const vec x14 = v_load_n(norm_multiply + (d * 65 + 64), 1);
-      const vec t15 = v_mul(x13, x14);
-      sum0 = v_add(sum0, t15);
-      sum1 = v_add(sum1, x13);
-    }
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x16 = v_load_n(norm_rsqrt + 64, 1);
-      const vec x17 = v_load_n(d_norm_concat + (d * 65 + 64), 1);
-      const vec t18 = v_set(real(256.0));
-      const vec t19 = v_div(sum1, t18);
-      const vec t20 = v_sub(x17, t19);
-      const vec x21 = v_load_n(norm_multiply + (d * 65 + 64), 1);
-      const vec t22 = v_div(sum0, t18);
-      const vec t23 = v_mul(x21, t22);
-      const vec t24 = v_sub(t20, t23);
-      const vec t25 = v_mul(x16, t24);
-      v_store_n(d_transformer_blocks_carry + (d * 65 + 64), t25, 1);
+      v_store(d_transformer_blocks_carry + (n * 256 + d), t12);
     }
   }
 }
@@ -6238,15 +4875,15 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
                                           real* loss) {
   vec sum0 = v_zero();
   for (std::int64_t b = 0; b + 8 <= batch; b += 8) {
-    const vec x0 = v_load_strided(add + b * 1070144, 1070144, lanes);
-    const vec x1 = v_load_strided(reduce_sum + b * 1070144, 1070144, lanes);
+    const vec x0 = v_load_strided(add + b * 1055616, 1055616, lanes);
+    const vec x1 = v_load_strided(reduce_sum + b * 1055616, 1055616, lanes);
     const vec t2 = v_sub(x0, x1);
     sum0 = v_add(sum0, t2);
   }
   const std::int64_t b_rest = (batch - 0) / 8 * 8;
   if (b_rest < batch) {
-    const vec x3 = v_load_strided(add + b_rest * 1070144, 1070144, static_cast<int>(batch - b_rest));
-    const vec x4 = v_load_strided(reduce_sum + b_rest * 1070144, 1070144, static_cast<int>(batch - b_rest));
+    const vec x3 = v_load_strided(add + b_rest * 1055616, 1055616, static_cast<int>(batch - b_rest));
+    const vec x4 = v_load_strided(reduce_sum + b_rest * 1055616, 1055616, static_cast<int>(batch - b_rest));
     const vec t5 = v_sub(x3, x4);
     sum0 = v_add(sum0, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
   }
@@ -6261,8 +4898,8 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const real* d
                                                                    const real* transformer_blocks_ffn_linear2_weight,
                                                                    const real* transformer_blocks_ffn_linear1_add,
                                                                    real* d_transformer_blocks_ffn_multiply) {
-  for (std::int64_t n = 0; n < 63; n += 3) {
-    for (std::int64_t m = 0; m < 512; m += 32) {
+  for (std::int64_t m = 0; m < 512; m += 16) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -6276,133 +4913,101 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const real* d
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x0 = v_set(d_transformer_blocks_carry[n + d * 65]);
+        const vec x0 = v_set(d_transformer_blocks_carry[n * 256 + d]);
         const vec x1 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512));
         sum0 = v_fma(x0, x1, sum0);
         const vec x2 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 8));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 16));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 24));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_transformer_blocks_carry[n + d * 65 + 1]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_set(d_transformer_blocks_carry[n + d * 65 + 2]);
+        const vec x3 = v_set(d_transformer_blocks_carry[n * 256 + d + 256]);
+        sum2 = v_fma(x3, x1, sum2);
+        sum3 = v_fma(x3, x2, sum3);
+        const vec x4 = v_set(d_transformer_blocks_carry[n * 256 + d + 512]);
+        sum4 = v_fma(x4, x1, sum4);
+        sum5 = v_fma(x4, x2, sum5);
+        const vec x5 = v_set(d_transformer_blocks_carry[n * 256 + d + 768]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        const vec x6 = v_set(d_transformer_blocks_carry[n * 256 + d + 1024]);
         sum8 = v_fma(x6, x1, sum8);
         sum9 = v_fma(x6, x2, sum9);
-        sum10 = v_fma(x6, x3, sum10);
-        sum11 = v_fma(x6, x4, sum11);
+        const vec x7 = v_set(d_transformer_blocks_carry[n * 256 + d + 1280]);
+        sum10 = v_fma(x7, x1, sum10);
+        sum11 = v_fma(x7, x2, sum11);
       }
-      const vec x7 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65), 65, lanes);
-      const vec t8 = v_gelu_gradient(x7);
-      const vec t9 = v_mul(sum0, t8);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m), t9);
-      const vec x10 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 520), 65, lanes);
-      const vec t11 = v_gelu_gradient(x10);
-      const vec t12 = v_mul(sum1, t11);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 8), t12);
-      const vec x13 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 1040), 65, lanes);
-      const vec t14 = v_gelu_gradient(x13);
-      const vec t15 = v_mul(sum2, t14);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 16), t15);
-      const vec x16 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 1560), 65, lanes);
-      const vec t17 = v_gelu_gradient(x16);
-      const vec t18 = v_mul(sum3, t17);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 24), t18);
-      const vec x19 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 1), 65, lanes);
-      const vec t20 = v_gelu_gradient(x19);
-      const vec t21 = v_mul(sum4, t20);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 512), t21);
-      const vec x22 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 521), 65, lanes);
-      const vec t23 = v_gelu_gradient(x22);
-      const vec t24 = v_mul(sum5, t23);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 520), t24);
-      const vec x25 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 1041), 65, lanes);
-      const vec t26 = v_gelu_gradient(x25);
-      const vec t27 = v_mul(sum6, t26);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 528), t27);
-      const vec x28 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 1561), 65, lanes);
-      const vec t29 = v_gelu_gradient(x28);
-      const vec t30 = v_mul(sum7, t29);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 536), t30);
-      const vec x31 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 2), 65, lanes);
-      const vec t32 = v_gelu_gradient(x31);
-      const vec t33 = v_mul(sum8, t32);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 1024), t33);
-      const vec x34 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 522), 65, lanes);
-      const vec t35 = v_gelu_gradient(x34);
-      const vec t36 = v_mul(sum9, t35);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 1032), t36);
-      const vec x37 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 1042), 65, lanes);
-      const vec t38 = v_gelu_gradient(x37);
-      const vec t39 = v_mul(sum10, t38);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 1040), t39);
-      const vec x40 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 1562), 65, lanes);
-      const vec t41 = v_gelu_gradient(x40);
-      const vec t42 = v_mul(sum11, t41);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 1048), t42);
+      alignas(64) real sums[96];
+      v_store(sums, sum0);
+      v_store(sums + 8, sum1);
+      v_store(sums + 16, sum2);
+      v_store(sums + 24, sum3);
+      v_store(sums + 32, sum4);
+      v_store(sums + 40, sum5);
+      v_store(sums + 48, sum6);
+      v_store(sums + 56, sum7);
+      v_store(sums + 64, sum8);
+      v_store(sums + 72, sum9);
+      v_store(sums + 80, sum10);
+      v_store(sums + 88, sum11);
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 8) {
+          const vec sum = v_load(sums + (row * 16 + column));
+          const vec x8 = v_load(transformer_blocks_ffn_linear1_add + ((n + row) * 512 + (m + column)));
+          const vec t9 = v_gelu_gradient(x8);
+          const vec t10 = v_mul(sum, t9);
+          v_store(d_transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)), t10);
+        }
+      }
     }
-  }
-  for (std::int64_t m = 0; m < 512; m += 32) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x43 = v_set(d_transformer_blocks_carry[d * 65 + 63]);
-      const vec x44 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512));
-      sum0 = v_fma(x43, x44, sum0);
-      const vec x45 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 8));
-      sum1 = v_fma(x43, x45, sum1);
-      const vec x46 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 16));
-      sum2 = v_fma(x43, x46, sum2);
-      const vec x47 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 24));
-      sum3 = v_fma(x43, x47, sum3);
-      const vec x48 = v_set(d_transformer_blocks_carry[d * 65 + 64]);
-      sum4 = v_fma(x48, x44, sum4);
-      sum5 = v_fma(x48, x45, sum5);
-      sum6 = v_fma(x48, x46, sum6);
-      sum7 = v_fma(x48, x47, sum7);
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      for (std::int64_t d = 0; d < 256; ++d) {
+        const vec x11 = v_set(d_transformer_blocks_carry[d + 15360]);
+        const vec x12 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512));
+        sum0 = v_fma(x11, x12, sum0);
+        const vec x13 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 8));
+        sum1 = v_fma(x11, x13, sum1);
+        const vec x14 = v_set(d_transformer_blocks_carry[d + 15616]);
+        sum2 = v_fma(x14, x12, sum2);
+        sum3 = v_fma(x14, x13, sum3);
+        const vec x15 = v_set(d_transformer_blocks_carry[d + 15872]);
+        sum4 = v_fma(x15, x12, sum4);
+        sum5 = v_fma(x15, x13, sum5);
+        const vec x16 = v_set(d_transformer_blocks_carry[d + 16128]);
+        sum6 = v_fma(x16, x12, sum6);
+        sum7 = v_fma(x16, x13, sum7);
+        const vec x17 = v_set(d_transformer_blocks_carry[d + 16384]);
+        sum8 = v_fma(x17, x12, sum8);
+        sum9 = v_fma(x17, x13, sum9);
+      }
+      alignas(64) real sums[80];
+      v_store(sums, sum0);
+      v_store(sums + 8, sum1);
+      v_store(sums + 16, sum2);
+      v_store(sums + 24, sum3);
+      v_store(sums + 32, sum4);
+      v_store(sums + 40, sum5);
+      v_store(sums + 48, sum6);
+      v_store(sums + 56, sum7);
+      v_store(sums + 64, sum8);
+      v_store(sums + 72, sum9);
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 8) {
+          const vec sum = v_load(sums + (row * 16 + column));
+          const vec x18 = v_load(transformer_blocks_ffn_linear1_add + (row * 512 + (m + column) + 30720));
+          const vec t19 = v_gelu_gradient(x18);
+          const vec t20 = v_mul(sum, t19);
+          v_store(d_transformer_blocks_ffn_multiply + (row * 512 + (m + column) + 30720), t20);
+        }
+      }
     }
-    const vec x49 = v_load_strided(transformer_blocks_ffn_linear1_add + (m * 65 + 63), 65, lanes);
-    const vec t50 = v_gelu_gradient(x49);
-    const vec t51 = v_mul(sum0, t50);
-    v_store(d_transformer_blocks_ffn_multiply + (m + 32256), t51);
-    const vec x52 = v_load_strided(transformer_blocks_ffn_linear1_add + (m * 65 + 583), 65, lanes);
-    const vec t53 = v_gelu_gradient(x52);
-    const vec t54 = v_mul(sum1, t53);
-    v_store(d_transformer_blocks_ffn_multiply + (m + 32264), t54);
-    const vec x55 = v_load_strided(transformer_blocks_ffn_linear1_add + (m * 65 + 1103), 65, lanes);
-    const vec t56 = v_gelu_gradient(x55);
-    const vec t57 = v_mul(sum2, t56);
-    v_store(d_transformer_blocks_ffn_multiply + (m + 32272), t57);
-    const vec x58 = v_load_strided(transformer_blocks_ffn_linear1_add + (m * 65 + 1623), 65, lanes);
-    const vec t59 = v_gelu_gradient(x58);
-    const vec t60 = v_mul(sum3, t59);
-    v_store(d_transformer_blocks_ffn_multiply + (m + 32280), t60);
-    const vec x61 = v_load_strided(transformer_blocks_ffn_linear1_add + (m * 65 + 64), 65, lanes);
-    const vec t62 = v_gelu_gradient(x61);
-    const vec t63 = v_mul(sum4, t62);
-    v_store(d_transformer_blocks_ffn_multiply + (m + 32768), t63);
-    const vec x64 = v_load_strided(transformer_blocks_ffn_linear1_add + (m * 65 + 584), 65, lanes);
-    const vec t65 = v_gelu_gradient(x64);
-    const vec t66 = v_mul(sum5, t65);
-    v_store(d_transformer_blocks_ffn_multiply + (m + 32776), t66);
-    const vec x67 = v_load_strided(transformer_blocks_ffn_linear1_add + (m * 65 + 1104), 65, lanes);
-    const vec t68 = v_gelu_gradient(x67);
-    const vec t69 = v_mul(sum6, t68);
-    v_store(d_transformer_blocks_ffn_multiply + (m + 32784), t69);
-    const vec x70 = v_load_strided(transformer_blocks_ffn_linear1_add + (m * 65 + 1624), 65, lanes);
-    const vec t71 = v_gelu_gradient(x70);
-    const vec t72 = v_mul(sum7, t71);
-    v_store(d_transformer_blocks_ffn_multiply + (m + 32792), t72);
   }
 }
 
@@ -6410,8 +5015,8 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const real* d
 static void transformer_blocks_ffn_linear1_backward_input_gradient(const real* d_transformer_blocks_ffn_multiply,
                                                                    const real* transformer_blocks_ffn_linear1_weight,
                                                                    real* d_transformer_blocks_ffn_linear1_einsum) {
-  for (std::int64_t n = 0; n < 63; n += 3) {
-    for (std::int64_t d = 0; d < 256; d += 32) {
+  for (std::int64_t d = 0; d < 256; d += 16) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -6430,146 +5035,36 @@ static void transformer_blocks_ffn_linear1_backward_input_gradient(const real* d
         sum0 = v_fma(x0, x1, sum0);
         const vec x2 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 8));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 16));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 24));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_transformer_blocks_ffn_multiply[n * 512 + m + 512]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_set(d_transformer_blocks_ffn_multiply[n * 512 + m + 1024]);
+        const vec x3 = v_set(d_transformer_blocks_ffn_multiply[n * 512 + m + 512]);
+        sum2 = v_fma(x3, x1, sum2);
+        sum3 = v_fma(x3, x2, sum3);
+        const vec x4 = v_set(d_transformer_blocks_ffn_multiply[n * 512 + m + 1024]);
+        sum4 = v_fma(x4, x1, sum4);
+        sum5 = v_fma(x4, x2, sum5);
+        const vec x5 = v_set(d_transformer_blocks_ffn_multiply[n * 512 + m + 1536]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        const vec x6 = v_set(d_transformer_blocks_ffn_multiply[n * 512 + m + 2048]);
         sum8 = v_fma(x6, x1, sum8);
         sum9 = v_fma(x6, x2, sum9);
-        sum10 = v_fma(x6, x3, sum10);
-        sum11 = v_fma(x6, x4, sum11);
+        const vec x7 = v_set(d_transformer_blocks_ffn_multiply[n * 512 + m + 2560]);
+        sum10 = v_fma(x7, x1, sum10);
+        sum11 = v_fma(x7, x2, sum11);
       }
-      v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65), 65, sum0, lanes);
-      v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 520), 65, sum1, lanes);
-      v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 1040), 65, sum2, lanes);
-      v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 1560), 65, sum3, lanes);
-      v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 1), 65, sum4, lanes);
-      v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 521), 65, sum5, lanes);
-      v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 1041), 65, sum6, lanes);
-      v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 1561), 65, sum7, lanes);
-      v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 2), 65, sum8, lanes);
-      v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 522), 65, sum9, lanes);
-      v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 1042), 65, sum10, lanes);
-      v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 1562), 65, sum11, lanes);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d), sum0);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 8), sum1);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 256), sum2);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 264), sum3);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 512), sum4);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 520), sum5);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 768), sum6);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 776), sum7);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1024), sum8);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1032), sum9);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1280), sum10);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1288), sum11);
     }
-  }
-  for (std::int64_t d = 0; d < 256; d += 32) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t m = 0; m < 512; ++m) {
-      const vec x7 = v_set(d_transformer_blocks_ffn_multiply[m + 32256]);
-      const vec x8 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256));
-      sum0 = v_fma(x7, x8, sum0);
-      const vec x9 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 8));
-      sum1 = v_fma(x7, x9, sum1);
-      const vec x10 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 16));
-      sum2 = v_fma(x7, x10, sum2);
-      const vec x11 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 24));
-      sum3 = v_fma(x7, x11, sum3);
-      const vec x12 = v_set(d_transformer_blocks_ffn_multiply[m + 32768]);
-      sum4 = v_fma(x12, x8, sum4);
-      sum5 = v_fma(x12, x9, sum5);
-      sum6 = v_fma(x12, x10, sum6);
-      sum7 = v_fma(x12, x11, sum7);
-    }
-    v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (d * 65 + 63), 65, sum0, lanes);
-    v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (d * 65 + 583), 65, sum1, lanes);
-    v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (d * 65 + 1103), 65, sum2, lanes);
-    v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (d * 65 + 1623), 65, sum3, lanes);
-    v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (d * 65 + 64), 65, sum4, lanes);
-    v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (d * 65 + 584), 65, sum5, lanes);
-    v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (d * 65 + 1104), 65, sum6, lanes);
-    v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (d * 65 + 1624), 65, sum7, lanes);
-  }
-}
-
-// b < B, n < N+1=65, d < D=256 (row); lanes along n
-static void transformer_blocks_norm2_backward_input_gradient(const real* d_transformer_blocks_ffn_linear1_einsum,
-                                                             const real* transformer_blocks_norm2_weight,
-                                                             const real* transformer_blocks_norm2_multiply,
-                                                             const real* d_transformer_blocks_carry,
-                                                             const real* transformer_blocks_norm2_rsqrt,
-                                                             real* d_transformer_blocks_add) {
-  for (std::int64_t n = 0; n < 64; n += 8) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65));
-      const vec x1 = v_set(transformer_blocks_norm2_weight[d]);
-      const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_load(transformer_blocks_norm2_multiply + (n + d * 65));
-      const vec t4 = v_mul(t2, x3);
-      sum0 = v_add(sum0, t4);
-      sum1 = v_add(sum1, t2);
-    }
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x5 = v_load(d_transformer_blocks_carry + (n + d * 65));
-      const vec x6 = v_load(transformer_blocks_norm2_rsqrt + n);
-      const vec x7 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65));
-      const vec x8 = v_set(transformer_blocks_norm2_weight[d]);
-      const vec t9 = v_mul(x7, x8);
-      const vec t10 = v_set(real(256.0));
-      const vec t11 = v_div(sum1, t10);
-      const vec t12 = v_sub(t9, t11);
-      const vec x13 = v_load(transformer_blocks_norm2_multiply + (n + d * 65));
-      const vec t14 = v_div(sum0, t10);
-      const vec t15 = v_mul(x13, t14);
-      const vec t16 = v_sub(t12, t15);
-      const vec t17 = v_mul(x6, t16);
-      const vec t18 = v_add(x5, t17);
-      v_store(d_transformer_blocks_add + (n + d * 65), t18);
-    }
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x19 = v_load_n(d_transformer_blocks_ffn_linear1_einsum + (d * 65 + 64), 1);
-      const vec x20 = v_set(transformer_blocks_norm2_weight[d]);
-      const vec t21 = v_mul(x19, x20);
-      const vec x22 = v_load_n(transformer_blocks_norm2_multiply + (d * 65 + 64), 1);
-      const vec t23 = v_mul(t21, x22);
-      sum0 = v_add(sum0, t23);
-      sum1 = v_add(sum1, t21);
-    }
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x24 = v_load_n(d_transformer_blocks_carry + (d * 65 + 64), 1);
-      const vec x25 = v_load_n(transformer_blocks_norm2_rsqrt + 64, 1);
-      const vec x26 = v_load_n(d_transformer_blocks_ffn_linear1_einsum + (d * 65 + 64), 1);
-      const vec x27 = v_set(transformer_blocks_norm2_weight[d]);
-      const vec t28 = v_mul(x26, x27);
-      const vec t29 = v_set(real(256.0));
-      const vec t30 = v_div(sum1, t29);
-      const vec t31 = v_sub(t28, t30);
-      const vec x32 = v_load_n(transformer_blocks_norm2_multiply + (d * 65 + 64), 1);
-      const vec t33 = v_div(sum0, t29);
-      const vec t34 = v_mul(x32, t33);
-      const vec t35 = v_sub(t31, t34);
-      const vec t36 = v_mul(x25, t35);
-      const vec t37 = v_add(x24, t36);
-      v_store_n(d_transformer_blocks_add + (d * 65 + 64), t37, 1);
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256, d2 < D=256 (summed); lanes along d
-static void transformer_blocks_attention_out_proj_backward_input_gradient(const real* d_transformer_blocks_add,
-                                                                          const real* transformer_blocks_attention_out_proj_weight,
-                                                                          real* d_transformer_blocks_attention_out_proj_einsum) {
-  for (std::int64_t n = 0; n < 63; n += 3) {
-    for (std::int64_t d = 0; d < 256; d += 32) {
+    {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -6580,813 +5075,176 @@ static void transformer_blocks_attention_out_proj_backward_input_gradient(const 
       vec sum7 = v_zero();
       vec sum8 = v_zero();
       vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-        const vec x0 = v_set(d_transformer_blocks_add[n + d2 * 65]);
-        const vec x1 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 8));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 16));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 24));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_transformer_blocks_add[n + d2 * 65 + 1]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_set(d_transformer_blocks_add[n + d2 * 65 + 2]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        sum10 = v_fma(x6, x3, sum10);
-        sum11 = v_fma(x6, x4, sum11);
+      for (std::int64_t m = 0; m < 512; ++m) {
+        const vec x8 = v_set(d_transformer_blocks_ffn_multiply[m + 30720]);
+        const vec x9 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256));
+        sum0 = v_fma(x8, x9, sum0);
+        const vec x10 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 8));
+        sum1 = v_fma(x8, x10, sum1);
+        const vec x11 = v_set(d_transformer_blocks_ffn_multiply[m + 31232]);
+        sum2 = v_fma(x11, x9, sum2);
+        sum3 = v_fma(x11, x10, sum3);
+        const vec x12 = v_set(d_transformer_blocks_ffn_multiply[m + 31744]);
+        sum4 = v_fma(x12, x9, sum4);
+        sum5 = v_fma(x12, x10, sum5);
+        const vec x13 = v_set(d_transformer_blocks_ffn_multiply[m + 32256]);
+        sum6 = v_fma(x13, x9, sum6);
+        sum7 = v_fma(x13, x10, sum7);
+        const vec x14 = v_set(d_transformer_blocks_ffn_multiply[m + 32768]);
+        sum8 = v_fma(x14, x9, sum8);
+        sum9 = v_fma(x14, x10, sum9);
       }
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d), sum0);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 8), sum1);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 16), sum2);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 24), sum3);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 256), sum4);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 264), sum5);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 272), sum6);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 280), sum7);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 512), sum8);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 520), sum9);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 528), sum10);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 536), sum11);
-    }
-  }
-  for (std::int64_t d = 0; d < 256; d += 32) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-      const vec x7 = v_set(d_transformer_blocks_add[d2 * 65 + 63]);
-      const vec x8 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256));
-      sum0 = v_fma(x7, x8, sum0);
-      const vec x9 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 8));
-      sum1 = v_fma(x7, x9, sum1);
-      const vec x10 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 16));
-      sum2 = v_fma(x7, x10, sum2);
-      const vec x11 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 24));
-      sum3 = v_fma(x7, x11, sum3);
-      const vec x12 = v_set(d_transformer_blocks_add[d2 * 65 + 64]);
-      sum4 = v_fma(x12, x8, sum4);
-      sum5 = v_fma(x12, x9, sum5);
-      sum6 = v_fma(x12, x10, sum6);
-      sum7 = v_fma(x12, x11, sum7);
-    }
-    v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16128), sum0);
-    v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16136), sum1);
-    v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16144), sum2);
-    v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16152), sum3);
-    v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16384), sum4);
-    v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16392), sum5);
-    v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16400), sum6);
-    v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16408), sum7);
-  }
-}
-
-// b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed); lanes along n2
-static void transformer_blocks_attention_backward_input_gradient(const real* d_transformer_blocks_attention_out_proj_einsum,
-                                                                 const real* transformer_blocks_attention_add,
-                                                                 real* d_transformer_blocks_attention_einsum) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 64; n += 4) {
-      for (std::int64_t n2 = 0; n2 < 48; n2 += 24) {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        vec sum10 = v_zero();
-        vec sum11 = v_zero();
-        for (std::int64_t k = 0; k < 32; ++k) {
-          const vec x0 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k]);
-          const vec x1 = v_load(transformer_blocks_attention_add + (h * 2080 + n2 + k * 65 + 33280));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_attention_add + (h * 2080 + n2 + k * 65 + 33288));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_attention_add + (h * 2080 + n2 + k * 65 + 33296));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 256]);
-          sum3 = v_fma(x4, x1, sum3);
-          sum4 = v_fma(x4, x2, sum4);
-          sum5 = v_fma(x4, x3, sum5);
-          const vec x5 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 512]);
-          sum6 = v_fma(x5, x1, sum6);
-          sum7 = v_fma(x5, x2, sum7);
-          sum8 = v_fma(x5, x3, sum8);
-          const vec x6 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 768]);
-          sum9 = v_fma(x6, x1, sum9);
-          sum10 = v_fma(x6, x2, sum10);
-          sum11 = v_fma(x6, x3, sum11);
-        }
-        v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65), 65, sum0, lanes);
-        v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 520), 65, sum1, lanes);
-        v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 1040), 65, sum2, lanes);
-        v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 1), 65, sum3, lanes);
-        v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 521), 65, sum4, lanes);
-        v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 1041), 65, sum5, lanes);
-        v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 2), 65, sum6, lanes);
-        v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 522), 65, sum7, lanes);
-        v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 1042), 65, sum8, lanes);
-        v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 3), 65, sum9, lanes);
-        v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 523), 65, sum10, lanes);
-        v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 1043), 65, sum11, lanes);
-      }
-      {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        vec sum10 = v_zero();
-        vec sum11 = v_zero();
-        for (std::int64_t k = 0; k < 32; ++k) {
-          const vec x7 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k]);
-          const vec x8 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33328));
-          sum0 = v_fma(x7, x8, sum0);
-          const vec x9 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33336));
-          sum1 = v_fma(x7, x9, sum1);
-          const vec x10 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33344), 1);
-          sum2 = v_fma(x7, x10, sum2);
-          const vec x11 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 256]);
-          sum3 = v_fma(x11, x8, sum3);
-          sum4 = v_fma(x11, x9, sum4);
-          sum5 = v_fma(x11, x10, sum5);
-          const vec x12 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 512]);
-          sum6 = v_fma(x12, x8, sum6);
-          sum7 = v_fma(x12, x9, sum7);
-          sum8 = v_fma(x12, x10, sum8);
-          const vec x13 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 768]);
-          sum9 = v_fma(x13, x8, sum9);
-          sum10 = v_fma(x13, x9, sum10);
-          sum11 = v_fma(x13, x10, sum11);
-        }
-        v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + 3120), 65, sum0, lanes);
-        v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + 3640), 65, sum1, lanes);
-        v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + 4160), 65, sum2, 1);
-        v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + 3121), 65, sum3, lanes);
-        v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + 3641), 65, sum4, lanes);
-        v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + 4161), 65, sum5, 1);
-        v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + 3122), 65, sum6, lanes);
-        v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + 3642), 65, sum7, lanes);
-        v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + 4162), 65, sum8, 1);
-        v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + 3123), 65, sum9, lanes);
-        v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + 3643), 65, sum10, lanes);
-        v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + 4163), 65, sum11, 1);
-      }
-    }
-    for (std::int64_t n2 = 0; n2 < 48; n2 += 24) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x14 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 16384]);
-        const vec x15 = v_load(transformer_blocks_attention_add + (h * 2080 + n2 + k * 65 + 33280));
-        sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(transformer_blocks_attention_add + (h * 2080 + n2 + k * 65 + 33288));
-        sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(transformer_blocks_attention_add + (h * 2080 + n2 + k * 65 + 33296));
-        sum2 = v_fma(x14, x17, sum2);
-      }
-      v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 64), 65, sum0, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 584), 65, sum1, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 1104), 65, sum2, lanes);
-    }
-    {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x18 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 16384]);
-        const vec x19 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33328));
-        sum0 = v_fma(x18, x19, sum0);
-        const vec x20 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33336));
-        sum1 = v_fma(x18, x20, sum1);
-        const vec x21 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33344), 1);
-        sum2 = v_fma(x18, x21, sum2);
-      }
-      v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + 3184), 65, sum0, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + 3704), 65, sum1, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + 4224), 65, sum2, 1);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15360), sum0);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15368), sum1);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15616), sum2);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15624), sum3);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15872), sum4);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15880), sum5);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16128), sum6);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16136), sum7);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16384), sum8);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16392), sum9);
     }
   }
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-static void transformer_blocks_attention_backward_2_input_gradient(const real* d_transformer_blocks_attention_out_proj_einsum,
+static void transformer_blocks_attention_backward_3_input_gradient(const real* d_transformer_blocks_attention_out_proj_einsum,
                                                                    const real* transformer_blocks_attention_divide,
                                                                    real* d_transformer_blocks_attention_einsum_2) {
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 63; n += 3) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x0 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + n2 * 256));
-        const vec x1 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + n2 * 256 + 8));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + n2 * 256 + 16));
-        sum2 = v_fma(x3, x1, sum2);
-        const vec x4 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + n2 * 256 + 24));
-        sum3 = v_fma(x4, x1, sum3);
-        const vec x5 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 65]);
-        sum4 = v_fma(x0, x5, sum4);
-        sum5 = v_fma(x2, x5, sum5);
-        sum6 = v_fma(x3, x5, sum6);
-        sum7 = v_fma(x4, x5, sum7);
-        const vec x6 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 130]);
-        sum8 = v_fma(x0, x6, sum8);
-        sum9 = v_fma(x2, x6, sum9);
-        sum10 = v_fma(x3, x6, sum10);
-        sum11 = v_fma(x4, x6, sum11);
+    for (std::int64_t k = 0; k < 32; k += 16) {
+      for (std::int64_t n = 0; n < 60; n += 6) {
+        vec sum0 = v_zero();
+        vec sum1 = v_zero();
+        vec sum2 = v_zero();
+        vec sum3 = v_zero();
+        vec sum4 = v_zero();
+        vec sum5 = v_zero();
+        vec sum6 = v_zero();
+        vec sum7 = v_zero();
+        vec sum8 = v_zero();
+        vec sum9 = v_zero();
+        vec sum10 = v_zero();
+        vec sum11 = v_zero();
+        for (std::int64_t n2 = 0; n2 < 65; ++n2) {
+          const vec x0 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256));
+          const vec x1 = v_set(transformer_blocks_attention_divide[h * 4225 + n + n2 * 65]);
+          sum0 = v_fma(x0, x1, sum0);
+          const vec x2 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 8));
+          sum1 = v_fma(x2, x1, sum1);
+          const vec x3 = v_set(transformer_blocks_attention_divide[h * 4225 + n + n2 * 65 + 1]);
+          sum2 = v_fma(x0, x3, sum2);
+          sum3 = v_fma(x2, x3, sum3);
+          const vec x4 = v_set(transformer_blocks_attention_divide[h * 4225 + n + n2 * 65 + 2]);
+          sum4 = v_fma(x0, x4, sum4);
+          sum5 = v_fma(x2, x4, sum5);
+          const vec x5 = v_set(transformer_blocks_attention_divide[h * 4225 + n + n2 * 65 + 3]);
+          sum6 = v_fma(x0, x5, sum6);
+          sum7 = v_fma(x2, x5, sum7);
+          const vec x6 = v_set(transformer_blocks_attention_divide[h * 4225 + n + n2 * 65 + 4]);
+          sum8 = v_fma(x0, x6, sum8);
+          sum9 = v_fma(x2, x6, sum9);
+          const vec x7 = v_set(transformer_blocks_attention_divide[h * 4225 + n + n2 * 65 + 5]);
+          sum10 = v_fma(x0, x7, sum10);
+          sum11 = v_fma(x2, x7, sum11);
+        }
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k), sum0);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 8), sum1);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 32), sum2);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 40), sum3);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 64), sum4);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 72), sum5);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 96), sum6);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 104), sum7);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 128), sum8);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 136), sum9);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 160), sum10);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 168), sum11);
       }
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32), sum0);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 8), sum1);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 16), sum2);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 24), sum3);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 32), sum4);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 40), sum5);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 48), sum6);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 56), sum7);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 64), sum8);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 72), sum9);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 80), sum10);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 88), sum11);
-    }
-    {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x7 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + n2 * 256));
-        const vec x8 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 + 4095]);
-        sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + n2 * 256 + 8));
-        sum1 = v_fma(x9, x8, sum1);
-        const vec x10 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + n2 * 256 + 16));
-        sum2 = v_fma(x10, x8, sum2);
-        const vec x11 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + n2 * 256 + 24));
-        sum3 = v_fma(x11, x8, sum3);
-        const vec x12 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 + 4160]);
-        sum4 = v_fma(x7, x12, sum4);
-        sum5 = v_fma(x9, x12, sum5);
-        sum6 = v_fma(x10, x12, sum6);
-        sum7 = v_fma(x11, x12, sum7);
+      {
+        vec sum0 = v_zero();
+        vec sum1 = v_zero();
+        vec sum2 = v_zero();
+        vec sum3 = v_zero();
+        vec sum4 = v_zero();
+        vec sum5 = v_zero();
+        vec sum6 = v_zero();
+        vec sum7 = v_zero();
+        vec sum8 = v_zero();
+        vec sum9 = v_zero();
+        for (std::int64_t n2 = 0; n2 < 65; ++n2) {
+          const vec x8 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256));
+          const vec x9 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 * 65 + 60]);
+          sum0 = v_fma(x8, x9, sum0);
+          const vec x10 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 8));
+          sum1 = v_fma(x10, x9, sum1);
+          const vec x11 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 * 65 + 61]);
+          sum2 = v_fma(x8, x11, sum2);
+          sum3 = v_fma(x10, x11, sum3);
+          const vec x12 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 * 65 + 62]);
+          sum4 = v_fma(x8, x12, sum4);
+          sum5 = v_fma(x10, x12, sum5);
+          const vec x13 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 * 65 + 63]);
+          sum6 = v_fma(x8, x13, sum6);
+          sum7 = v_fma(x10, x13, sum7);
+          const vec x14 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 * 65 + 64]);
+          sum8 = v_fma(x8, x14, sum8);
+          sum9 = v_fma(x10, x14, sum9);
+        }
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 1920), sum0);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 1928), sum1);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 1952), sum2);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 1960), sum3);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 1984), sum4);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 1992), sum5);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2016), sum6);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2024), sum7);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2048), sum8);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2056), sum9);
       }
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + 2016), sum0);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + 2024), sum1);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + 2032), sum2);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + 2040), sum3);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + 2048), sum4);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + 2056), sum5);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + 2064), sum6);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + 2072), sum7);
     }
   }
 }
 
-// b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n
-static void transformer_blocks_attention_backward_3_input_gradient(const real* d_transformer_blocks_attention_einsum,
+// b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
+static void transformer_blocks_attention_backward_4_input_gradient(const real* d_transformer_blocks_attention_einsum,
                                                                    const real* transformer_blocks_attention_divide,
                                                                    real* d_transformer_blocks_attention_multiply) {
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 64; n += 8) {
+    for (std::int64_t n = 0; n < 65; ++n) {
       vec sum0 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x0 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65));
-        const vec x1 = v_load(transformer_blocks_attention_divide + (h * 4225 + n + n2 * 65));
+      for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
+        const vec x0 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
+        const vec x1 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
         const vec t2 = v_mul(x0, x1);
         sum0 = v_add(sum0, t2);
       }
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x3 = v_load(transformer_blocks_attention_divide + (h * 4225 + n + n2 * 65));
-        const vec x4 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65));
-        const vec t5 = v_sub(x4, sum0);
-        const vec t6 = v_mul(x3, t5);
-        const vec t7 = v_set(real(0.17677669529663687));
-        const vec t8 = v_mul(t6, t7);
-        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n + n2 * 65), t8);
+      {
+        const vec x3 = v_load_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
+        const vec x4 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
+        const vec t5 = v_mul(x3, x4);
+        sum0 = v_add(sum0, v_keep_n(t5, 1, real(0.0)));
       }
-    }
-    {
-      vec sum0 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x9 = v_load_n(d_transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 64), 1);
-        const vec x10 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n2 * 65 + 64), 1);
-        const vec t11 = v_mul(x9, x10);
-        sum0 = v_add(sum0, t11);
+      const vec row0 = v_set(v_sum(sum0));
+      for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
+        const vec x6 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
+        const vec x7 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
+        const vec t8 = v_sub(x7, row0);
+        const vec t9 = v_mul(x6, t8);
+        const vec t10 = v_set(real(0.17677669529663687));
+        const vec t11 = v_mul(t9, t10);
+        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t11);
       }
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x12 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n2 * 65 + 64), 1);
-        const vec x13 = v_load_n(d_transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 64), 1);
-        const vec t14 = v_sub(x13, sum0);
+      {
+        const vec x12 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
+        const vec x13 = v_load_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
+        const vec t14 = v_sub(x13, row0);
         const vec t15 = v_mul(x12, t14);
         const vec t16 = v_set(real(0.17677669529663687));
         const vec t17 = v_mul(t15, t16);
-        v_store_n(d_transformer_blocks_attention_multiply + (h * 4225 + n2 * 65 + 64), t17, 1);
+        v_store_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t17, 1);
       }
-    }
-  }
-}
-
-// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along n
-static void transformer_blocks_attention_backward_4_input_gradient(const real* d_transformer_blocks_attention_multiply,
-                                                                   const real* transformer_blocks_attention_add,
-                                                                   real* d_transformer_blocks_attention_einsum_3) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t k = 0; k < 32; k += 4) {
-      for (std::int64_t n = 0; n < 48; n += 24) {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        vec sum10 = v_zero();
-        vec sum11 = v_zero();
-        for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x0 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n + n2 * 65));
-          const vec x1 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 16640]);
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n + n2 * 65 + 8));
-          sum1 = v_fma(x2, x1, sum1);
-          const vec x3 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n + n2 * 65 + 16));
-          sum2 = v_fma(x3, x1, sum2);
-          const vec x4 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 16705]);
-          sum3 = v_fma(x0, x4, sum3);
-          sum4 = v_fma(x2, x4, sum4);
-          sum5 = v_fma(x3, x4, sum5);
-          const vec x5 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 16770]);
-          sum6 = v_fma(x0, x5, sum6);
-          sum7 = v_fma(x2, x5, sum7);
-          sum8 = v_fma(x3, x5, sum8);
-          const vec x6 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 16835]);
-          sum9 = v_fma(x0, x6, sum9);
-          sum10 = v_fma(x2, x6, sum10);
-          sum11 = v_fma(x3, x6, sum11);
-        }
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n + k * 65), sum0);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n + k * 65 + 8), sum1);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n + k * 65 + 16), sum2);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n + k * 65 + 65), sum3);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n + k * 65 + 73), sum4);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n + k * 65 + 81), sum5);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n + k * 65 + 130), sum6);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n + k * 65 + 138), sum7);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n + k * 65 + 146), sum8);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n + k * 65 + 195), sum9);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n + k * 65 + 203), sum10);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n + k * 65 + 211), sum11);
-      }
-      {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        vec sum10 = v_zero();
-        vec sum11 = v_zero();
-        for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x7 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n2 * 65 + 48));
-          const vec x8 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 16640]);
-          sum0 = v_fma(x7, x8, sum0);
-          const vec x9 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n2 * 65 + 56));
-          sum1 = v_fma(x9, x8, sum1);
-          const vec x10 = v_load_n(d_transformer_blocks_attention_multiply + (h * 4225 + n2 * 65 + 64), 1);
-          sum2 = v_fma(x10, x8, sum2);
-          const vec x11 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 16705]);
-          sum3 = v_fma(x7, x11, sum3);
-          sum4 = v_fma(x9, x11, sum4);
-          sum5 = v_fma(x10, x11, sum5);
-          const vec x12 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 16770]);
-          sum6 = v_fma(x7, x12, sum6);
-          sum7 = v_fma(x9, x12, sum7);
-          sum8 = v_fma(x10, x12, sum8);
-          const vec x13 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 16835]);
-          sum9 = v_fma(x7, x13, sum9);
-          sum10 = v_fma(x9, x13, sum10);
-          sum11 = v_fma(x10, x13, sum11);
-        }
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 48), sum0);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 56), sum1);
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 64), sum2, 1);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 113), sum3);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 121), sum4);
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 129), sum5, 1);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 178), sum6);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 186), sum7);
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 194), sum8, 1);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 243), sum9);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 251), sum10);
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 259), sum11, 1);
-      }
-    }
-  }
-}
-
-// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along n2
-static void transformer_blocks_attention_backward_5_input_gradient(const real* d_transformer_blocks_attention_multiply,
-                                                                   const real* transformer_blocks_attention_add,
-                                                                   real* d_transformer_blocks_attention_einsum_4) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 63; n += 3) {
-      for (std::int64_t k = 0; k < 32; k += 4) {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        vec sum10 = v_zero();
-        vec sum11 = v_zero();
-        for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
-          const vec x0 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2));
-          const vec x1 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 65));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 130));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 195));
-          sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2 + 65));
-          sum4 = v_fma(x5, x1, sum4);
-          sum5 = v_fma(x5, x2, sum5);
-          sum6 = v_fma(x5, x3, sum6);
-          sum7 = v_fma(x5, x4, sum7);
-          const vec x6 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2 + 130));
-          sum8 = v_fma(x6, x1, sum8);
-          sum9 = v_fma(x6, x2, sum9);
-          sum10 = v_fma(x6, x3, sum10);
-          sum11 = v_fma(x6, x4, sum11);
-        }
-        {
-          const vec x7 = v_load_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), 1);
-          const vec x8 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 64), 1);
-          sum0 = v_fma(x7, x8, sum0);
-          const vec x9 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 129), 1);
-          sum1 = v_fma(x7, x9, sum1);
-          const vec x10 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 194), 1);
-          sum2 = v_fma(x7, x10, sum2);
-          const vec x11 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 259), 1);
-          sum3 = v_fma(x7, x11, sum3);
-          const vec x12 = v_load_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 129), 1);
-          sum4 = v_fma(x12, x8, sum4);
-          sum5 = v_fma(x12, x9, sum5);
-          sum6 = v_fma(x12, x10, sum6);
-          sum7 = v_fma(x12, x11, sum7);
-          const vec x13 = v_load_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 194), 1);
-          sum8 = v_fma(x13, x8, sum8);
-          sum9 = v_fma(x13, x9, sum9);
-          sum10 = v_fma(x13, x10, sum10);
-          sum11 = v_fma(x13, x11, sum11);
-        }
-        const vec all0 = v_set(v_sum(sum0));
-        const vec all1 = v_set(v_sum(sum1));
-        const vec all2 = v_set(v_sum(sum2));
-        const vec all3 = v_set(v_sum(sum3));
-        const vec all4 = v_set(v_sum(sum4));
-        const vec all5 = v_set(v_sum(sum5));
-        const vec all6 = v_set(v_sum(sum6));
-        const vec all7 = v_set(v_sum(sum7));
-        const vec all8 = v_set(v_sum(sum8));
-        const vec all9 = v_set(v_sum(sum9));
-        const vec all10 = v_set(v_sum(sum10));
-        const vec all11 = v_set(v_sum(sum11));
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65), all0, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 65), all1, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 130), all2, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 195), all3, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 1), all4, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 66), all5, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 131), all6, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 196), all7, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 2), all8, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 67), all9, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 132), all10, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 197), all11, 1);
-      }
-    }
-    for (std::int64_t k = 0; k < 32; k += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
-        const vec x14 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n2 + 4095));
-        const vec x15 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2));
-        sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 65));
-        sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 130));
-        sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 195));
-        sum3 = v_fma(x14, x18, sum3);
-        const vec x19 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n2 + 4160));
-        sum4 = v_fma(x19, x15, sum4);
-        sum5 = v_fma(x19, x16, sum5);
-        sum6 = v_fma(x19, x17, sum6);
-        sum7 = v_fma(x19, x18, sum7);
-      }
-      {
-        const vec x20 = v_load_n(d_transformer_blocks_attention_multiply + (h * 4225 + 4159), 1);
-        const vec x21 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 64), 1);
-        sum0 = v_fma(x20, x21, sum0);
-        const vec x22 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 129), 1);
-        sum1 = v_fma(x20, x22, sum1);
-        const vec x23 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 194), 1);
-        sum2 = v_fma(x20, x23, sum2);
-        const vec x24 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 259), 1);
-        sum3 = v_fma(x20, x24, sum3);
-        const vec x25 = v_load_n(d_transformer_blocks_attention_multiply + (h * 4225 + 4224), 1);
-        sum4 = v_fma(x25, x21, sum4);
-        sum5 = v_fma(x25, x22, sum5);
-        sum6 = v_fma(x25, x23, sum6);
-        sum7 = v_fma(x25, x24, sum7);
-      }
-      const vec all0 = v_set(v_sum(sum0));
-      const vec all1 = v_set(v_sum(sum1));
-      const vec all2 = v_set(v_sum(sum2));
-      const vec all3 = v_set(v_sum(sum3));
-      const vec all4 = v_set(v_sum(sum4));
-      const vec all5 = v_set(v_sum(sum5));
-      const vec all6 = v_set(v_sum(sum6));
-      const vec all7 = v_set(v_sum(sum7));
-      v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 63), all0, 1);
-      v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 128), all1, 1);
-      v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 193), all2, 1);
-      v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 258), all3, 1);
-      v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 64), all4, 1);
-      v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 129), all5, 1);
-      v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 194), all6, 1);
-      v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 259), all7, 1);
-    }
-  }
-}
-
-// i < 1, b < B, h < H=8, n < N+1=65, k < K=32; lanes along n
-static void transformer_blocks_attention_backward_6_input_gradient(const real* d_transformer_blocks_attention_einsum_3,
-                                                                   real* d_transformer_blocks_attention_rearrange) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t h = 0; h < 8; ++h) {
-      for (std::int64_t k = 0; k < 32; ++k) {
-        for (std::int64_t n = 0; n < 64; n += 8) {
-          const vec x0 = v_load(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n + k * 65));
-          v_store(d_transformer_blocks_attention_rearrange + (i * 16640 + h * 2080 + n + k * 65), x0);
-        }
-        {
-          const vec x1 = v_load_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 64), 1);
-          v_store_n(d_transformer_blocks_attention_rearrange + (i * 16640 + h * 2080 + k * 65 + 64), x1, 1);
-        }
-      }
-    }
-  }
-}
-
-// i < 1, b < B, h < H=8, n < N+1=65, k < K=32; lanes along n
-static void transformer_blocks_attention_backward_7_input_gradient(const real* d_transformer_blocks_attention_einsum_4,
-                                                                   real* d_transformer_blocks_attention_rearrange) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t h = 0; h < 8; ++h) {
-      for (std::int64_t k = 0; k < 32; ++k) {
-        for (std::int64_t n = 0; n < 64; n += 8) {
-          const vec x0 = v_load(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65));
-          v_store(d_transformer_blocks_attention_rearrange + (i * 16640 + h * 2080 + n + k * 65 + 16640), x0);
-        }
-        {
-          const vec x1 = v_load_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 64), 1);
-          v_store_n(d_transformer_blocks_attention_rearrange + (i * 16640 + h * 2080 + k * 65 + 16704), x1, 1);
-        }
-      }
-    }
-  }
-}
-
-// i < 1, b < B, h < H=8, n < N+1=65, k < K=32; lanes along n
-static void transformer_blocks_attention_backward_8_input_gradient(const real* d_transformer_blocks_attention_einsum_2,
-                                                                   real* d_transformer_blocks_attention_rearrange) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t h = 0; h < 8; ++h) {
-      for (std::int64_t k = 0; k < 32; ++k) {
-        for (std::int64_t n = 0; n < 64; n += 8) {
-          const vec x0 = v_load_strided(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k), 32, lanes);
-          v_store(d_transformer_blocks_attention_rearrange + (i * 16640 + h * 2080 + n + k * 65 + 33280), x0);
-        }
-        {
-          const vec x1 = v_load_strided(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2048), 32, 1);
-          v_store_n(d_transformer_blocks_attention_rearrange + (i * 16640 + h * 2080 + k * 65 + 33344), x1, 1);
-        }
-      }
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256, d2 < 3*D=768 (summed); lanes along d
-static void transformer_blocks_attention_backward_9_input_gradient(const real* d_transformer_blocks_attention_rearrange,
-                                                                   const real* transformer_blocks_attention_in_proj_weight,
-                                                                   real* d_transformer_blocks_attention_einsum_5) {
-  for (std::int64_t n = 0; n < 63; n += 3) {
-    for (std::int64_t d = 0; d < 256; d += 32) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      for (std::int64_t d2 = 0; d2 < 768; ++d2) {
-        const vec x0 = v_set(d_transformer_blocks_attention_rearrange[n + d2 * 65]);
-        const vec x1 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 8));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 16));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 24));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_transformer_blocks_attention_rearrange[n + d2 * 65 + 1]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_set(d_transformer_blocks_attention_rearrange[n + d2 * 65 + 2]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        sum10 = v_fma(x6, x3, sum10);
-        sum11 = v_fma(x6, x4, sum11);
-      }
-      v_store_strided(d_transformer_blocks_attention_einsum_5 + (n + d * 65), 65, sum0, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 520), 65, sum1, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 1040), 65, sum2, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 1560), 65, sum3, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 1), 65, sum4, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 521), 65, sum5, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 1041), 65, sum6, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 1561), 65, sum7, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 2), 65, sum8, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 522), 65, sum9, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 1042), 65, sum10, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 1562), 65, sum11, lanes);
-    }
-  }
-  for (std::int64_t d = 0; d < 256; d += 32) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t d2 = 0; d2 < 768; ++d2) {
-      const vec x7 = v_set(d_transformer_blocks_attention_rearrange[d2 * 65 + 63]);
-      const vec x8 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256));
-      sum0 = v_fma(x7, x8, sum0);
-      const vec x9 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 8));
-      sum1 = v_fma(x7, x9, sum1);
-      const vec x10 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 16));
-      sum2 = v_fma(x7, x10, sum2);
-      const vec x11 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 24));
-      sum3 = v_fma(x7, x11, sum3);
-      const vec x12 = v_set(d_transformer_blocks_attention_rearrange[d2 * 65 + 64]);
-      sum4 = v_fma(x12, x8, sum4);
-      sum5 = v_fma(x12, x9, sum5);
-      sum6 = v_fma(x12, x10, sum6);
-      sum7 = v_fma(x12, x11, sum7);
-    }
-    v_store_strided(d_transformer_blocks_attention_einsum_5 + (d * 65 + 63), 65, sum0, lanes);
-    v_store_strided(d_transformer_blocks_attention_einsum_5 + (d * 65 + 583), 65, sum1, lanes);
-    v_store_strided(d_transformer_blocks_attention_einsum_5 + (d * 65 + 1103), 65, sum2, lanes);
-    v_store_strided(d_transformer_blocks_attention_einsum_5 + (d * 65 + 1623), 65, sum3, lanes);
-    v_store_strided(d_transformer_blocks_attention_einsum_5 + (d * 65 + 64), 65, sum4, lanes);
-    v_store_strided(d_transformer_blocks_attention_einsum_5 + (d * 65 + 584), 65, sum5, lanes);
-    v_store_strided(d_transformer_blocks_attention_einsum_5 + (d * 65 + 1104), 65, sum6, lanes);
-    v_store_strided(d_transformer_blocks_attention_einsum_5 + (d * 65 + 1624), 65, sum7, lanes);
-  }
-}
-
-// b < B, n < N+1=65, d < D=256 (row); lanes along n
-static void transformer_blocks_norm1_backward_input_gradient(const real* d_transformer_blocks_attention_einsum_5,
-                                                             const real* transformer_blocks_norm1_weight,
-                                                             const real* transformer_blocks_norm1_multiply,
-                                                             const real* d_transformer_blocks_add,
-                                                             const real* transformer_blocks_norm1_rsqrt,
-                                                             real* d_transformer_blocks_carry_next) {
-  for (std::int64_t n = 0; n < 64; n += 8) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load(d_transformer_blocks_attention_einsum_5 + (n + d * 65));
-      const vec x1 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_load(transformer_blocks_norm1_multiply + (n + d * 65));
-      const vec t4 = v_mul(t2, x3);
-      sum0 = v_add(sum0, t4);
-      sum1 = v_add(sum1, t2);
-    }
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x5 = v_load(d_transformer_blocks_add + (n + d * 65));
-      const vec x6 = v_load(transformer_blocks_norm1_rsqrt + n);
-      const vec x7 = v_load(d_transformer_blocks_attention_einsum_5 + (n + d * 65));
-      const vec x8 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec t9 = v_mul(x7, x8);
-      const vec t10 = v_set(real(256.0));
-      const vec t11 = v_div(sum1, t10);
-      const vec t12 = v_sub(t9, t11);
-      const vec x13 = v_load(transformer_blocks_norm1_multiply + (n + d * 65));
-      const vec t14 = v_div(sum0, t10);
-      const vec t15 = v_mul(x13, t14);
-      const vec t16 = v_sub(t12, t15);
-      const vec t17 = v_mul(x6, t16);
-      const vec t18 = v_add(x5, t17);
-      v_store(d_transformer_blocks_carry_next + (n + d * 65), t18);
-    }
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x19 = v_load_n(d_transformer_blocks_attention_einsum_5 + (d * 65 + 64), 1);
-      const vec x20 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec t21 = v_mul(x19, x20);
-      const vec x22 = v_load_n(transformer_blocks_norm1_multiply + (d * 65 + 64), 1);
-      const vec t23 = v_mul(t21, x22);
-      sum0 = v_add(sum0, t23);
-      sum1 = v_add(sum1, t21);
-    }
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x24 = v_load_n(d_transformer_blocks_add + (d * 65 + 64), 1);
-      const vec x25 = v_load_n(transformer_blocks_norm1_rsqrt + 64, 1);
-      const vec x26 = v_load_n(d_transformer_blocks_attention_einsum_5 + (d * 65 + 64), 1);
-      const vec x27 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec t28 = v_mul(x26, x27);
-      const vec t29 = v_set(real(256.0));
-      const vec t30 = v_div(sum1, t29);
-      const vec t31 = v_sub(t28, t30);
-      const vec x32 = v_load_n(transformer_blocks_norm1_multiply + (d * 65 + 64), 1);
-      const vec t33 = v_div(sum0, t29);
-      const vec t34 = v_mul(x32, t33);
-      const vec t35 = v_sub(t31, t34);
-      const vec t36 = v_mul(x25, t35);
-      const vec t37 = v_add(x24, t36);
-      v_store_n(d_transformer_blocks_carry_next + (d * 65 + 64), t37, 1);
     }
   }
 }
@@ -7394,8 +5252,8 @@ static void transformer_blocks_norm1_backward_input_gradient(const real* d_trans
 // b < B, n < N=64, c < C*P*P=48, d < D=256 (summed); lanes along c
 static void patch_embed_backward(const real* d_transformer_blocks_carry_next, const real* patch_embed_weight,
                                  real* d_patch_embed_einsum) {
-  for (std::int64_t n = 0; n < 64; n += 4) {
-    for (std::int64_t c = 0; c < 48; c += 24) {
+  for (std::int64_t c = 0; c < 48; c += 16) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -7409,38 +5267,73 @@ static void patch_embed_backward(const real* d_transformer_blocks_carry_next, co
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x0 = v_set(d_transformer_blocks_carry_next[n + d * 65 + 1]);
+        const vec x0 = v_set(d_transformer_blocks_carry_next[n * 256 + d + 256]);
         const vec x1 = v_load(patch_embed_weight + (c + d * 48));
         sum0 = v_fma(x0, x1, sum0);
         const vec x2 = v_load(patch_embed_weight + (c + d * 48 + 8));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(patch_embed_weight + (c + d * 48 + 16));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_set(d_transformer_blocks_carry_next[n + d * 65 + 2]);
-        sum3 = v_fma(x4, x1, sum3);
-        sum4 = v_fma(x4, x2, sum4);
-        sum5 = v_fma(x4, x3, sum5);
-        const vec x5 = v_set(d_transformer_blocks_carry_next[n + d * 65 + 3]);
+        const vec x3 = v_set(d_transformer_blocks_carry_next[n * 256 + d + 512]);
+        sum2 = v_fma(x3, x1, sum2);
+        sum3 = v_fma(x3, x2, sum3);
+        const vec x4 = v_set(d_transformer_blocks_carry_next[n * 256 + d + 768]);
+        sum4 = v_fma(x4, x1, sum4);
+        sum5 = v_fma(x4, x2, sum5);
+        const vec x5 = v_set(d_transformer_blocks_carry_next[n * 256 + d + 1024]);
         sum6 = v_fma(x5, x1, sum6);
         sum7 = v_fma(x5, x2, sum7);
-        sum8 = v_fma(x5, x3, sum8);
-        const vec x6 = v_set(d_transformer_blocks_carry_next[n + d * 65 + 4]);
-        sum9 = v_fma(x6, x1, sum9);
-        sum10 = v_fma(x6, x2, sum10);
-        sum11 = v_fma(x6, x3, sum11);
+        const vec x6 = v_set(d_transformer_blocks_carry_next[n * 256 + d + 1280]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        const vec x7 = v_set(d_transformer_blocks_carry_next[n * 256 + d + 1536]);
+        sum10 = v_fma(x7, x1, sum10);
+        sum11 = v_fma(x7, x2, sum11);
       }
       v_store(d_patch_embed_einsum + (n * 48 + c), sum0);
       v_store(d_patch_embed_einsum + (n * 48 + c + 8), sum1);
-      v_store(d_patch_embed_einsum + (n * 48 + c + 16), sum2);
-      v_store(d_patch_embed_einsum + (n * 48 + c + 48), sum3);
-      v_store(d_patch_embed_einsum + (n * 48 + c + 56), sum4);
-      v_store(d_patch_embed_einsum + (n * 48 + c + 64), sum5);
-      v_store(d_patch_embed_einsum + (n * 48 + c + 96), sum6);
-      v_store(d_patch_embed_einsum + (n * 48 + c + 104), sum7);
-      v_store(d_patch_embed_einsum + (n * 48 + c + 112), sum8);
-      v_store(d_patch_embed_einsum + (n * 48 + c + 144), sum9);
-      v_store(d_patch_embed_einsum + (n * 48 + c + 152), sum10);
-      v_store(d_patch_embed_einsum + (n * 48 + c + 160), sum11);
+      v_store(d_patch_embed_einsum + (n * 48 + c + 48), sum2);
+      v_store(d_patch_embed_einsum + (n * 48 + c + 56), sum3);
+      v_store(d_patch_embed_einsum + (n * 48 + c + 96), sum4);
+      v_store(d_patch_embed_einsum + (n * 48 + c + 104), sum5);
+      v_store(d_patch_embed_einsum + (n * 48 + c + 144), sum6);
+      v_store(d_patch_embed_einsum + (n * 48 + c + 152), sum7);
+      v_store(d_patch_embed_einsum + (n * 48 + c + 192), sum8);
+      v_store(d_patch_embed_einsum + (n * 48 + c + 200), sum9);
+      v_store(d_patch_embed_einsum + (n * 48 + c + 240), sum10);
+      v_store(d_patch_embed_einsum + (n * 48 + c + 248), sum11);
+    }
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      for (std::int64_t d = 0; d < 256; ++d) {
+        const vec x8 = v_set(d_transformer_blocks_carry_next[d + 15616]);
+        const vec x9 = v_load(patch_embed_weight + (c + d * 48));
+        sum0 = v_fma(x8, x9, sum0);
+        const vec x10 = v_load(patch_embed_weight + (c + d * 48 + 8));
+        sum1 = v_fma(x8, x10, sum1);
+        const vec x11 = v_set(d_transformer_blocks_carry_next[d + 15872]);
+        sum2 = v_fma(x11, x9, sum2);
+        sum3 = v_fma(x11, x10, sum3);
+        const vec x12 = v_set(d_transformer_blocks_carry_next[d + 16128]);
+        sum4 = v_fma(x12, x9, sum4);
+        sum5 = v_fma(x12, x10, sum5);
+        const vec x13 = v_set(d_transformer_blocks_carry_next[d + 16384]);
+        sum6 = v_fma(x13, x9, sum6);
+        sum7 = v_fma(x13, x10, sum7);
+      }
+      v_store(d_patch_embed_einsum + (c + 2880), sum0);
+      v_store(d_patch_embed_einsum + (c + 2888), sum1);
+      v_store(d_patch_embed_einsum + (c + 2928), sum2);
+      v_store(d_patch_embed_einsum + (c + 2936), sum3);
+      v_store(d_patch_embed_einsum + (c + 2976), sum4);
+      v_store(d_patch_embed_einsum + (c + 2984), sum5);
+      v_store(d_patch_embed_einsum + (c + 3024), sum6);
+      v_store(d_patch_embed_einsum + (c + 3032), sum7);
     }
   }
 }
@@ -7525,7 +5418,7 @@ static void update(const std::int64_t begin, const std::int64_t end, const real*
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
-static void transformer_blocks_attention_forward_3_attention_maps(const real* transformer_blocks_attention_einsum,
+static void transformer_blocks_attention_forward_4_attention_maps(const real* transformer_blocks_attention_einsum,
                                                                   real* attention_0) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = 0; n < 65; ++n) {
@@ -7579,13 +5472,13 @@ static void transformer_blocks_attention_forward_3_attention_maps(const real* tr
   }
 }
 
-// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along n2
-static void transformer_blocks_attention_forward_4_attention_maps(const real* attention_0,
+// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
+static void transformer_blocks_attention_forward_5_attention_maps(const real* attention_0,
                                                                   const real* transformer_blocks_attention_add,
                                                                   real* transformer_blocks_attention_rearrange) {
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 63; n += 3) {
-      for (std::int64_t k = 0; k < 32; k += 4) {
+    for (std::int64_t k = 0; k < 32; k += 16) {
+      for (std::int64_t n = 0; n < 60; n += 6) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -7598,131 +5491,82 @@ static void transformer_blocks_attention_forward_4_attention_maps(const real* at
         vec sum9 = v_zero();
         vec sum10 = v_zero();
         vec sum11 = v_zero();
-        for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
-          const vec x0 = v_load(attention_0 + (h * 4225 + n * 65 + n2));
-          const vec x1 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 33280));
+        for (std::int64_t n2 = 0; n2 < 65; ++n2) {
+          const vec x0 = v_set(attention_0[h * 4225 + n * 65 + n2]);
+          const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 33345));
+          const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 520));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 33410));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 33475));
-          sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_load(attention_0 + (h * 4225 + n * 65 + n2 + 65));
-          sum4 = v_fma(x5, x1, sum4);
-          sum5 = v_fma(x5, x2, sum5);
-          sum6 = v_fma(x5, x3, sum6);
-          sum7 = v_fma(x5, x4, sum7);
-          const vec x6 = v_load(attention_0 + (h * 4225 + n * 65 + n2 + 130));
+          const vec x3 = v_set(attention_0[h * 4225 + n * 65 + n2 + 65]);
+          sum2 = v_fma(x3, x1, sum2);
+          sum3 = v_fma(x3, x2, sum3);
+          const vec x4 = v_set(attention_0[h * 4225 + n * 65 + n2 + 130]);
+          sum4 = v_fma(x4, x1, sum4);
+          sum5 = v_fma(x4, x2, sum5);
+          const vec x5 = v_set(attention_0[h * 4225 + n * 65 + n2 + 195]);
+          sum6 = v_fma(x5, x1, sum6);
+          sum7 = v_fma(x5, x2, sum7);
+          const vec x6 = v_set(attention_0[h * 4225 + n * 65 + n2 + 260]);
           sum8 = v_fma(x6, x1, sum8);
           sum9 = v_fma(x6, x2, sum9);
-          sum10 = v_fma(x6, x3, sum10);
-          sum11 = v_fma(x6, x4, sum11);
+          const vec x7 = v_set(attention_0[h * 4225 + n * 65 + n2 + 325]);
+          sum10 = v_fma(x7, x1, sum10);
+          sum11 = v_fma(x7, x2, sum11);
         }
-        {
-          const vec x7 = v_load_n(attention_0 + (h * 4225 + n * 65 + 64), 1);
-          const vec x8 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33344), 1);
-          sum0 = v_fma(x7, x8, sum0);
-          const vec x9 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33409), 1);
-          sum1 = v_fma(x7, x9, sum1);
-          const vec x10 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33474), 1);
-          sum2 = v_fma(x7, x10, sum2);
-          const vec x11 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33539), 1);
-          sum3 = v_fma(x7, x11, sum3);
-          const vec x12 = v_load_n(attention_0 + (h * 4225 + n * 65 + 129), 1);
-          sum4 = v_fma(x12, x8, sum4);
-          sum5 = v_fma(x12, x9, sum5);
-          sum6 = v_fma(x12, x10, sum6);
-          sum7 = v_fma(x12, x11, sum7);
-          const vec x13 = v_load_n(attention_0 + (h * 4225 + n * 65 + 194), 1);
-          sum8 = v_fma(x13, x8, sum8);
-          sum9 = v_fma(x13, x9, sum9);
-          sum10 = v_fma(x13, x10, sum10);
-          sum11 = v_fma(x13, x11, sum11);
-        }
-        const vec all0 = v_set(v_sum(sum0));
-        const vec all1 = v_set(v_sum(sum1));
-        const vec all2 = v_set(v_sum(sum2));
-        const vec all3 = v_set(v_sum(sum3));
-        const vec all4 = v_set(v_sum(sum4));
-        const vec all5 = v_set(v_sum(sum5));
-        const vec all6 = v_set(v_sum(sum6));
-        const vec all7 = v_set(v_sum(sum7));
-        const vec all8 = v_set(v_sum(sum8));
-        const vec all9 = v_set(v_sum(sum9));
-        const vec all10 = v_set(v_sum(sum10));
-        const vec all11 = v_set(v_sum(sum11));
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65), all0, 1);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 65), all1, 1);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 130), all2, 1);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 195), all3, 1);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 1), all4, 1);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 66), all5, 1);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 131), all6, 1);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 196), all7, 1);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 2), all8, 1);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 67), all9, 1);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 132), all10, 1);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 197), all11, 1);
-      }
-    }
-    for (std::int64_t k = 0; k < 32; k += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
-        const vec x14 = v_load(attention_0 + (h * 4225 + n2 + 4095));
-        const vec x15 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 33280));
-        sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 33345));
-        sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 33410));
-        sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 33475));
-        sum3 = v_fma(x14, x18, sum3);
-        const vec x19 = v_load(attention_0 + (h * 4225 + n2 + 4160));
-        sum4 = v_fma(x19, x15, sum4);
-        sum5 = v_fma(x19, x16, sum5);
-        sum6 = v_fma(x19, x17, sum6);
-        sum7 = v_fma(x19, x18, sum7);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k), sum0);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 8), sum1);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 256), sum2);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 264), sum3);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 512), sum4);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 520), sum5);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 768), sum6);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 776), sum7);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1024), sum8);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1032), sum9);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1280), sum10);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1288), sum11);
       }
       {
-        const vec x20 = v_load_n(attention_0 + (h * 4225 + 4159), 1);
-        const vec x21 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33344), 1);
-        sum0 = v_fma(x20, x21, sum0);
-        const vec x22 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33409), 1);
-        sum1 = v_fma(x20, x22, sum1);
-        const vec x23 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33474), 1);
-        sum2 = v_fma(x20, x23, sum2);
-        const vec x24 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33539), 1);
-        sum3 = v_fma(x20, x24, sum3);
-        const vec x25 = v_load_n(attention_0 + (h * 4225 + 4224), 1);
-        sum4 = v_fma(x25, x21, sum4);
-        sum5 = v_fma(x25, x22, sum5);
-        sum6 = v_fma(x25, x23, sum6);
-        sum7 = v_fma(x25, x24, sum7);
+        vec sum0 = v_zero();
+        vec sum1 = v_zero();
+        vec sum2 = v_zero();
+        vec sum3 = v_zero();
+        vec sum4 = v_zero();
+        vec sum5 = v_zero();
+        vec sum6 = v_zero();
+        vec sum7 = v_zero();
+        vec sum8 = v_zero();
+        vec sum9 = v_zero();
+        for (std::int64_t n2 = 0; n2 < 65; ++n2) {
+          const vec x8 = v_set(attention_0[h * 4225 + n2 + 3900]);
+          const vec x9 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
+          sum0 = v_fma(x8, x9, sum0);
+          const vec x10 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 520));
+          sum1 = v_fma(x8, x10, sum1);
+          const vec x11 = v_set(attention_0[h * 4225 + n2 + 3965]);
+          sum2 = v_fma(x11, x9, sum2);
+          sum3 = v_fma(x11, x10, sum3);
+          const vec x12 = v_set(attention_0[h * 4225 + n2 + 4030]);
+          sum4 = v_fma(x12, x9, sum4);
+          sum5 = v_fma(x12, x10, sum5);
+          const vec x13 = v_set(attention_0[h * 4225 + n2 + 4095]);
+          sum6 = v_fma(x13, x9, sum6);
+          sum7 = v_fma(x13, x10, sum7);
+          const vec x14 = v_set(attention_0[h * 4225 + n2 + 4160]);
+          sum8 = v_fma(x14, x9, sum8);
+          sum9 = v_fma(x14, x10, sum9);
+        }
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15360), sum0);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15368), sum1);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15616), sum2);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15624), sum3);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15872), sum4);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15880), sum5);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16128), sum6);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16136), sum7);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16384), sum8);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16392), sum9);
       }
-      const vec all0 = v_set(v_sum(sum0));
-      const vec all1 = v_set(v_sum(sum1));
-      const vec all2 = v_set(v_sum(sum2));
-      const vec all3 = v_set(v_sum(sum3));
-      const vec all4 = v_set(v_sum(sum4));
-      const vec all5 = v_set(v_sum(sum5));
-      const vec all6 = v_set(v_sum(sum6));
-      const vec all7 = v_set(v_sum(sum7));
-      v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 63), all0, 1);
-      v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 128), all1, 1);
-      v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 193), all2, 1);
-      v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 258), all3, 1);
-      v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 64), all4, 1);
-      v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 129), all5, 1);
-      v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 194), all6, 1);
-      v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 259), all7, 1);
     }
   }
 }
@@ -7731,36 +5575,38 @@ static void transformer_blocks_attention_forward_4_attention_maps(const real* at
 
 // ---- entry points: the kernels in order, over planned scratch memory ----
 
-void vit_cifar_forward_avx2(const float* parameters, const float* images, const std::int64_t batch, float* outputs,
-                            float* scratch) {
-  // [B, C*P*P=48, N=64], every 150816 reals, live from kernel 0 to 1
+void vit_cifar_forward_avx2(const float* parameters, const float* packed, const float* images, const std::int64_t batch,
+                            float* outputs, float* scratch) {
+  // [B, N=64, C*P*P=48], every 150816 reals, live from kernel 0 to 1
   float* const rearrange = scratch;
-  // [B, D=256, N+1=65] x 2 slots, every 150816 reals, live from kernel 1 to 12
+  // [B, N+1=65, D=256] x 2 slots, every 150816 reals, live from kernel 1 to 13
   float* const transformer_blocks_carry = scratch + 117536;
-  // [B, D=256, N+1=65], every 150816 reals, live from kernel 3 to 4
+  // [B, N+1=65, D=256], every 150816 reals, live from kernel 3 to 4
   float* const transformer_blocks_norm1_add = scratch + 49920;
-  // [B, 3*D=768, N+1=65], every 150816 reals, live from kernel 4 to 7
+  // [B, N+1=65, 3*D=768], every 150816 reals, live from kernel 4 to 8
   float* const transformer_blocks_attention_add = scratch;
-  // [B, H=8, N+1=65, N+1=65], every 150816 reals, live from kernel 5 to 6
-  float* const transformer_blocks_attention_einsum = scratch + 49920;
+  // [B, H=8, K=32, N+1=65], every 150816 reals, live from kernel 5 to 6
+  float* const transformer_blocks_attention_copy = scratch + 83728;
   // [B, H=8, N+1=65, N+1=65], every 150816 reals, live from kernel 6 to 7
+  float* const transformer_blocks_attention_einsum = scratch + 49920;
+  // [B, H=8, N+1=65, N+1=65], every 150816 reals, live from kernel 7 to 8
   float* const transformer_blocks_attention_divide = scratch + 83728;
-  // [B, H*K=256, N+1=65], every 150816 reals, live from kernel 7 to 8
+  // [B, N+1=65, H*K=256], every 150816 reals, live from kernel 8 to 9
   float* const transformer_blocks_attention_rearrange = scratch + 49920;
-  // [B, D=256, N+1=65], every 150816 reals, live from kernel 8 to 9
+  // [B, N+1=65, D=256], every 150816 reals, live from kernel 9 to 10
   float* const transformer_blocks_attention_out_proj_einsum = scratch;
-  // [B, D=256, N+1=65], every 150816 reals, live from kernel 9 to 11
+  // [B, N+1=65, D=256], every 150816 reals, live from kernel 10 to 12
   float* const transformer_blocks_add = scratch + 33280;
-  // [B, D=256, N+1=65], every 150816 reals, live from kernel 9 to 10
+  // [B, N+1=65, D=256], every 150816 reals, live from kernel 10 to 11
   float* const transformer_blocks_norm2_add = scratch + 49920;
-  // [B, M=512, N+1=65], every 150816 reals, live from kernel 10 to 11
+  // [B, N+1=65, M=512], every 150816 reals, live from kernel 11 to 12
   float* const transformer_blocks_ffn_gelu = scratch;
-  // [B, D=256, N+1=65], every 150816 reals, live from kernel 12 to 13
+  // [B, N+1=65, D=256], every 150816 reals, live from kernel 13 to 14
   float* const norm_add = scratch;
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
     rearrange_forward(images + image * 3072, rearrange + image * 150816);
-    patch_embed_forward(rearrange + image * 150816, parameters + 3182608, parameters + 3182352, parameters + 3165712,
+    patch_embed_forward(rearrange + image * 150816, packed, parameters + 3182352, parameters + 3165712,
                         transformer_blocks_carry + image * 150816);
     add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 150816);
   }
@@ -7772,17 +5618,20 @@ void vit_cifar_forward_avx2(const float* parameters, const float* images, const 
                                        parameters + 3165200 - layer * 527104, parameters + 3165456 - layer * 527104,
                                        transformer_blocks_norm1_add + image * 150816);
       transformer_blocks_attention_forward(transformer_blocks_norm1_add + image * 150816,
-                                           parameters + 2968592 - layer * 527104, parameters + 2967824 - layer * 527104,
+                                           packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
                                            transformer_blocks_attention_add + image * 150816);
       transformer_blocks_attention_forward_2(transformer_blocks_attention_add + image * 150816,
+                                             transformer_blocks_attention_copy + image * 150816);
+      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + image * 150816,
+                                             transformer_blocks_attention_copy + image * 150816,
                                              transformer_blocks_attention_einsum + image * 150816);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_einsum + image * 150816,
+      transformer_blocks_attention_forward_4(transformer_blocks_attention_einsum + image * 150816,
                                              transformer_blocks_attention_divide + image * 150816);
-      transformer_blocks_attention_forward_4(transformer_blocks_attention_divide + image * 150816,
+      transformer_blocks_attention_forward_5(transformer_blocks_attention_divide + image * 150816,
                                              transformer_blocks_attention_add + image * 150816,
                                              transformer_blocks_attention_rearrange + image * 150816);
       transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + image * 150816,
-                                                    parameters + 2902288 - layer * 527104,
+                                                    packed + 1191936 + layer * 65536,
                                                     transformer_blocks_attention_out_proj_einsum + image * 150816);
       transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
                                                       transformer_blocks_attention_out_proj_einsum + image * 150816,
@@ -7792,12 +5641,10 @@ void vit_cifar_forward_avx2(const float* parameters, const float* images, const 
                                                       parameters + 2901776 - layer * 527104,
                                                       transformer_blocks_norm2_add + image * 150816);
       transformer_blocks_ffn_linear1_forward(transformer_blocks_norm2_add + image * 150816,
-                                             parameters + 2770448 - layer * 527104,
-                                             parameters + 2769936 - layer * 527104,
+                                             packed + 1585152 + layer * 131072, parameters + 2769936 - layer * 527104,
                                              transformer_blocks_ffn_gelu + image * 150816);
       transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + image * 150816,
-                                             parameters + 2638864 - layer * 527104,
-                                             transformer_blocks_add + image * 150816,
+                                             packed + 2371584 + layer * 131072, transformer_blocks_add + image * 150816,
                                              parameters + 2638608 - layer * 527104,
                                              transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
     }
@@ -7810,40 +5657,43 @@ void vit_cifar_forward_avx2(const float* parameters, const float* images, const 
   }
 }
 
-void vit_cifar_evaluate_avx2(const float* parameters, const float* images, const std::int32_t* labels,
-                             const std::int64_t batch, float* outputs, float* loss, float* scratch) {
-  // [B, C*P*P=48, N=64], every 150816 reals, live from kernel 0 to 1
+void vit_cifar_evaluate_avx2(const float* parameters, const float* packed, const float* images,
+                             const std::int32_t* labels, const std::int64_t batch, float* outputs, float* loss,
+                             float* scratch) {
+  // [B, N=64, C*P*P=48], every 150816 reals, live from kernel 0 to 1
   float* const rearrange = scratch;
-  // [B, D=256, N+1=65] x 2 slots, every 150816 reals, live from kernel 1 to 12
+  // [B, N+1=65, D=256] x 2 slots, every 150816 reals, live from kernel 1 to 13
   float* const transformer_blocks_carry = scratch + 117536;
-  // [B, D=256, N+1=65], every 150816 reals, live from kernel 3 to 4
+  // [B, N+1=65, D=256], every 150816 reals, live from kernel 3 to 4
   float* const transformer_blocks_norm1_add = scratch + 49920;
-  // [B, 3*D=768, N+1=65], every 150816 reals, live from kernel 4 to 7
+  // [B, N+1=65, 3*D=768], every 150816 reals, live from kernel 4 to 8
   float* const transformer_blocks_attention_add = scratch;
-  // [B, H=8, N+1=65, N+1=65], every 150816 reals, live from kernel 5 to 6
-  float* const transformer_blocks_attention_einsum = scratch + 49920;
+  // [B, H=8, K=32, N+1=65], every 150816 reals, live from kernel 5 to 6
+  float* const transformer_blocks_attention_copy = scratch + 83728;
   // [B, H=8, N+1=65, N+1=65], every 150816 reals, live from kernel 6 to 7
+  float* const transformer_blocks_attention_einsum = scratch + 49920;
+  // [B, H=8, N+1=65, N+1=65], every 150816 reals, live from kernel 7 to 8
   float* const transformer_blocks_attention_divide = scratch + 83728;
-  // [B, H*K=256, N+1=65], every 150816 reals, live from kernel 7 to 8
+  // [B, N+1=65, H*K=256], every 150816 reals, live from kernel 8 to 9
   float* const transformer_blocks_attention_rearrange = scratch + 49920;
-  // [B, D=256, N+1=65], every 150816 reals, live from kernel 8 to 9
+  // [B, N+1=65, D=256], every 150816 reals, live from kernel 9 to 10
   float* const transformer_blocks_attention_out_proj_einsum = scratch;
-  // [B, D=256, N+1=65], every 150816 reals, live from kernel 9 to 11
+  // [B, N+1=65, D=256], every 150816 reals, live from kernel 10 to 12
   float* const transformer_blocks_add = scratch + 33280;
-  // [B, D=256, N+1=65], every 150816 reals, live from kernel 9 to 10
+  // [B, N+1=65, D=256], every 150816 reals, live from kernel 10 to 11
   float* const transformer_blocks_norm2_add = scratch + 49920;
-  // [B, M=512, N+1=65], every 150816 reals, live from kernel 10 to 11
+  // [B, N+1=65, M=512], every 150816 reals, live from kernel 11 to 12
   float* const transformer_blocks_ffn_gelu = scratch;
-  // [B, D=256, N+1=65], every 150816 reals, live from kernel 12 to 13
+  // [B, N+1=65, D=256], every 150816 reals, live from kernel 13 to 14
   float* const norm_add = scratch;
-  // [B], every 150816 reals, live from kernel 14 to 15
+  // [B], every 150816 reals, live from kernel 15 to 16
   float* const add = scratch;
-  // [B], every 150816 reals, live from kernel 14 to 15
+  // [B], every 150816 reals, live from kernel 15 to 16
   float* const reduce_sum = scratch + 16;
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
     rearrange_forward(images + image * 3072, rearrange + image * 150816);
-    patch_embed_forward(rearrange + image * 150816, parameters + 3182608, parameters + 3182352, parameters + 3165712,
+    patch_embed_forward(rearrange + image * 150816, packed, parameters + 3182352, parameters + 3165712,
                         transformer_blocks_carry + image * 150816);
     add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 150816);
   }
@@ -7855,17 +5705,20 @@ void vit_cifar_evaluate_avx2(const float* parameters, const float* images, const
                                        parameters + 3165200 - layer * 527104, parameters + 3165456 - layer * 527104,
                                        transformer_blocks_norm1_add + image * 150816);
       transformer_blocks_attention_forward(transformer_blocks_norm1_add + image * 150816,
-                                           parameters + 2968592 - layer * 527104, parameters + 2967824 - layer * 527104,
+                                           packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
                                            transformer_blocks_attention_add + image * 150816);
       transformer_blocks_attention_forward_2(transformer_blocks_attention_add + image * 150816,
+                                             transformer_blocks_attention_copy + image * 150816);
+      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + image * 150816,
+                                             transformer_blocks_attention_copy + image * 150816,
                                              transformer_blocks_attention_einsum + image * 150816);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_einsum + image * 150816,
+      transformer_blocks_attention_forward_4(transformer_blocks_attention_einsum + image * 150816,
                                              transformer_blocks_attention_divide + image * 150816);
-      transformer_blocks_attention_forward_4(transformer_blocks_attention_divide + image * 150816,
+      transformer_blocks_attention_forward_5(transformer_blocks_attention_divide + image * 150816,
                                              transformer_blocks_attention_add + image * 150816,
                                              transformer_blocks_attention_rearrange + image * 150816);
       transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + image * 150816,
-                                                    parameters + 2902288 - layer * 527104,
+                                                    packed + 1191936 + layer * 65536,
                                                     transformer_blocks_attention_out_proj_einsum + image * 150816);
       transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
                                                       transformer_blocks_attention_out_proj_einsum + image * 150816,
@@ -7875,12 +5728,10 @@ void vit_cifar_evaluate_avx2(const float* parameters, const float* images, const
                                                       parameters + 2901776 - layer * 527104,
                                                       transformer_blocks_norm2_add + image * 150816);
       transformer_blocks_ffn_linear1_forward(transformer_blocks_norm2_add + image * 150816,
-                                             parameters + 2770448 - layer * 527104,
-                                             parameters + 2769936 - layer * 527104,
+                                             packed + 1585152 + layer * 131072, parameters + 2769936 - layer * 527104,
                                              transformer_blocks_ffn_gelu + image * 150816);
       transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + image * 150816,
-                                             parameters + 2638864 - layer * 527104,
-                                             transformer_blocks_add + image * 150816,
+                                             packed + 2371584 + layer * 131072, transformer_blocks_add + image * 150816,
                                              parameters + 2638608 - layer * 527104,
                                              transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
     }
@@ -7895,96 +5746,100 @@ void vit_cifar_evaluate_avx2(const float* parameters, const float* images, const
   divide_forward(batch, add, reduce_sum, loss);
 }
 
-void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* images, const std::int32_t* labels,
-                                       const std::int32_t* random, const std::int64_t batch, float* outputs,
-                                       float* loss, float* gradients, float* scratch) {
-  // [B, C*P*P=48, N=64], every 1824656 reals, live from kernel 0 to 55
-  float* const rearrange = scratch + 8433664;
-  // [B, N+1=65, D=256] x 2 slots, every 1824656 reals, live from kernel 1 to 13
-  float* const transformer_blocks_carry = scratch + 10041472;
-  // [B, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_norm1_rsqrt = scratch + 8436736;
-  // [B, N+1=65, D=256] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_norm1_multiply = scratch + 8437216;
-  // [B, D=256, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_norm1_add = scratch + 8537056;
-  // [B, 3*D=768, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_attention_add = scratch + 8636896;
-  // [B, H=8, N+1=65, N+1=65], every 1824656 reals, live from kernel 6 to 7
-  float* const transformer_blocks_attention_einsum = scratch + 10091392;
-  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_attention_divide = scratch + 8936416;
-  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_attention_multiply = scratch + 9139264;
-  // [B, H*K=256, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_attention_rearrange = scratch + 9342112;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 9 to 10
-  float* const transformer_blocks_attention_out_proj_einsum = scratch + 10108032;
-  // [B, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_norm2_rsqrt = scratch + 9441952;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 10 to 12
-  float* const transformer_blocks_add = scratch + 10091392;
-  // [B, N+1=65, D=256] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_norm2_multiply = scratch + 9442432;
-  // [B, D=256, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_norm2_add = scratch + 9542272;
-  // [B, M=512, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_ffn_multiply = scratch + 9642112;
-  // [B, M=512, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_ffn_gelu = scratch + 9841792;
-  // [B, N+1=65], every 1824656 reals, live from kernel 13 to 18
-  float* const norm_rsqrt = scratch + 10124688;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 13 to 22
-  float* const norm_multiply = scratch + 10091392;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 13 to 21
-  float* const norm_add = scratch + 10108032;
-  // [B], every 1824656 reals, live from kernel 15 to 19
-  float* const add = scratch + 10124768;
-  // [B], every 1824656 reals, live from kernel 15 to 19
-  float* const reduce_sum = scratch + 10124784;
-  // [B, CLASSES=10], every 1824656 reals, live from kernel 15 to 21
-  float* const d_multiply = scratch + 10124672;
-  // [B, D=256], every 1824656 reals, live from kernel 16 to 17
-  float* const d_head_einsum = scratch + 10041472;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 3 to 23
-  float* const d_norm_concat = scratch + 10074752;
-  // [B, N+1=65, D=256] x 2 slots, every 1824656 reals, live from kernel 18 to 51
-  float* const d_transformer_blocks_carry = scratch + 10041472;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 24 to 40
-  float* const d_transformer_blocks_ffn_multiply = scratch + 10141312;
-  // [B, N+1=65, M=512], every 1824656 reals, live from kernel 25 to 42
-  float* const d_transformer_blocks_ffn_multiply_2 = scratch + 10108032;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 26 to 44
-  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 10091392;
+void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* packed, const float* images,
+                                       const std::int32_t* labels, const std::int32_t* random, const std::int64_t batch,
+                                       float* outputs, float* loss, float* gradients, float* scratch) {
+  // [B, N=64, C*P*P=48], every 1824656 reals, live from kernel 0 to 57
+  float* const rearrange = scratch + 282880;
+  // [B, N+1=65, D=256] x 2 slots, every 1824656 reals, live from kernel 1 to 14
+  float* const transformer_blocks_carry = scratch + 1890688;
+  // [B, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_norm1_rsqrt = scratch + 285952;
+  // [B, N+1=65, D=256] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_norm1_multiply = scratch + 286432;
+  // [B, N+1=65, D=256] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_norm1_add = scratch + 386272;
+  // [B, N+1=65, 3*D=768] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_attention_add = scratch + 486112;
+  // [B, H=8, K=32, N+1=65], every 1824656 reals, live from kernel 6 to 7
+  float* const transformer_blocks_attention_copy = scratch + 1940608;
+  // [B, H=8, N+1=65, N+1=65], every 1824656 reals, live from kernel 7 to 8
+  float* const transformer_blocks_attention_einsum = scratch + 1957248;
+  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_attention_divide = scratch + 785632;
+  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_attention_multiply = scratch + 988480;
+  // [B, N+1=65, H*K=256] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_attention_rearrange = scratch + 1191328;
+  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 10 to 11
+  float* const transformer_blocks_attention_out_proj_einsum = scratch + 1957248;
+  // [B, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_norm2_rsqrt = scratch + 1291168;
+  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 11 to 13
+  float* const transformer_blocks_add = scratch + 1940608;
+  // [B, N+1=65, D=256] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_norm2_multiply = scratch + 1291648;
+  // [B, N+1=65, D=256] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_norm2_add = scratch + 1391488;
+  // [B, N+1=65, M=512] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_ffn_multiply = scratch + 1491328;
+  // [B, N+1=65, M=512] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_ffn_gelu = scratch + 1691008;
+  // [B, N+1=65], every 1824656 reals, live from kernel 14 to 19
+  float* const norm_rsqrt = scratch + 1973904;
+  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 14 to 23
+  float* const norm_multiply = scratch + 1940608;
+  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 14 to 22
+  float* const norm_add = scratch + 1957248;
+  // [B], every 1824656 reals, live from kernel 16 to 20
+  float* const add = scratch + 1973984;
+  // [B], every 1824656 reals, live from kernel 16 to 20
+  float* const reduce_sum = scratch + 1974000;
+  // [B, CLASSES=10], every 1824656 reals, live from kernel 16 to 22
+  float* const d_multiply = scratch + 1973888;
+  // [B, D=256], every 1824656 reals, live from kernel 17 to 18
+  float* const d_head_einsum = scratch + 1890688;
+  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 3 to 24
+  float* const d_norm_concat = scratch + 1923968;
+  // [B, N+1=65, D=256] x 2 slots, every 1824656 reals, live from kernel 19 to 53
+  float* const d_transformer_blocks_carry = scratch + 1890688;
+  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 25 to 42
+  float* const d_transformer_blocks_ffn_multiply = scratch + 1990528;
+  // [B, N+1=65, M=512], every 1824656 reals, live from kernel 26 to 44
+  float* const d_transformer_blocks_ffn_multiply_2 = scratch + 1957248;
   // [B, N+1=65, D=256], every 1824656 reals, live from kernel 27 to 46
-  float* const d_transformer_blocks_add = scratch + 10074752;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 28 to 30
-  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 10157952;
-  // [B, H=8, N+1=65, N+1=65], every 1824656 reals, live from kernel 29 to 31
-  float* const d_transformer_blocks_attention_einsum = scratch + 10224512;
-  // [B, H=8, N+1=65, K=32], every 1824656 reals, live from kernel 30 to 36
-  float* const d_transformer_blocks_attention_einsum_2 = scratch + 10207872;
+  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 1940608;
+  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 28 to 48
+  float* const d_transformer_blocks_add = scratch + 1923968;
+  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 29 to 32
+  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 2007168;
+  // [B, H=8, K=32, N+1=65], every 1824656 reals, live from kernel 30 to 31
+  float* const d_transformer_blocks_attention_copy = scratch + 2023808;
   // [B, H=8, N+1=65, N+1=65], every 1824656 reals, live from kernel 31 to 33
-  float* const d_transformer_blocks_attention_multiply = scratch + 10157952;
-  // [B, H=8, N+1=65, K=32], every 1824656 reals, live from kernel 32 to 34
-  float* const d_transformer_blocks_attention_einsum_3 = scratch + 10224512;
-  // [B, H=8, K=32, N+1=65], every 1824656 reals, live from kernel 33 to 35
-  float* const d_transformer_blocks_attention_einsum_4 = scratch + 10241152;
-  // [B, N+1=65, 3*D=768], every 1824656 reals, live from kernel 34 to 48
-  float* const d_transformer_blocks_attention_rearrange = scratch + 10157952;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 37 to 50
-  float* const d_transformer_blocks_attention_einsum_5 = scratch + 10207872;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 51 to 56
-  float* const d_multiply_2 = scratch + 8436736;
-  // [N+1=65, D=256], live from kernel 52 to 53
+  float* const d_transformer_blocks_attention_einsum = scratch + 2073728;
+  // [B, H=8, N+1=65, K=32], every 1824656 reals, live from kernel 32 to 38
+  float* const d_transformer_blocks_attention_einsum_2 = scratch + 2057088;
+  // [B, H=8, N+1=65, N+1=65], every 1824656 reals, live from kernel 33 to 35
+  float* const d_transformer_blocks_attention_multiply = scratch + 2007168;
+  // [B, H=8, N+1=65, K=32], every 1824656 reals, live from kernel 34 to 36
+  float* const d_transformer_blocks_attention_einsum_3 = scratch + 2073728;
+  // [B, H=8, N+1=65, K=32], every 1824656 reals, live from kernel 35 to 37
+  float* const d_transformer_blocks_attention_einsum_4 = scratch + 2090368;
+  // [B, N+1=65, 3*D=768], every 1824656 reals, live from kernel 36 to 50
+  float* const d_transformer_blocks_attention_rearrange = scratch + 2007168;
+  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 39 to 52
+  float* const d_transformer_blocks_attention_einsum_5 = scratch + 2057088;
+  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 53 to 58
+  float* const d_multiply_2 = scratch + 285952;
+  // [N+1=65, D=256], live from kernel 54 to 55
   float* const d_reduce_sum = scratch + 266240;
-  // [D=256], live from kernel 56 to 57
-  float* const d_reduce_sum_2 = scratch + 204800;
+  // [D=256], live from kernel 58 to 59
+  float* const d_reduce_sum_2 = scratch + 4096;
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
     rearrange_forward(images + image * 3072, rearrange + image * 1824656);
-    patch_embed_forward_train(image, rearrange + image * 1824656, parameters + 3182608, parameters + 3182352,
-                              parameters + 3165712, random, transformer_blocks_carry + image * 1824656);
+    patch_embed_forward_train(image, rearrange + image * 1824656, packed, parameters + 3182352, parameters + 3165712,
+                              random, transformer_blocks_carry + image * 1824656);
     multiply_forward(image, parameters + 3194896, parameters + 3165712, random,
                      transformer_blocks_carry + image * 1824656);
     norm_backward_2(d_norm_concat + image * 1824656);
@@ -8000,20 +5855,23 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* ima
                                              parameters + 3165456 - layer * 527104,
                                              transformer_blocks_norm1_add + layer * 16640 + image * 1824656);
       transformer_blocks_attention_forward(transformer_blocks_norm1_add + layer * 16640 + image * 1824656,
-                                           parameters + 2968592 - layer * 527104, parameters + 2967824 - layer * 527104,
+                                           packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
                                            transformer_blocks_attention_add + layer * 49920 + image * 1824656);
-      transformer_blocks_attention_forward_2_train(transformer_blocks_attention_add + layer * 49920 + image * 1824656,
-                                                   transformer_blocks_attention_einsum + image * 1824656);
-      transformer_blocks_attention_forward_3_train(image, layer, transformer_blocks_attention_einsum + image * 1824656,
+      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1824656,
+                                             transformer_blocks_attention_copy + image * 1824656);
+      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + layer * 49920 + image * 1824656,
+                                             transformer_blocks_attention_copy + image * 1824656,
+                                             transformer_blocks_attention_einsum + image * 1824656);
+      transformer_blocks_attention_forward_4_train(image, layer, transformer_blocks_attention_einsum + image * 1824656,
                                                    transformer_blocks_attention_divide + layer * 33808 + image * 1824656,
                                                    random,
                                                    transformer_blocks_attention_multiply + layer * 33808 + image * 1824656);
-      transformer_blocks_attention_forward_4_train(transformer_blocks_attention_multiply + layer * 33808 + image * 1824656,
+      transformer_blocks_attention_forward_5_train(transformer_blocks_attention_multiply + layer * 33808 + image * 1824656,
                                                    transformer_blocks_attention_add + layer * 49920 + image * 1824656,
                                                    transformer_blocks_attention_rearrange + layer * 16640 + image * 1824656);
-      transformer_blocks_attention_out_proj_forward_train(transformer_blocks_attention_rearrange + layer * 16640 + image * 1824656,
-                                                          parameters + 2902288 - layer * 527104,
-                                                          transformer_blocks_attention_out_proj_einsum + image * 1824656);
+      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + layer * 16640 + image * 1824656,
+                                                    packed + 1191936 + layer * 65536,
+                                                    transformer_blocks_attention_out_proj_einsum + image * 1824656);
       transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1824656,
                                                             transformer_blocks_attention_out_proj_einsum + image * 1824656,
                                                             parameters + 2902032 - layer * 527104,
@@ -8025,13 +5883,13 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* ima
                                                             transformer_blocks_norm2_add + layer * 16640 + image * 1824656);
       transformer_blocks_ffn_linear1_forward_train(image, layer,
                                                    transformer_blocks_norm2_add + layer * 16640 + image * 1824656,
-                                                   parameters + 2770448 - layer * 527104,
+                                                   packed + 1585152 + layer * 131072,
                                                    parameters + 2769936 - layer * 527104, random,
                                                    transformer_blocks_ffn_multiply + layer * 33280 + image * 1824656,
                                                    transformer_blocks_ffn_gelu + layer * 33280 + image * 1824656);
       transformer_blocks_ffn_linear2_forward_train(image, layer,
                                                    transformer_blocks_ffn_gelu + layer * 33280 + image * 1824656,
-                                                   parameters + 2638864 - layer * 527104,
+                                                   packed + 2371584 + layer * 131072,
                                                    transformer_blocks_add + image * 1824656,
                                                    parameters + 2638608 - layer * 527104, random,
                                                    transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1824656);
@@ -8042,7 +5900,7 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* ima
     norm_forward_train(transformer_blocks_carry + image * 1824656, norm_rsqrt + image * 1824656,
                        norm_multiply + image * 1824656, parameters + 2576, parameters + 2832,
                        norm_add + image * 1824656);
-    head_forward_train(norm_add + image * 1824656, parameters + 16, parameters, outputs + image * 10);
+    head_forward(norm_add + image * 1824656, parameters + 16, parameters, outputs + image * 10);
     multiply_backward(batch, outputs + image * 10, d_multiply + image * 1824656, labels + image, add + image * 1824656,
                       reduce_sum + image * 1824656);
     head_backward(d_multiply + image * 1824656, parameters + 16, d_head_einsum + image * 1824656);
@@ -8052,16 +5910,19 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* ima
   }
   divide_forward_train(batch, add, reduce_sum, loss);
 #pragma omp parallel for schedule(static)
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-    head_bias_gradient_partial(chunk, batch, d_multiply, scratch + 49152);
-    head_weight_gradient_partial(chunk, batch, d_multiply, norm_add, scratch);
-    norm_weight_gradient_partial(chunk, batch, d_norm_concat, norm_multiply, scratch + 40960);
-    norm_bias_gradient_partial(chunk, batch, d_norm_concat, scratch + 45056);
+  for (std::int64_t chunk = 0; chunk < 16; ++chunk) head_bias_gradient_partial(chunk, batch, d_multiply, scratch);
+  head_bias_gradient_sum(gradients, scratch);
+#pragma omp parallel for schedule(static)
+  for (std::int64_t begin = 0; begin < 10; begin += 5) {
+    head_weight_gradient(begin, std::min<std::int64_t>(10, begin + 5), batch, d_multiply, norm_add, gradients + 16);
   }
-  head_bias_gradient_sum(gradients, scratch + 49152);
-  head_weight_gradient_sum(gradients + 16, scratch);
-  norm_weight_gradient_sum(gradients + 2576, scratch + 40960);
-  norm_bias_gradient_sum(gradients + 2832, scratch + 45056);
+#pragma omp parallel for schedule(static)
+  for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+    norm_weight_gradient_partial(chunk, batch, d_norm_concat, norm_multiply, scratch);
+    norm_bias_gradient_partial(chunk, batch, d_norm_concat, scratch + 4096);
+  }
+  norm_weight_gradient_sum(gradients + 2576, scratch);
+  norm_bias_gradient_sum(gradients + 2832, scratch + 4096);
   // transformer_blocks: 6 layers, the last one first
   for (std::int64_t pass = 0; pass < 6; ++pass) {
     const std::int64_t layer = 5 - pass;
@@ -8085,31 +5946,33 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* ima
       transformer_blocks_attention_out_proj_backward(d_transformer_blocks_add + image * 1824656,
                                                      parameters + 2902288 - layer * 527104,
                                                      d_transformer_blocks_attention_out_proj_einsum + image * 1824656);
-      transformer_blocks_attention_backward(d_transformer_blocks_attention_out_proj_einsum + image * 1824656,
-                                            transformer_blocks_attention_add + layer * 49920 + image * 1824656,
-                                            d_transformer_blocks_attention_einsum + image * 1824656);
+      transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1824656,
+                                            d_transformer_blocks_attention_copy + image * 1824656);
       transformer_blocks_attention_backward_2(d_transformer_blocks_attention_out_proj_einsum + image * 1824656,
+                                              d_transformer_blocks_attention_copy + image * 1824656,
+                                              d_transformer_blocks_attention_einsum + image * 1824656);
+      transformer_blocks_attention_backward_3(d_transformer_blocks_attention_out_proj_einsum + image * 1824656,
                                               transformer_blocks_attention_multiply + layer * 33808 + image * 1824656,
                                               d_transformer_blocks_attention_einsum_2 + image * 1824656);
-      transformer_blocks_attention_backward_3(image, layer, d_transformer_blocks_attention_einsum + image * 1824656,
+      transformer_blocks_attention_backward_4(image, layer, d_transformer_blocks_attention_einsum + image * 1824656,
                                               random,
                                               transformer_blocks_attention_divide + layer * 33808 + image * 1824656,
                                               d_transformer_blocks_attention_multiply + image * 1824656);
-      transformer_blocks_attention_backward_4(d_transformer_blocks_attention_multiply + image * 1824656,
-                                              transformer_blocks_attention_add + layer * 49920 + image * 1824656,
-                                              d_transformer_blocks_attention_einsum_3 + image * 1824656);
       transformer_blocks_attention_backward_5(d_transformer_blocks_attention_multiply + image * 1824656,
                                               transformer_blocks_attention_add + layer * 49920 + image * 1824656,
+                                              d_transformer_blocks_attention_einsum_3 + image * 1824656);
+      transformer_blocks_attention_backward_6(d_transformer_blocks_attention_multiply + image * 1824656,
+                                              transformer_blocks_attention_add + layer * 49920 + image * 1824656,
                                               d_transformer_blocks_attention_einsum_4 + image * 1824656);
-      transformer_blocks_attention_backward_6(d_transformer_blocks_attention_einsum_3 + image * 1824656,
+      transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + image * 1824656,
                                               d_transformer_blocks_attention_rearrange + image * 1824656);
-      transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_4 + image * 1824656,
+      transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + image * 1824656,
                                               d_transformer_blocks_attention_rearrange + image * 1824656);
-      transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_2 + image * 1824656,
+      transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + image * 1824656,
                                               d_transformer_blocks_attention_rearrange + image * 1824656);
-      transformer_blocks_attention_backward_9(d_transformer_blocks_attention_rearrange + image * 1824656,
-                                              parameters + 2968592 - layer * 527104,
-                                              d_transformer_blocks_attention_einsum_5 + image * 1824656);
+      transformer_blocks_attention_backward_10(d_transformer_blocks_attention_rearrange + image * 1824656,
+                                               parameters + 2968592 - layer * 527104,
+                                               d_transformer_blocks_attention_einsum_5 + image * 1824656);
       transformer_blocks_norm1_backward(d_transformer_blocks_attention_einsum_5 + image * 1824656,
                                         parameters + 3165200 - layer * 527104,
                                         transformer_blocks_norm1_multiply + layer * 16640 + image * 1824656,
@@ -8119,63 +5982,69 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* ima
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-      transformer_blocks_ffn_linear2_bias_gradient_partial(chunk, batch, d_transformer_blocks_ffn_multiply,
-                                                           scratch + 8409088);
-      transformer_blocks_ffn_linear2_weight_gradient_partial(chunk, batch, d_transformer_blocks_ffn_multiply,
-                                                             transformer_blocks_ffn_gelu + layer * 33280,
-                                                             scratch + 3145728);
-      transformer_blocks_ffn_linear1_bias_gradient_partial(chunk, batch, d_transformer_blocks_ffn_multiply_2,
-                                                           scratch + 8400896);
-      transformer_blocks_ffn_linear1_weight_gradient_partial(chunk, batch, d_transformer_blocks_ffn_multiply_2,
-                                                             transformer_blocks_norm2_add + layer * 16640,
-                                                             scratch + 5242880);
+      transformer_blocks_ffn_linear2_bias_gradient_partial(chunk, batch, d_transformer_blocks_ffn_multiply, scratch);
+    }
+    transformer_blocks_ffn_linear2_bias_gradient_sum(gradients + 2638608 - layer * 527104, scratch);
+#pragma omp parallel for schedule(static)
+    for (std::int64_t begin = 0; begin < 256; begin += 16) {
+      transformer_blocks_ffn_linear2_weight_gradient(begin, std::min<std::int64_t>(256, begin + 16), batch,
+                                                     gradients + 2638864 - layer * 527104,
+                                                     d_transformer_blocks_ffn_multiply,
+                                                     transformer_blocks_ffn_gelu + layer * 33280);
+    }
+#pragma omp parallel for schedule(static)
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+      transformer_blocks_ffn_linear1_bias_gradient_partial(chunk, batch, d_transformer_blocks_ffn_multiply_2, scratch);
+    }
+    transformer_blocks_ffn_linear1_bias_gradient_sum(gradients + 2769936 - layer * 527104, scratch);
+#pragma omp parallel for schedule(static)
+    for (std::int64_t begin = 0; begin < 512; begin += 32) {
+      transformer_blocks_ffn_linear1_weight_gradient(begin, std::min<std::int64_t>(512, begin + 32), batch,
+                                                     gradients + 2770448 - layer * 527104,
+                                                     d_transformer_blocks_ffn_multiply_2,
+                                                     transformer_blocks_norm2_add + layer * 16640);
+    }
+#pragma omp parallel for schedule(static)
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
       transformer_blocks_norm2_weight_gradient_partial(chunk, batch, d_transformer_blocks_ffn_linear1_einsum,
-                                                       transformer_blocks_norm2_multiply + layer * 16640,
-                                                       scratch + 8413184);
+                                                       transformer_blocks_norm2_multiply + layer * 16640, scratch);
       transformer_blocks_norm2_bias_gradient_partial(chunk, batch, d_transformer_blocks_ffn_linear1_einsum,
-                                                     scratch + 8417280);
+                                                     scratch + 4096);
       transformer_blocks_attention_out_proj_bias_gradient_partial(chunk, batch, d_transformer_blocks_add,
-                                                                  scratch + 8421376);
-      transformer_blocks_attention_out_proj_weight_gradient_partial(chunk, batch, d_transformer_blocks_add,
-                                                                    transformer_blocks_attention_rearrange + layer * 16640,
-                                                                    scratch + 7340032);
+                                                                  scratch + 8192);
+    }
+    transformer_blocks_norm2_weight_gradient_sum(gradients + 2901520 - layer * 527104, scratch);
+    transformer_blocks_norm2_bias_gradient_sum(gradients + 2901776 - layer * 527104, scratch + 4096);
+    transformer_blocks_attention_out_proj_bias_gradient_sum(gradients + 2902032 - layer * 527104, scratch + 8192);
+#pragma omp parallel for schedule(static)
+    for (std::int64_t begin = 0; begin < 256; begin += 16) {
+      transformer_blocks_attention_out_proj_weight_gradient(begin, std::min<std::int64_t>(256, begin + 16), batch,
+                                                            gradients + 2902288 - layer * 527104,
+                                                            d_transformer_blocks_add,
+                                                            transformer_blocks_attention_rearrange + layer * 16640);
+    }
+#pragma omp parallel for schedule(static)
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
       transformer_blocks_attention_in_proj_bias_gradient_partial(chunk, batch, d_transformer_blocks_attention_rearrange,
-                                                                 scratch + 8388608);
-      transformer_blocks_attention_in_proj_weight_gradient_partial(chunk, batch,
-                                                                   d_transformer_blocks_attention_rearrange,
-                                                                   transformer_blocks_norm1_add + layer * 16640,
-                                                                   scratch);
+                                                                 scratch);
+    }
+    transformer_blocks_attention_in_proj_bias_gradient_sum(gradients + 2967824 - layer * 527104, scratch);
+#pragma omp parallel for schedule(static)
+    for (std::int64_t begin = 0; begin < 768; begin += 48) {
+      transformer_blocks_attention_in_proj_weight_gradient(begin, std::min<std::int64_t>(768, begin + 48), batch,
+                                                           gradients + 2968592 - layer * 527104,
+                                                           d_transformer_blocks_attention_rearrange,
+                                                           transformer_blocks_norm1_add + layer * 16640);
+    }
+#pragma omp parallel for schedule(static)
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
       transformer_blocks_norm1_weight_gradient_partial(chunk, batch, d_transformer_blocks_attention_einsum_5,
-                                                       transformer_blocks_norm1_multiply + layer * 16640,
-                                                       scratch + 8425472);
+                                                       transformer_blocks_norm1_multiply + layer * 16640, scratch);
       transformer_blocks_norm1_bias_gradient_partial(chunk, batch, d_transformer_blocks_attention_einsum_5,
-                                                     scratch + 8429568);
+                                                     scratch + 4096);
     }
-    transformer_blocks_ffn_linear2_bias_gradient_sum(gradients + 2638608 - layer * 527104, scratch + 8409088);
-#pragma omp parallel for schedule(static)
-    for (std::int64_t m = 0; m < 512; ++m) {
-      transformer_blocks_ffn_linear2_weight_gradient_sum(m, gradients + 2638864 - layer * 527104, scratch + 3145728);
-    }
-    transformer_blocks_ffn_linear1_bias_gradient_sum(gradients + 2769936 - layer * 527104, scratch + 8400896);
-#pragma omp parallel for schedule(static)
-    for (std::int64_t d = 0; d < 256; ++d) {
-      transformer_blocks_ffn_linear1_weight_gradient_sum(d, gradients + 2770448 - layer * 527104, scratch + 5242880);
-    }
-    transformer_blocks_norm2_weight_gradient_sum(gradients + 2901520 - layer * 527104, scratch + 8413184);
-    transformer_blocks_norm2_bias_gradient_sum(gradients + 2901776 - layer * 527104, scratch + 8417280);
-    transformer_blocks_attention_out_proj_bias_gradient_sum(gradients + 2902032 - layer * 527104, scratch + 8421376);
-#pragma omp parallel for schedule(static)
-    for (std::int64_t h = 0; h < 256; ++h) {
-      transformer_blocks_attention_out_proj_weight_gradient_sum(h, gradients + 2902288 - layer * 527104,
-                                                                scratch + 7340032);
-    }
-    transformer_blocks_attention_in_proj_bias_gradient_sum(gradients + 2967824 - layer * 527104, scratch + 8388608);
-#pragma omp parallel for schedule(static)
-    for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-      transformer_blocks_attention_in_proj_weight_gradient_sum(d2, gradients + 2968592 - layer * 527104, scratch);
-    }
-    transformer_blocks_norm1_weight_gradient_sum(gradients + 3165200 - layer * 527104, scratch + 8425472);
-    transformer_blocks_norm1_bias_gradient_sum(gradients + 3165456 - layer * 527104, scratch + 8429568);
+    transformer_blocks_norm1_weight_gradient_sum(gradients + 3165200 - layer * 527104, scratch);
+    transformer_blocks_norm1_bias_gradient_sum(gradients + 3165456 - layer * 527104, scratch + 4096);
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
@@ -8185,169 +6054,180 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* ima
   for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
     reduce_sum_backward_partial(chunk, batch, d_multiply_2, scratch);
   }
-#pragma omp parallel for schedule(static)
-  for (std::int64_t n = 0; n < 65; ++n) reduce_sum_backward_sum(n, d_reduce_sum, scratch);
+  reduce_sum_backward_sum(d_reduce_sum, scratch);
   pos_embed_gradient(d_reduce_sum, gradients + 3165712);
 #pragma omp parallel for schedule(static)
   for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-    patch_embed_bias_gradient_partial(chunk, batch, d_multiply_2, scratch + 196608);
-    patch_embed_weight_gradient_partial(chunk, batch, d_multiply_2, rearrange, scratch);
-    reduce_sum_backward_2_partial(chunk, batch, d_multiply_2, scratch + 200704);
+    patch_embed_bias_gradient_partial(chunk, batch, d_multiply_2, scratch);
   }
-  patch_embed_bias_gradient_sum(gradients + 3182352, scratch + 196608);
+  patch_embed_bias_gradient_sum(gradients + 3182352, scratch);
 #pragma omp parallel for schedule(static)
-  for (std::int64_t c = 0; c < 48; ++c) patch_embed_weight_gradient_sum(c, gradients + 3182608, scratch);
-  reduce_sum_backward_2_sum(d_reduce_sum_2, scratch + 200704);
+  for (std::int64_t begin = 0; begin < 256; begin += 16) {
+    patch_embed_weight_gradient(begin, std::min<std::int64_t>(256, begin + 16), batch, gradients + 3182608,
+                                d_multiply_2, rearrange);
+  }
+#pragma omp parallel for schedule(static)
+  for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+    reduce_sum_backward_2_partial(chunk, batch, d_multiply_2, scratch);
+  }
+  reduce_sum_backward_2_sum(d_reduce_sum_2, scratch);
   cls_token_gradient(d_reduce_sum_2, gradients + 3194896);
 }
 
-void vit_cifar_input_gradient_avx2(const float* parameters, const float* images, const std::int32_t* labels,
-                                   const std::int64_t batch, float* outputs, float* loss, float* image_gradients,
-                                   float* scratch) {
-  // [B, C*P*P=48, N=64], every 1070144 reals, live from kernel 1 to 2
+void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed, const float* images,
+                                   const std::int32_t* labels, const std::int64_t batch, float* outputs, float* loss,
+                                   float* image_gradients, float* scratch) {
+  // [B, N=64, C*P*P=48], every 1055616 reals, live from kernel 1 to 2
   float* const rearrange = scratch + 256;
-  // [B, D=256, N+1=65] x 2 slots, every 1070144 reals, live from kernel 2 to 14
-  float* const transformer_blocks_carry = scratch + 935792;
-  // [B, N+1=65] x 6 slots, every 1070144 reals, live from kernel 5 to 34
-  float* const transformer_blocks_norm1_rsqrt = scratch + 1069440;
-  // [B, D=256, N+1=65] x 6 slots, every 1070144 reals, live from kernel 5 to 34
-  float* const transformer_blocks_norm1_multiply = scratch + 702304;
-  // [B, D=256, N+1=65], every 1070144 reals, live from kernel 5 to 6
-  float* const transformer_blocks_norm1_add = scratch + 901984;
-  // [B, 3*D=768, N+1=65] x 6 slots, every 1070144 reals, live from kernel 5 to 34
-  float* const transformer_blocks_attention_add = scratch + 256;
-  // [B, H=8, N+1=65, N+1=65], every 1070144 reals, live from kernel 7 to 8
-  float* const transformer_blocks_attention_einsum = scratch + 901984;
-  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1070144 reals, live from kernel 5 to 34
-  float* const transformer_blocks_attention_divide = scratch + 299776;
-  // [B, H*K=256, N+1=65], every 1070144 reals, live from kernel 9 to 10
-  float* const transformer_blocks_attention_rearrange = scratch + 901984;
-  // [B, D=256, N+1=65], every 1070144 reals, live from kernel 10 to 11
-  float* const transformer_blocks_attention_out_proj_einsum = scratch + 918624;
-  // [B, N+1=65] x 6 slots, every 1070144 reals, live from kernel 5 to 34
-  float* const transformer_blocks_norm2_rsqrt = scratch + 1069920;
-  // [B, D=256, N+1=65], every 1070144 reals, live from kernel 11 to 13
-  float* const transformer_blocks_add = scratch + 969072;
-  // [B, D=256, N+1=65] x 6 slots, every 1070144 reals, live from kernel 5 to 34
-  float* const transformer_blocks_norm2_multiply = scratch + 802144;
-  // [B, D=256, N+1=65], every 1070144 reals, live from kernel 11 to 12
-  float* const transformer_blocks_norm2_add = scratch + 985712;
-  // [B, M=512, N+1=65] x 6 slots, every 1070144 reals, live from kernel 5 to 34
-  float* const transformer_blocks_ffn_linear1_add = scratch + 502624;
-  // [B, M=512, N+1=65], every 1070144 reals, live from kernel 12 to 13
-  float* const transformer_blocks_ffn_gelu = scratch + 901984;
-  // [B, N+1=65], every 1070144 reals, live from kernel 14 to 19
-  float* const norm_rsqrt = scratch + 935264;
-  // [B, D=256, N+1=65], every 1070144 reals, live from kernel 14 to 19
-  float* const norm_multiply = scratch + 901984;
-  // [B, D=256, N+1=65], every 1070144 reals, live from kernel 14 to 15
-  float* const norm_add = scratch + 918624;
-  // [B], every 1070144 reals, live from kernel 16 to 20
-  float* const add = scratch + 918896;
-  // [B], every 1070144 reals, live from kernel 16 to 20
-  float* const reduce_sum = scratch + 918912;
-  // [B, CLASSES=10], every 1070144 reals, live from kernel 16 to 17
-  float* const d_multiply = scratch + 918880;
-  // [B, D=256], every 1070144 reals, live from kernel 17 to 18
-  float* const d_head_einsum = scratch + 918624;
-  // [B, D=256, N+1=65], every 1070144 reals, live from kernel 4 to 19
-  float* const d_norm_concat = scratch + 1002880;
-  // [B, D=256, N+1=65] x 2 slots, every 1070144 reals, live from kernel 19 to 35
-  float* const d_transformer_blocks_carry = scratch + 969600;
+  // [B, N+1=65, D=256] x 2 slots, every 1055616 reals, live from kernel 2 to 15
+  float* const transformer_blocks_carry = scratch + 3328;
+  // [B, N+1=65] x 6 slots, every 1055616 reals, live from kernel 5 to 36
+  float* const transformer_blocks_norm1_rsqrt = scratch + 256;
+  // [B, N+1=65, D=256] x 6 slots, every 1055616 reals, live from kernel 5 to 36
+  float* const transformer_blocks_norm1_multiply = scratch + 53248;
+  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 5 to 6
+  float* const transformer_blocks_norm1_add = scratch + 153088;
+  // [B, N+1=65, 3*D=768] x 6 slots, every 1055616 reals, live from kernel 5 to 36
+  float* const transformer_blocks_attention_add = scratch + 169728;
+  // [B, H=8, K=32, N+1=65], every 1055616 reals, live from kernel 7 to 8
+  float* const transformer_blocks_attention_copy = scratch + 153088;
+  // [B, H=8, N+1=65, N+1=65], every 1055616 reals, live from kernel 8 to 9
+  float* const transformer_blocks_attention_einsum = scratch + 971616;
+  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1055616 reals, live from kernel 5 to 36
+  float* const transformer_blocks_attention_divide = scratch + 469248;
+  // [B, N+1=65, H*K=256], every 1055616 reals, live from kernel 10 to 11
+  float* const transformer_blocks_attention_rearrange = scratch + 153088;
+  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 11 to 12
+  float* const transformer_blocks_attention_out_proj_einsum = scratch + 971616;
+  // [B, N+1=65] x 6 slots, every 1055616 reals, live from kernel 5 to 36
+  float* const transformer_blocks_norm2_rsqrt = scratch + 736;
+  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 12 to 14
+  float* const transformer_blocks_add = scratch + 153088;
+  // [B, N+1=65, D=256] x 6 slots, every 1055616 reals, live from kernel 5 to 36
+  float* const transformer_blocks_norm2_multiply = scratch + 672096;
+  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 12 to 13
+  float* const transformer_blocks_norm2_add = scratch + 988256;
+  // [B, N+1=65, M=512] x 6 slots, every 1055616 reals, live from kernel 5 to 36
+  float* const transformer_blocks_ffn_linear1_add = scratch + 771936;
+  // [B, N+1=65, M=512], every 1055616 reals, live from kernel 13 to 14
+  float* const transformer_blocks_ffn_gelu = scratch + 1004896;
+  // [B, N+1=65], every 1055616 reals, live from kernel 15 to 20
+  float* const norm_rsqrt = scratch + 1216;
+  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 15 to 20
+  float* const norm_multiply = scratch + 153088;
+  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 15 to 16
+  float* const norm_add = scratch + 971616;
+  // [B], every 1055616 reals, live from kernel 17 to 21
+  float* const add = scratch + 1312;
+  // [B], every 1055616 reals, live from kernel 17 to 21
+  float* const reduce_sum = scratch + 1328;
+  // [B, CLASSES=10], every 1055616 reals, live from kernel 17 to 18
+  float* const d_multiply = scratch + 1296;
+  // [B, D=256], every 1055616 reals, live from kernel 18 to 19
+  float* const d_head_einsum = scratch + 1344;
+  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 4 to 20
+  float* const d_norm_concat = scratch + 36608;
+  // [B, N+1=65, D=256] x 2 slots, every 1055616 reals, live from kernel 20 to 37
+  float* const d_transformer_blocks_carry = scratch + 1344;
   // [D=256], live from kernel 0 to 4
   float* const d_norm_multiply = scratch;
-  // [B, N+1=65, M=512], every 1070144 reals, live from kernel 21 to 22
-  float* const d_transformer_blocks_ffn_multiply = scratch + 901984;
-  // [B, D=256, N+1=65], every 1070144 reals, live from kernel 22 to 23
-  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 935264;
-  // [B, D=256, N+1=65], every 1070144 reals, live from kernel 23 to 34
-  float* const d_transformer_blocks_add = scratch + 1002880;
-  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 24 to 26
-  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 935792;
-  // [B, H=8, N+1=65, N+1=65], every 1070144 reals, live from kernel 25 to 27
-  float* const d_transformer_blocks_attention_einsum = scratch + 901984;
-  // [B, H=8, N+1=65, K=32], every 1070144 reals, live from kernel 26 to 32
-  float* const d_transformer_blocks_attention_einsum_2 = scratch + 1019520;
-  // [B, H=8, N+1=65, N+1=65], every 1070144 reals, live from kernel 27 to 29
-  float* const d_transformer_blocks_attention_multiply = scratch + 935792;
-  // [B, H=8, K=32, N+1=65], every 1070144 reals, live from kernel 28 to 30
-  float* const d_transformer_blocks_attention_einsum_3 = scratch + 1036160;
-  // [B, H=8, K=32, N+1=65], every 1070144 reals, live from kernel 29 to 31
-  float* const d_transformer_blocks_attention_einsum_4 = scratch + 1052800;
-  // [B, 3*D=768, N+1=65], every 1070144 reals, live from kernel 30 to 33
-  float* const d_transformer_blocks_attention_rearrange = scratch + 901984;
-  // [B, D=256, N+1=65], every 1070144 reals, live from kernel 33 to 34
-  float* const d_transformer_blocks_attention_einsum_5 = scratch + 951904;
-  // [B, N=64, C*P*P=48], every 1070144 reals, live from kernel 35 to 36
-  float* const d_patch_embed_einsum = scratch + 256;
+  // [B, N+1=65, M=512], every 1055616 reals, live from kernel 22 to 23
+  float* const d_transformer_blocks_ffn_multiply = scratch + 971616;
+  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 23 to 24
+  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 34624;
+  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 24 to 36
+  float* const d_transformer_blocks_add = scratch + 153088;
+  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 25 to 28
+  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 34624;
+  // [B, H=8, K=32, N+1=65], every 1055616 reals, live from kernel 26 to 27
+  float* const d_transformer_blocks_attention_copy = scratch + 971616;
+  // [B, H=8, N+1=65, N+1=65], every 1055616 reals, live from kernel 27 to 29
+  float* const d_transformer_blocks_attention_einsum = scratch + 988256;
+  // [B, H=8, N+1=65, K=32], every 1055616 reals, live from kernel 28 to 34
+  float* const d_transformer_blocks_attention_einsum_2 = scratch + 971616;
+  // [B, H=8, N+1=65, N+1=65], every 1055616 reals, live from kernel 29 to 31
+  float* const d_transformer_blocks_attention_multiply = scratch + 1022064;
+  // [B, H=8, N+1=65, K=32], every 1055616 reals, live from kernel 30 to 32
+  float* const d_transformer_blocks_attention_einsum_3 = scratch + 34624;
+  // [B, H=8, N+1=65, K=32], every 1055616 reals, live from kernel 31 to 33
+  float* const d_transformer_blocks_attention_einsum_4 = scratch + 988256;
+  // [B, N+1=65, 3*D=768], every 1055616 reals, live from kernel 32 to 35
+  float* const d_transformer_blocks_attention_rearrange = scratch + 1004896;
+  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 35 to 36
+  float* const d_transformer_blocks_attention_einsum_5 = scratch + 34624;
+  // [B, N=64, C*P*P=48], every 1055616 reals, live from kernel 37 to 38
+  float* const d_patch_embed_einsum = scratch + 34624;
 #pragma omp parallel for schedule(static)
   for (std::int64_t begin = 0; begin < 256; begin += 1024) {
     norm_backward_3(begin, std::min<std::int64_t>(256, begin + 1024), parameters + 2576, d_norm_multiply);
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    rearrange_forward(images + image * 3072, rearrange + image * 1070144);
-    patch_embed_forward(rearrange + image * 1070144, parameters + 3182608, parameters + 3182352, parameters + 3165712,
-                        transformer_blocks_carry + image * 1070144);
-    add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 1070144);
-    norm_backward_2_input_gradient(d_norm_multiply, d_norm_concat + image * 1070144);
+    rearrange_forward(images + image * 3072, rearrange + image * 1055616);
+    patch_embed_forward(rearrange + image * 1055616, packed, parameters + 3182352, parameters + 3165712,
+                        transformer_blocks_carry + image * 1055616);
+    add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 1055616);
+    norm_backward_2_input_gradient(d_norm_multiply, d_norm_concat + image * 1055616);
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < batch; ++image) {
-      transformer_blocks_norm1_forward_input_gradient(transformer_blocks_carry + layer % 2 * 16640 + image * 1070144,
-                                                      transformer_blocks_norm1_rsqrt + layer * 80 + image * 1070144,
-                                                      transformer_blocks_norm1_multiply + layer * 16640 + image * 1070144,
-                                                      parameters + 3165200 - layer * 527104,
-                                                      parameters + 3165456 - layer * 527104,
-                                                      transformer_blocks_norm1_add + image * 1070144);
-      transformer_blocks_attention_forward(transformer_blocks_norm1_add + image * 1070144,
-                                           parameters + 2968592 - layer * 527104, parameters + 2967824 - layer * 527104,
-                                           transformer_blocks_attention_add + layer * 49920 + image * 1070144);
-      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                             transformer_blocks_attention_einsum + image * 1070144);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_einsum + image * 1070144,
-                                             transformer_blocks_attention_divide + layer * 33808 + image * 1070144);
-      transformer_blocks_attention_forward_4(transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
-                                             transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                             transformer_blocks_attention_rearrange + image * 1070144);
-      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + image * 1070144,
-                                                    parameters + 2902288 - layer * 527104,
-                                                    transformer_blocks_attention_out_proj_einsum + image * 1070144);
-      transformer_blocks_attention_out_proj_forward_2_input_gradient(transformer_blocks_carry + layer % 2 * 16640 + image * 1070144,
-                                                                     transformer_blocks_attention_out_proj_einsum + image * 1070144,
-                                                                     parameters + 2902032 - layer * 527104,
-                                                                     transformer_blocks_norm2_rsqrt + layer * 80 + image * 1070144,
-                                                                     transformer_blocks_add + image * 1070144,
-                                                                     transformer_blocks_norm2_multiply + layer * 16640 + image * 1070144,
-                                                                     parameters + 2901520 - layer * 527104,
-                                                                     parameters + 2901776 - layer * 527104,
-                                                                     transformer_blocks_norm2_add + image * 1070144);
-      transformer_blocks_ffn_linear1_forward_input_gradient(transformer_blocks_norm2_add + image * 1070144,
-                                                            parameters + 2770448 - layer * 527104,
+      transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1055616,
+                                             transformer_blocks_norm1_rsqrt + layer * 80 + image * 1055616,
+                                             transformer_blocks_norm1_multiply + layer * 16640 + image * 1055616,
+                                             parameters + 3165200 - layer * 527104,
+                                             parameters + 3165456 - layer * 527104,
+                                             transformer_blocks_norm1_add + image * 1055616);
+      transformer_blocks_attention_forward(transformer_blocks_norm1_add + image * 1055616,
+                                           packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
+                                           transformer_blocks_attention_add + layer * 49920 + image * 1055616);
+      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1055616,
+                                             transformer_blocks_attention_copy + image * 1055616);
+      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + layer * 49920 + image * 1055616,
+                                             transformer_blocks_attention_copy + image * 1055616,
+                                             transformer_blocks_attention_einsum + image * 1055616);
+      transformer_blocks_attention_forward_4(transformer_blocks_attention_einsum + image * 1055616,
+                                             transformer_blocks_attention_divide + layer * 33808 + image * 1055616);
+      transformer_blocks_attention_forward_5(transformer_blocks_attention_divide + layer * 33808 + image * 1055616,
+                                             transformer_blocks_attention_add + layer * 49920 + image * 1055616,
+                                             transformer_blocks_attention_rearrange + image * 1055616);
+      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + image * 1055616,
+                                                    packed + 1191936 + layer * 65536,
+                                                    transformer_blocks_attention_out_proj_einsum + image * 1055616);
+      transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1055616,
+                                                            transformer_blocks_attention_out_proj_einsum + image * 1055616,
+                                                            parameters + 2902032 - layer * 527104,
+                                                            transformer_blocks_norm2_rsqrt + layer * 80 + image * 1055616,
+                                                            transformer_blocks_add + image * 1055616,
+                                                            transformer_blocks_norm2_multiply + layer * 16640 + image * 1055616,
+                                                            parameters + 2901520 - layer * 527104,
+                                                            parameters + 2901776 - layer * 527104,
+                                                            transformer_blocks_norm2_add + image * 1055616);
+      transformer_blocks_ffn_linear1_forward_input_gradient(transformer_blocks_norm2_add + image * 1055616,
+                                                            packed + 1585152 + layer * 131072,
                                                             parameters + 2769936 - layer * 527104,
-                                                            transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1070144,
-                                                            transformer_blocks_ffn_gelu + image * 1070144);
-      transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + image * 1070144,
-                                             parameters + 2638864 - layer * 527104,
-                                             transformer_blocks_add + image * 1070144,
+                                                            transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1055616,
+                                                            transformer_blocks_ffn_gelu + image * 1055616);
+      transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + image * 1055616,
+                                             packed + 2371584 + layer * 131072,
+                                             transformer_blocks_add + image * 1055616,
                                              parameters + 2638608 - layer * 527104,
-                                             transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1070144);
+                                             transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1055616);
     }
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    norm_forward_input_gradient(transformer_blocks_carry + image * 1070144, norm_rsqrt + image * 1070144,
-                                norm_multiply + image * 1070144, parameters + 2576, parameters + 2832,
-                                norm_add + image * 1070144);
-    head_forward(norm_add + image * 1070144, parameters + 16, parameters, outputs + image * 10);
-    multiply_backward(batch, outputs + image * 10, d_multiply + image * 1070144, labels + image, add + image * 1070144,
-                      reduce_sum + image * 1070144);
-    head_backward(d_multiply + image * 1070144, parameters + 16, d_head_einsum + image * 1070144);
-    norm_backward_4(d_head_einsum + image * 1070144, parameters + 2576, d_norm_concat + image * 1070144);
-    norm_backward_input_gradient(d_norm_concat + image * 1070144, norm_multiply + image * 1070144,
-                                 norm_rsqrt + image * 1070144, d_transformer_blocks_carry + image * 1070144);
+    norm_forward_train(transformer_blocks_carry + image * 1055616, norm_rsqrt + image * 1055616,
+                       norm_multiply + image * 1055616, parameters + 2576, parameters + 2832,
+                       norm_add + image * 1055616);
+    head_forward(norm_add + image * 1055616, parameters + 16, parameters, outputs + image * 10);
+    multiply_backward(batch, outputs + image * 10, d_multiply + image * 1055616, labels + image, add + image * 1055616,
+                      reduce_sum + image * 1055616);
+    head_backward(d_multiply + image * 1055616, parameters + 16, d_head_einsum + image * 1055616);
+    norm_backward_4(d_head_einsum + image * 1055616, parameters + 2576, d_norm_concat + image * 1055616);
+    norm_backward_input_gradient(d_norm_concat + image * 1055616, norm_multiply + image * 1055616,
+                                 norm_rsqrt + image * 1055616, d_transformer_blocks_carry + image * 1055616);
   }
   divide_forward_input_gradient(batch, add, reduce_sum, loss);
   // transformer_blocks: 6 layers, the last one first
@@ -8355,59 +6235,61 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* images,
     const std::int64_t layer = 5 - pass;
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < batch; ++image) {
-      transformer_blocks_ffn_linear2_backward_input_gradient(d_transformer_blocks_carry + pass % 2 * 16640 + image * 1070144,
+      transformer_blocks_ffn_linear2_backward_input_gradient(d_transformer_blocks_carry + pass % 2 * 16640 + image * 1055616,
                                                              parameters + 2638864 - layer * 527104,
-                                                             transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1070144,
-                                                             d_transformer_blocks_ffn_multiply + image * 1070144);
-      transformer_blocks_ffn_linear1_backward_input_gradient(d_transformer_blocks_ffn_multiply + image * 1070144,
+                                                             transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1055616,
+                                                             d_transformer_blocks_ffn_multiply + image * 1055616);
+      transformer_blocks_ffn_linear1_backward_input_gradient(d_transformer_blocks_ffn_multiply + image * 1055616,
                                                              parameters + 2770448 - layer * 527104,
-                                                             d_transformer_blocks_ffn_linear1_einsum + image * 1070144);
-      transformer_blocks_norm2_backward_input_gradient(d_transformer_blocks_ffn_linear1_einsum + image * 1070144,
-                                                       parameters + 2901520 - layer * 527104,
-                                                       transformer_blocks_norm2_multiply + layer * 16640 + image * 1070144,
-                                                       d_transformer_blocks_carry + pass % 2 * 16640 + image * 1070144,
-                                                       transformer_blocks_norm2_rsqrt + layer * 80 + image * 1070144,
-                                                       d_transformer_blocks_add + image * 1070144);
-      transformer_blocks_attention_out_proj_backward_input_gradient(d_transformer_blocks_add + image * 1070144,
-                                                                    parameters + 2902288 - layer * 527104,
-                                                                    d_transformer_blocks_attention_out_proj_einsum + image * 1070144);
-      transformer_blocks_attention_backward_input_gradient(d_transformer_blocks_attention_out_proj_einsum + image * 1070144,
-                                                           transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                                           d_transformer_blocks_attention_einsum + image * 1070144);
-      transformer_blocks_attention_backward_2_input_gradient(d_transformer_blocks_attention_out_proj_einsum + image * 1070144,
-                                                             transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
-                                                             d_transformer_blocks_attention_einsum_2 + image * 1070144);
-      transformer_blocks_attention_backward_3_input_gradient(d_transformer_blocks_attention_einsum + image * 1070144,
-                                                             transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
-                                                             d_transformer_blocks_attention_multiply + image * 1070144);
-      transformer_blocks_attention_backward_4_input_gradient(d_transformer_blocks_attention_multiply + image * 1070144,
-                                                             transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                                             d_transformer_blocks_attention_einsum_3 + image * 1070144);
-      transformer_blocks_attention_backward_5_input_gradient(d_transformer_blocks_attention_multiply + image * 1070144,
-                                                             transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                                             d_transformer_blocks_attention_einsum_4 + image * 1070144);
-      transformer_blocks_attention_backward_6_input_gradient(d_transformer_blocks_attention_einsum_3 + image * 1070144,
-                                                             d_transformer_blocks_attention_rearrange + image * 1070144);
-      transformer_blocks_attention_backward_7_input_gradient(d_transformer_blocks_attention_einsum_4 + image * 1070144,
-                                                             d_transformer_blocks_attention_rearrange + image * 1070144);
-      transformer_blocks_attention_backward_8_input_gradient(d_transformer_blocks_attention_einsum_2 + image * 1070144,
-                                                             d_transformer_blocks_attention_rearrange + image * 1070144);
-      transformer_blocks_attention_backward_9_input_gradient(d_transformer_blocks_attention_rearrange + image * 1070144,
-                                                             parameters + 2968592 - layer * 527104,
-                                                             d_transformer_blocks_attention_einsum_5 + image * 1070144);
-      transformer_blocks_norm1_backward_input_gradient(d_transformer_blocks_attention_einsum_5 + image * 1070144,
-                                                       parameters + 3165200 - layer * 527104,
-                                                       transformer_blocks_norm1_multiply + layer * 16640 + image * 1070144,
-                                                       d_transformer_blocks_add + image * 1070144,
-                                                       transformer_blocks_norm1_rsqrt + layer * 80 + image * 1070144,
-                                                       d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1070144);
+                                                             d_transformer_blocks_ffn_linear1_einsum + image * 1055616);
+      transformer_blocks_norm2_backward(d_transformer_blocks_ffn_linear1_einsum + image * 1055616,
+                                        parameters + 2901520 - layer * 527104,
+                                        transformer_blocks_norm2_multiply + layer * 16640 + image * 1055616,
+                                        d_transformer_blocks_carry + pass % 2 * 16640 + image * 1055616,
+                                        transformer_blocks_norm2_rsqrt + layer * 80 + image * 1055616,
+                                        d_transformer_blocks_add + image * 1055616);
+      transformer_blocks_attention_out_proj_backward(d_transformer_blocks_add + image * 1055616,
+                                                     parameters + 2902288 - layer * 527104,
+                                                     d_transformer_blocks_attention_out_proj_einsum + image * 1055616);
+      transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1055616,
+                                            d_transformer_blocks_attention_copy + image * 1055616);
+      transformer_blocks_attention_backward_2(d_transformer_blocks_attention_out_proj_einsum + image * 1055616,
+                                              d_transformer_blocks_attention_copy + image * 1055616,
+                                              d_transformer_blocks_attention_einsum + image * 1055616);
+      transformer_blocks_attention_backward_3_input_gradient(d_transformer_blocks_attention_out_proj_einsum + image * 1055616,
+                                                             transformer_blocks_attention_divide + layer * 33808 + image * 1055616,
+                                                             d_transformer_blocks_attention_einsum_2 + image * 1055616);
+      transformer_blocks_attention_backward_4_input_gradient(d_transformer_blocks_attention_einsum + image * 1055616,
+                                                             transformer_blocks_attention_divide + layer * 33808 + image * 1055616,
+                                                             d_transformer_blocks_attention_multiply + image * 1055616);
+      transformer_blocks_attention_backward_5(d_transformer_blocks_attention_multiply + image * 1055616,
+                                              transformer_blocks_attention_add + layer * 49920 + image * 1055616,
+                                              d_transformer_blocks_attention_einsum_3 + image * 1055616);
+      transformer_blocks_attention_backward_6(d_transformer_blocks_attention_multiply + image * 1055616,
+                                              transformer_blocks_attention_add + layer * 49920 + image * 1055616,
+                                              d_transformer_blocks_attention_einsum_4 + image * 1055616);
+      transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + image * 1055616,
+                                              d_transformer_blocks_attention_rearrange + image * 1055616);
+      transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + image * 1055616,
+                                              d_transformer_blocks_attention_rearrange + image * 1055616);
+      transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + image * 1055616,
+                                              d_transformer_blocks_attention_rearrange + image * 1055616);
+      transformer_blocks_attention_backward_10(d_transformer_blocks_attention_rearrange + image * 1055616,
+                                               parameters + 2968592 - layer * 527104,
+                                               d_transformer_blocks_attention_einsum_5 + image * 1055616);
+      transformer_blocks_norm1_backward(d_transformer_blocks_attention_einsum_5 + image * 1055616,
+                                        parameters + 3165200 - layer * 527104,
+                                        transformer_blocks_norm1_multiply + layer * 16640 + image * 1055616,
+                                        d_transformer_blocks_add + image * 1055616,
+                                        transformer_blocks_norm1_rsqrt + layer * 80 + image * 1055616,
+                                        d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1055616);
     }
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    patch_embed_backward(d_transformer_blocks_carry + image * 1070144, parameters + 3182608,
-                         d_patch_embed_einsum + image * 1070144);
-    images_gradient(d_patch_embed_einsum + image * 1070144, image_gradients + image * 3072);
+    patch_embed_backward(d_transformer_blocks_carry + image * 1055616, parameters + 3182608,
+                         d_patch_embed_einsum + image * 1055616);
+    images_gradient(d_patch_embed_einsum + image * 1055616, image_gradients + image * 3072);
   }
 }
 
@@ -8421,72 +6303,100 @@ void vit_cifar_update_avx2(float* parameters, const float* gradients, float* mom
   }
 }
 
-void vit_cifar_attention_maps_avx2(const float* parameters, const float* images, const std::int64_t batch, float* maps,
-                                   float* scratch) {
-  // [B, C*P*P=48, N=64], every 117008 reals, live from kernel 0 to 1
+void vit_cifar_attention_maps_avx2(const float* parameters, const float* packed, const float* images,
+                                   const std::int64_t batch, float* maps, float* scratch) {
+  // [B, N=64, C*P*P=48], every 133648 reals, live from kernel 0 to 1
   float* const rearrange = scratch;
-  // [B, D=256, N+1=65] x 2 slots, every 117008 reals, live from kernel 1 to 11
+  // [B, N+1=65, D=256] x 2 slots, every 133648 reals, live from kernel 1 to 12
   float* const transformer_blocks_carry = scratch + 83728;
-  // [B, D=256, N+1=65], every 117008 reals, live from kernel 3 to 4
+  // [B, N+1=65, D=256], every 133648 reals, live from kernel 3 to 4
   float* const transformer_blocks_norm1_add = scratch + 49920;
-  // [B, 3*D=768, N+1=65], every 117008 reals, live from kernel 4 to 7
+  // [B, N+1=65, 3*D=768], every 133648 reals, live from kernel 4 to 8
   float* const transformer_blocks_attention_add = scratch;
-  // [B, H=8, N+1=65, N+1=65], every 117008 reals, live from kernel 5 to 6
+  // [B, H=8, K=32, N+1=65], every 133648 reals, live from kernel 5 to 6
+  float* const transformer_blocks_attention_copy = scratch + 117008;
+  // [B, H=8, N+1=65, N+1=65], every 133648 reals, live from kernel 6 to 7
   float* const transformer_blocks_attention_einsum = scratch + 49920;
-  // [B, H*K=256, N+1=65], every 117008 reals, live from kernel 7 to 8
+  // [B, N+1=65, H*K=256], every 133648 reals, live from kernel 8 to 9
   float* const transformer_blocks_attention_rearrange = scratch + 49920;
-  // [B, D=256, N+1=65], every 117008 reals, live from kernel 8 to 9
+  // [B, N+1=65, D=256], every 133648 reals, live from kernel 9 to 10
   float* const transformer_blocks_attention_out_proj_einsum = scratch;
-  // [B, D=256, N+1=65], every 117008 reals, live from kernel 9 to 11
+  // [B, N+1=65, D=256], every 133648 reals, live from kernel 10 to 12
   float* const transformer_blocks_add = scratch + 33280;
-  // [B, D=256, N+1=65], every 117008 reals, live from kernel 9 to 10
+  // [B, N+1=65, D=256], every 133648 reals, live from kernel 10 to 11
   float* const transformer_blocks_norm2_add = scratch + 49920;
-  // [B, M=512, N+1=65], every 117008 reals, live from kernel 10 to 11
+  // [B, N+1=65, M=512], every 133648 reals, live from kernel 11 to 12
   float* const transformer_blocks_ffn_gelu = scratch;
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    rearrange_forward(images + image * 3072, rearrange + image * 117008);
-    patch_embed_forward(rearrange + image * 117008, parameters + 3182608, parameters + 3182352, parameters + 3165712,
-                        transformer_blocks_carry + image * 117008);
-    add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 117008);
+    rearrange_forward(images + image * 3072, rearrange + image * 133648);
+    patch_embed_forward(rearrange + image * 133648, packed, parameters + 3182352, parameters + 3165712,
+                        transformer_blocks_carry + image * 133648);
+    add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 133648);
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < batch; ++image) {
-      transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 117008,
+      transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 133648,
                                        parameters + 3165200 - layer * 527104, parameters + 3165456 - layer * 527104,
-                                       transformer_blocks_norm1_add + image * 117008);
-      transformer_blocks_attention_forward(transformer_blocks_norm1_add + image * 117008,
-                                           parameters + 2968592 - layer * 527104, parameters + 2967824 - layer * 527104,
-                                           transformer_blocks_attention_add + image * 117008);
-      transformer_blocks_attention_forward_2_train(transformer_blocks_attention_add + image * 117008,
-                                                   transformer_blocks_attention_einsum + image * 117008);
-      transformer_blocks_attention_forward_3_attention_maps(transformer_blocks_attention_einsum + image * 117008,
+                                       transformer_blocks_norm1_add + image * 133648);
+      transformer_blocks_attention_forward(transformer_blocks_norm1_add + image * 133648,
+                                           packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
+                                           transformer_blocks_attention_add + image * 133648);
+      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + image * 133648,
+                                             transformer_blocks_attention_copy + image * 133648);
+      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + image * 133648,
+                                             transformer_blocks_attention_copy + image * 133648,
+                                             transformer_blocks_attention_einsum + image * 133648);
+      transformer_blocks_attention_forward_4_attention_maps(transformer_blocks_attention_einsum + image * 133648,
                                                             maps + layer * 33800 + image * 202800);
-      transformer_blocks_attention_forward_4_attention_maps(maps + layer * 33800 + image * 202800,
-                                                            transformer_blocks_attention_add + image * 117008,
-                                                            transformer_blocks_attention_rearrange + image * 117008);
-      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + image * 117008,
-                                                    parameters + 2902288 - layer * 527104,
-                                                    transformer_blocks_attention_out_proj_einsum + image * 117008);
-      transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 117008,
-                                                      transformer_blocks_attention_out_proj_einsum + image * 117008,
+      transformer_blocks_attention_forward_5_attention_maps(maps + layer * 33800 + image * 202800,
+                                                            transformer_blocks_attention_add + image * 133648,
+                                                            transformer_blocks_attention_rearrange + image * 133648);
+      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + image * 133648,
+                                                    packed + 1191936 + layer * 65536,
+                                                    transformer_blocks_attention_out_proj_einsum + image * 133648);
+      transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 133648,
+                                                      transformer_blocks_attention_out_proj_einsum + image * 133648,
                                                       parameters + 2902032 - layer * 527104,
-                                                      transformer_blocks_add + image * 117008,
+                                                      transformer_blocks_add + image * 133648,
                                                       parameters + 2901520 - layer * 527104,
                                                       parameters + 2901776 - layer * 527104,
-                                                      transformer_blocks_norm2_add + image * 117008);
-      transformer_blocks_ffn_linear1_forward(transformer_blocks_norm2_add + image * 117008,
-                                             parameters + 2770448 - layer * 527104,
-                                             parameters + 2769936 - layer * 527104,
-                                             transformer_blocks_ffn_gelu + image * 117008);
-      transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + image * 117008,
-                                             parameters + 2638864 - layer * 527104,
-                                             transformer_blocks_add + image * 117008,
+                                                      transformer_blocks_norm2_add + image * 133648);
+      transformer_blocks_ffn_linear1_forward(transformer_blocks_norm2_add + image * 133648,
+                                             packed + 1585152 + layer * 131072, parameters + 2769936 - layer * 527104,
+                                             transformer_blocks_ffn_gelu + image * 133648);
+      transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + image * 133648,
+                                             packed + 2371584 + layer * 131072, transformer_blocks_add + image * 133648,
                                              parameters + 2638608 - layer * 527104,
-                                             transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 117008);
+                                             transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 133648);
     }
+  }
+}
+
+void vit_cifar_pack_avx2(const float* parameters, float* packed) {
+  // patch_embed.weight [256, 48]
+  pack(parameters + 3182608, 256, 48, 16, packed);
+  // transformer_blocks.{}.attention.in_proj_weight [768, 256]
+#pragma omp parallel for schedule(static)
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    pack(parameters + 2968592 - layer * 527104, 768, 256, 16, packed + 12288 + layer * 196608);
+  }
+  // transformer_blocks.{}.attention.out_proj.weight [256, 256]
+#pragma omp parallel for schedule(static)
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    pack(parameters + 2902288 - layer * 527104, 256, 256, 16, packed + 1191936 + layer * 65536);
+  }
+  // transformer_blocks.{}.ffn.linear1.weight [512, 256]
+#pragma omp parallel for schedule(static)
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    pack(parameters + 2770448 - layer * 527104, 512, 256, 16, packed + 1585152 + layer * 131072);
+  }
+  // transformer_blocks.{}.ffn.linear2.weight [256, 512]
+#pragma omp parallel for schedule(static)
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    pack(parameters + 2638864 - layer * 527104, 256, 512, 16, packed + 2371584 + layer * 131072);
   }
 }
 

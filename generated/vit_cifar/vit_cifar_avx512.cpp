@@ -119,6 +119,42 @@ typedef __m512 vec;
   return _mm512_castsi512_ps(_mm512_add_epi32(rest, root_half));
 }
 
+[[maybe_unused]] static inline __m512i v_word(std::int64_t bits) {
+  return _mm512_set1_epi32(static_cast<std::int32_t>(bits));
+}
+// Philox4x32-10 in every lane: products of 32 by 32 bits, of the even lanes and of the odd ones, put together again.
+[[maybe_unused]] static inline __m512i v_high_words(__m512i even, __m512i odd) {
+  return _mm512_mask_blend_epi32(0xAAAA, _mm512_srli_epi64(even, 32), odd);
+}
+[[maybe_unused]] static inline __m512i v_low_words(__m512i even, __m512i odd) {
+  return _mm512_mask_blend_epi32(0xAAAA, even, _mm512_slli_epi64(odd, 32));
+}
+/// Dropout's factors for elements `element`, `element + step`, ...: 0 where a random word is below `threshold`, else
+/// `scale`. Philox4x32-10 (Salmon et al. 2011) of the element, the stream (which dropout, of which layer) and the step,
+/// keyed by the seed: a factor depends on these alone, so that nothing is stored and every back end draws the same.
+[[maybe_unused]] static inline vec v_keep(const std::int32_t* random, std::int64_t stream, std::int64_t element,
+                                          std::int64_t step, std::int64_t threshold, real scale) {
+  const __m512i left = v_word(0xD2511F53), right = v_word(0xCD9E8D57);
+  __m512i a = _mm512_add_epi32(
+      v_word(element),
+      _mm512_mullo_epi32(v_word(step), _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)));
+  __m512i b = v_word(stream), c = v_word(random[2]), d = v_word(random[3]);
+  std::uint32_t key0 = static_cast<std::uint32_t>(random[0]), key1 = static_cast<std::uint32_t>(random[1]);
+  for (int round = 0; round < 10; ++round) {
+    const __m512i left_even = _mm512_mul_epu32(a, left), left_odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), left);
+    const __m512i right_even = _mm512_mul_epu32(c, right),
+                  right_odd = _mm512_mul_epu32(_mm512_srli_epi64(c, 32), right);
+    a = _mm512_ternarylogic_epi32(v_high_words(right_even, right_odd), b, v_word(key0), 0x96);
+    b = v_low_words(right_even, right_odd);
+    c = _mm512_ternarylogic_epi32(v_high_words(left_even, left_odd), d, v_word(key1), 0x96);
+    d = v_low_words(left_even, left_odd);
+    key0 += 0x9E3779B9u;
+    key1 += 0xBB67AE85u;
+  }
+  const __mmask16 kept = threshold >> 32 ? 0 : _mm512_cmpge_epu32_mask(a, v_word(threshold));
+  return _mm512_maskz_mov_ps(kept, _mm512_set1_ps(scale));
+}
+
 // Elementary functions over the v_ names: one text for every instruction set. The single-precision polynomials are
 // minimax fits (Remez exchange) of the function named beside them; not-a-number goes in and comes out.
 #if defined(TESSERA_REAL_DOUBLE)
@@ -220,691 +256,38 @@ typedef __m512 vec;
   return v_fma(v_set(real(0.5)), v_add(erf, v_set(real(1))), phi);
 }
 
-/// Dropout's factors for elements `element`, `element + step`, ...: 0 where a random word is below `threshold`, else
-/// `scale`. Philox4x32-10 (Salmon et al. 2011) of the element, the stream (which dropout, of which layer) and the step,
-/// keyed by the seed: a factor depends on these alone, so that nothing is stored and every back end draws the same.
-[[maybe_unused]] static inline vec v_keep(const std::int32_t* random, std::int64_t stream, std::int64_t element,
-                                          std::int64_t step, std::int64_t threshold, real scale) {
-  std::uint32_t a[lanes], b[lanes], c[lanes], d[lanes];
-  for (int i = 0; i < lanes; ++i) {
-    a[i] = static_cast<std::uint32_t>(element + step * i);
-    b[i] = static_cast<std::uint32_t>(stream);
-    c[i] = static_cast<std::uint32_t>(random[2]);
-    d[i] = static_cast<std::uint32_t>(random[3]);
-  }
-  std::uint32_t key0 = static_cast<std::uint32_t>(random[0]), key1 = static_cast<std::uint32_t>(random[1]);
-  for (int round = 0; round < 10; ++round) {
-    for (int i = 0; i < lanes; ++i) {
-      const std::uint64_t left = std::uint64_t{0xD2511F53u} * a[i], right = std::uint64_t{0xCD9E8D57u} * c[i];
-      a[i] = static_cast<std::uint32_t>(right >> 32) ^ b[i] ^ key0;
-      b[i] = static_cast<std::uint32_t>(right);
-      c[i] = static_cast<std::uint32_t>(left >> 32) ^ d[i] ^ key1;
-      d[i] = static_cast<std::uint32_t>(left);
-    }
-    key0 += 0x9E3779B9u;
-    key1 += 0xBB67AE85u;
-  }
-  real factors[lanes];
-  for (int i = 0; i < lanes; ++i) factors[i] = a[i] < static_cast<std::uint64_t>(threshold) ? real(0) : scale;
-  return v_load_n(factors, lanes);
+// Matrix products read a weight, declared [columns, depth], from panels: [columns / width][depth][width].
+/// Copies a weight into panels of `width` columns; the last panel is filled up with zeros.
+static void pack(const real* weight, std::int64_t columns, std::int64_t depth, std::int64_t width, real* panels) {
+  for (std::int64_t first = 0; first < columns; first += width)
+    for (std::int64_t k = 0; k < depth; ++k)
+      for (std::int64_t column = first; column < first + width; ++column)
+        *panels++ = column < columns ? weight[column * depth + k] : real(0);
 }
 
 // ---- tables ----
 
 // ---- kernels: each call handles one index of the axis that is shared out among threads ----
 
-// b < B, gh < GH=8, gw < GW=8, c < C=3, p < P=4, p2 < P=4; lanes along gw
+// b < B, gh < GH=8, gw < GW=8, c < C=3, p < P=4, p2 < P=4; lanes along p2
 static void rearrange_forward(const real* images, real* rearrange) {
   for (std::int64_t gh = 0; gh < 8; ++gh) {
-    for (std::int64_t c = 0; c < 3; ++c) {
-      for (std::int64_t p = 0; p < 4; ++p) {
-        for (std::int64_t p2 = 0; p2 < 4; ++p2) {
-          const vec x0 = v_load_strided(images + (gh * 128 + c * 1024 + p * 32 + p2), 4, 8);
-          v_store_n(rearrange + (gh * 8 + c * 1024 + p * 256 + p2 * 64), x0, 8);
+    for (std::int64_t gw = 0; gw < 8; ++gw) {
+      for (std::int64_t c = 0; c < 3; ++c) {
+        for (std::int64_t p = 0; p < 4; ++p) {
+          const vec x0 = v_load_n(images + (gh * 128 + gw * 4 + c * 1024 + p * 32), 4);
+          v_store_n(rearrange + (gh * 384 + gw * 48 + c * 16 + p * 4), x0, 4);
         }
       }
     }
   }
 }
 
-// b < B, n < N=64, d < D=256, c < C*P*P=48 (summed); lanes along n
-static void patch_embed_forward(const real* rearrange, const real* patch_embed_weight, const real* patch_embed_bias,
-                                const real* pos_embed, real* transformer_blocks_carry) {
-  for (std::int64_t d = 0; d < 252; d += 6) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    vec sum12 = v_zero();
-    vec sum13 = v_zero();
-    vec sum14 = v_zero();
-    vec sum15 = v_zero();
-    vec sum16 = v_zero();
-    vec sum17 = v_zero();
-    vec sum18 = v_zero();
-    vec sum19 = v_zero();
-    vec sum20 = v_zero();
-    vec sum21 = v_zero();
-    vec sum22 = v_zero();
-    vec sum23 = v_zero();
-    for (std::int64_t c = 0; c < 48; ++c) {
-      const vec x0 = v_load(rearrange + c * 64);
-      const vec x1 = v_set(patch_embed_weight[d * 48 + c]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(rearrange + (c * 64 + 16));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(rearrange + (c * 64 + 32));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_load(rearrange + (c * 64 + 48));
-      sum3 = v_fma(x4, x1, sum3);
-      const vec x5 = v_set(patch_embed_weight[d * 48 + c + 48]);
-      sum4 = v_fma(x0, x5, sum4);
-      sum5 = v_fma(x2, x5, sum5);
-      sum6 = v_fma(x3, x5, sum6);
-      sum7 = v_fma(x4, x5, sum7);
-      const vec x6 = v_set(patch_embed_weight[d * 48 + c + 96]);
-      sum8 = v_fma(x0, x6, sum8);
-      sum9 = v_fma(x2, x6, sum9);
-      sum10 = v_fma(x3, x6, sum10);
-      sum11 = v_fma(x4, x6, sum11);
-      const vec x7 = v_set(patch_embed_weight[d * 48 + c + 144]);
-      sum12 = v_fma(x0, x7, sum12);
-      sum13 = v_fma(x2, x7, sum13);
-      sum14 = v_fma(x3, x7, sum14);
-      sum15 = v_fma(x4, x7, sum15);
-      const vec x8 = v_set(patch_embed_weight[d * 48 + c + 192]);
-      sum16 = v_fma(x0, x8, sum16);
-      sum17 = v_fma(x2, x8, sum17);
-      sum18 = v_fma(x3, x8, sum18);
-      sum19 = v_fma(x4, x8, sum19);
-      const vec x9 = v_set(patch_embed_weight[d * 48 + c + 240]);
-      sum20 = v_fma(x0, x9, sum20);
-      sum21 = v_fma(x2, x9, sum21);
-      sum22 = v_fma(x3, x9, sum22);
-      sum23 = v_fma(x4, x9, sum23);
-    }
-    const vec x10 = v_set(patch_embed_bias[d]);
-    const vec t11 = v_add(sum0, x10);
-    const vec x12 = v_load_strided(pos_embed + (d + 256), 256, lanes);
-    const vec t13 = v_add(t11, x12);
-    v_store(transformer_blocks_carry + (d * 65 + 1), t13);
-    const vec t14 = v_add(sum1, x10);
-    const vec x15 = v_load_strided(pos_embed + (d + 4352), 256, lanes);
-    const vec t16 = v_add(t14, x15);
-    v_store(transformer_blocks_carry + (d * 65 + 17), t16);
-    const vec t17 = v_add(sum2, x10);
-    const vec x18 = v_load_strided(pos_embed + (d + 8448), 256, lanes);
-    const vec t19 = v_add(t17, x18);
-    v_store(transformer_blocks_carry + (d * 65 + 33), t19);
-    const vec t20 = v_add(sum3, x10);
-    const vec x21 = v_load_strided(pos_embed + (d + 12544), 256, lanes);
-    const vec t22 = v_add(t20, x21);
-    v_store(transformer_blocks_carry + (d * 65 + 49), t22);
-    const vec x23 = v_set(patch_embed_bias[d + 1]);
-    const vec t24 = v_add(sum4, x23);
-    const vec x25 = v_load_strided(pos_embed + (d + 257), 256, lanes);
-    const vec t26 = v_add(t24, x25);
-    v_store(transformer_blocks_carry + (d * 65 + 66), t26);
-    const vec t27 = v_add(sum5, x23);
-    const vec x28 = v_load_strided(pos_embed + (d + 4353), 256, lanes);
-    const vec t29 = v_add(t27, x28);
-    v_store(transformer_blocks_carry + (d * 65 + 82), t29);
-    const vec t30 = v_add(sum6, x23);
-    const vec x31 = v_load_strided(pos_embed + (d + 8449), 256, lanes);
-    const vec t32 = v_add(t30, x31);
-    v_store(transformer_blocks_carry + (d * 65 + 98), t32);
-    const vec t33 = v_add(sum7, x23);
-    const vec x34 = v_load_strided(pos_embed + (d + 12545), 256, lanes);
-    const vec t35 = v_add(t33, x34);
-    v_store(transformer_blocks_carry + (d * 65 + 114), t35);
-    const vec x36 = v_set(patch_embed_bias[d + 2]);
-    const vec t37 = v_add(sum8, x36);
-    const vec x38 = v_load_strided(pos_embed + (d + 258), 256, lanes);
-    const vec t39 = v_add(t37, x38);
-    v_store(transformer_blocks_carry + (d * 65 + 131), t39);
-    const vec t40 = v_add(sum9, x36);
-    const vec x41 = v_load_strided(pos_embed + (d + 4354), 256, lanes);
-    const vec t42 = v_add(t40, x41);
-    v_store(transformer_blocks_carry + (d * 65 + 147), t42);
-    const vec t43 = v_add(sum10, x36);
-    const vec x44 = v_load_strided(pos_embed + (d + 8450), 256, lanes);
-    const vec t45 = v_add(t43, x44);
-    v_store(transformer_blocks_carry + (d * 65 + 163), t45);
-    const vec t46 = v_add(sum11, x36);
-    const vec x47 = v_load_strided(pos_embed + (d + 12546), 256, lanes);
-    const vec t48 = v_add(t46, x47);
-    v_store(transformer_blocks_carry + (d * 65 + 179), t48);
-    const vec x49 = v_set(patch_embed_bias[d + 3]);
-    const vec t50 = v_add(sum12, x49);
-    const vec x51 = v_load_strided(pos_embed + (d + 259), 256, lanes);
-    const vec t52 = v_add(t50, x51);
-    v_store(transformer_blocks_carry + (d * 65 + 196), t52);
-    const vec t53 = v_add(sum13, x49);
-    const vec x54 = v_load_strided(pos_embed + (d + 4355), 256, lanes);
-    const vec t55 = v_add(t53, x54);
-    v_store(transformer_blocks_carry + (d * 65 + 212), t55);
-    const vec t56 = v_add(sum14, x49);
-    const vec x57 = v_load_strided(pos_embed + (d + 8451), 256, lanes);
-    const vec t58 = v_add(t56, x57);
-    v_store(transformer_blocks_carry + (d * 65 + 228), t58);
-    const vec t59 = v_add(sum15, x49);
-    const vec x60 = v_load_strided(pos_embed + (d + 12547), 256, lanes);
-    const vec t61 = v_add(t59, x60);
-    v_store(transformer_blocks_carry + (d * 65 + 244), t61);
-    const vec x62 = v_set(patch_embed_bias[d + 4]);
-    const vec t63 = v_add(sum16, x62);
-    const vec x64 = v_load_strided(pos_embed + (d + 260), 256, lanes);
-    const vec t65 = v_add(t63, x64);
-    v_store(transformer_blocks_carry + (d * 65 + 261), t65);
-    const vec t66 = v_add(sum17, x62);
-    const vec x67 = v_load_strided(pos_embed + (d + 4356), 256, lanes);
-    const vec t68 = v_add(t66, x67);
-    v_store(transformer_blocks_carry + (d * 65 + 277), t68);
-    const vec t69 = v_add(sum18, x62);
-    const vec x70 = v_load_strided(pos_embed + (d + 8452), 256, lanes);
-    const vec t71 = v_add(t69, x70);
-    v_store(transformer_blocks_carry + (d * 65 + 293), t71);
-    const vec t72 = v_add(sum19, x62);
-    const vec x73 = v_load_strided(pos_embed + (d + 12548), 256, lanes);
-    const vec t74 = v_add(t72, x73);
-    v_store(transformer_blocks_carry + (d * 65 + 309), t74);
-    const vec x75 = v_set(patch_embed_bias[d + 5]);
-    const vec t76 = v_add(sum20, x75);
-    const vec x77 = v_load_strided(pos_embed + (d + 261), 256, lanes);
-    const vec t78 = v_add(t76, x77);
-    v_store(transformer_blocks_carry + (d * 65 + 326), t78);
-    const vec t79 = v_add(sum21, x75);
-    const vec x80 = v_load_strided(pos_embed + (d + 4357), 256, lanes);
-    const vec t81 = v_add(t79, x80);
-    v_store(transformer_blocks_carry + (d * 65 + 342), t81);
-    const vec t82 = v_add(sum22, x75);
-    const vec x83 = v_load_strided(pos_embed + (d + 8453), 256, lanes);
-    const vec t84 = v_add(t82, x83);
-    v_store(transformer_blocks_carry + (d * 65 + 358), t84);
-    const vec t85 = v_add(sum23, x75);
-    const vec x86 = v_load_strided(pos_embed + (d + 12549), 256, lanes);
-    const vec t87 = v_add(t85, x86);
-    v_store(transformer_blocks_carry + (d * 65 + 374), t87);
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    vec sum12 = v_zero();
-    vec sum13 = v_zero();
-    vec sum14 = v_zero();
-    vec sum15 = v_zero();
-    for (std::int64_t c = 0; c < 48; ++c) {
-      const vec x88 = v_load(rearrange + c * 64);
-      const vec x89 = v_set(patch_embed_weight[c + 12096]);
-      sum0 = v_fma(x88, x89, sum0);
-      const vec x90 = v_load(rearrange + (c * 64 + 16));
-      sum1 = v_fma(x90, x89, sum1);
-      const vec x91 = v_load(rearrange + (c * 64 + 32));
-      sum2 = v_fma(x91, x89, sum2);
-      const vec x92 = v_load(rearrange + (c * 64 + 48));
-      sum3 = v_fma(x92, x89, sum3);
-      const vec x93 = v_set(patch_embed_weight[c + 12144]);
-      sum4 = v_fma(x88, x93, sum4);
-      sum5 = v_fma(x90, x93, sum5);
-      sum6 = v_fma(x91, x93, sum6);
-      sum7 = v_fma(x92, x93, sum7);
-      const vec x94 = v_set(patch_embed_weight[c + 12192]);
-      sum8 = v_fma(x88, x94, sum8);
-      sum9 = v_fma(x90, x94, sum9);
-      sum10 = v_fma(x91, x94, sum10);
-      sum11 = v_fma(x92, x94, sum11);
-      const vec x95 = v_set(patch_embed_weight[c + 12240]);
-      sum12 = v_fma(x88, x95, sum12);
-      sum13 = v_fma(x90, x95, sum13);
-      sum14 = v_fma(x91, x95, sum14);
-      sum15 = v_fma(x92, x95, sum15);
-    }
-    const vec x96 = v_set(patch_embed_bias[252]);
-    const vec t97 = v_add(sum0, x96);
-    const vec x98 = v_load_strided(pos_embed + 508, 256, lanes);
-    const vec t99 = v_add(t97, x98);
-    v_store(transformer_blocks_carry + 16381, t99);
-    const vec t100 = v_add(sum1, x96);
-    const vec x101 = v_load_strided(pos_embed + 4604, 256, lanes);
-    const vec t102 = v_add(t100, x101);
-    v_store(transformer_blocks_carry + 16397, t102);
-    const vec t103 = v_add(sum2, x96);
-    const vec x104 = v_load_strided(pos_embed + 8700, 256, lanes);
-    const vec t105 = v_add(t103, x104);
-    v_store(transformer_blocks_carry + 16413, t105);
-    const vec t106 = v_add(sum3, x96);
-    const vec x107 = v_load_strided(pos_embed + 12796, 256, lanes);
-    const vec t108 = v_add(t106, x107);
-    v_store(transformer_blocks_carry + 16429, t108);
-    const vec x109 = v_set(patch_embed_bias[253]);
-    const vec t110 = v_add(sum4, x109);
-    const vec x111 = v_load_strided(pos_embed + 509, 256, lanes);
-    const vec t112 = v_add(t110, x111);
-    v_store(transformer_blocks_carry + 16446, t112);
-    const vec t113 = v_add(sum5, x109);
-    const vec x114 = v_load_strided(pos_embed + 4605, 256, lanes);
-    const vec t115 = v_add(t113, x114);
-    v_store(transformer_blocks_carry + 16462, t115);
-    const vec t116 = v_add(sum6, x109);
-    const vec x117 = v_load_strided(pos_embed + 8701, 256, lanes);
-    const vec t118 = v_add(t116, x117);
-    v_store(transformer_blocks_carry + 16478, t118);
-    const vec t119 = v_add(sum7, x109);
-    const vec x120 = v_load_strided(pos_embed + 12797, 256, lanes);
-    const vec t121 = v_add(t119, x120);
-    v_store(transformer_blocks_carry + 16494, t121);
-    const vec x122 = v_set(patch_embed_bias[254]);
-    const vec t123 = v_add(sum8, x122);
-    const vec x124 = v_load_strided(pos_embed + 510, 256, lanes);
-    const vec t125 = v_add(t123, x124);
-    v_store(transformer_blocks_carry + 16511, t125);
-    const vec t126 = v_add(sum9, x122);
-    const vec x127 = v_load_strided(pos_embed + 4606, 256, lanes);
-    const vec t128 = v_add(t126, x127);
-    v_store(transformer_blocks_carry + 16527, t128);
-    const vec t129 = v_add(sum10, x122);
-    const vec x130 = v_load_strided(pos_embed + 8702, 256, lanes);
-    const vec t131 = v_add(t129, x130);
-    v_store(transformer_blocks_carry + 16543, t131);
-    const vec t132 = v_add(sum11, x122);
-    const vec x133 = v_load_strided(pos_embed + 12798, 256, lanes);
-    const vec t134 = v_add(t132, x133);
-    v_store(transformer_blocks_carry + 16559, t134);
-    const vec x135 = v_set(patch_embed_bias[255]);
-    const vec t136 = v_add(sum12, x135);
-    const vec x137 = v_load_strided(pos_embed + 511, 256, lanes);
-    const vec t138 = v_add(t136, x137);
-    v_store(transformer_blocks_carry + 16576, t138);
-    const vec t139 = v_add(sum13, x135);
-    const vec x140 = v_load_strided(pos_embed + 4607, 256, lanes);
-    const vec t141 = v_add(t139, x140);
-    v_store(transformer_blocks_carry + 16592, t141);
-    const vec t142 = v_add(sum14, x135);
-    const vec x143 = v_load_strided(pos_embed + 8703, 256, lanes);
-    const vec t144 = v_add(t142, x143);
-    v_store(transformer_blocks_carry + 16608, t144);
-    const vec t145 = v_add(sum15, x135);
-    const vec x146 = v_load_strided(pos_embed + 12799, 256, lanes);
-    const vec t147 = v_add(t145, x146);
-    v_store(transformer_blocks_carry + 16624, t147);
-  }
-}
-
-// b < B, i < 1, d < D=256; lanes along d
-static void add_forward(const real* cls_token, const real* pos_embed, real* transformer_blocks_carry) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x0 = v_load(cls_token + d);
-      const vec x1 = v_load(pos_embed + (i * 256 + d));
-      const vec t2 = v_add(x0, x1);
-      v_store_strided(transformer_blocks_carry + (i + d * 65), 65, t2, lanes);
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256 (row); lanes along n
-static void transformer_blocks_norm1_forward(const real* transformer_blocks_carry,
-                                             const real* transformer_blocks_norm1_weight,
-                                             const real* transformer_blocks_norm1_bias,
-                                             real* transformer_blocks_norm1_add) {
-  for (std::int64_t n = 0; n < 64; n += 16) {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load(transformer_blocks_carry + (n + d * 65));
-      sum0 = v_add(sum0, x0);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x1 = v_load(transformer_blocks_carry + (n + d * 65));
-      const vec t2 = v_set(real(256.0));
-      const vec t3 = v_div(sum0, t2);
-      const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
-    }
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x6 = v_load(transformer_blocks_carry + (n + d * 65));
-      const vec t7 = v_set(real(256.0));
-      const vec t8 = v_div(sum0, t7);
-      const vec t9 = v_sub(x6, t8);
-      const vec t10 = v_div(sum1, t7);
-      const vec t11 = v_set(real(1e-05));
-      const vec t12 = v_add(t10, t11);
-      const vec t13 = v_rsqrt(t12);
-      const vec t14 = v_mul(t9, t13);
-      const vec x15 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec t16 = v_mul(t14, x15);
-      const vec x17 = v_set(transformer_blocks_norm1_bias[d]);
-      const vec t18 = v_add(t16, x17);
-      v_store(transformer_blocks_norm1_add + (n + d * 65), t18);
-    }
-  }
-  {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x19 = v_load_n(transformer_blocks_carry + (d * 65 + 64), 1);
-      sum0 = v_add(sum0, x19);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x20 = v_load_n(transformer_blocks_carry + (d * 65 + 64), 1);
-      const vec t21 = v_set(real(256.0));
-      const vec t22 = v_div(sum0, t21);
-      const vec t23 = v_sub(x20, t22);
-      const vec t24 = v_mul(t23, t23);
-      sum1 = v_add(sum1, t24);
-    }
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x25 = v_load_n(transformer_blocks_carry + (d * 65 + 64), 1);
-      const vec t26 = v_set(real(256.0));
-      const vec t27 = v_div(sum0, t26);
-      const vec t28 = v_sub(x25, t27);
-      const vec t29 = v_div(sum1, t26);
-      const vec t30 = v_set(real(1e-05));
-      const vec t31 = v_add(t29, t30);
-      const vec t32 = v_rsqrt(t31);
-      const vec t33 = v_mul(t28, t32);
-      const vec x34 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec t35 = v_mul(t33, x34);
-      const vec x36 = v_set(transformer_blocks_norm1_bias[d]);
-      const vec t37 = v_add(t35, x36);
-      v_store_n(transformer_blocks_norm1_add + (d * 65 + 64), t37, 1);
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < 3*D=768, d2 < D=256 (summed); lanes along n
-static void transformer_blocks_attention_forward(const real* transformer_blocks_norm1_add,
-                                                 const real* transformer_blocks_attention_in_proj_weight,
-                                                 const real* transformer_blocks_attention_in_proj_bias,
-                                                 real* transformer_blocks_attention_add) {
-  for (std::int64_t d = 0; d < 768; d += 4) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    vec sum12 = v_zero();
-    vec sum13 = v_zero();
-    vec sum14 = v_zero();
-    vec sum15 = v_zero();
-    vec sum16 = v_zero();
-    vec sum17 = v_zero();
-    vec sum18 = v_zero();
-    vec sum19 = v_zero();
-    for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-      const vec x0 = v_load(transformer_blocks_norm1_add + d2 * 65);
-      const vec x1 = v_set(transformer_blocks_attention_in_proj_weight[d * 256 + d2]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(transformer_blocks_norm1_add + (d2 * 65 + 16));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(transformer_blocks_norm1_add + (d2 * 65 + 32));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_load(transformer_blocks_norm1_add + (d2 * 65 + 48));
-      sum3 = v_fma(x4, x1, sum3);
-      const vec x5 = v_load_n(transformer_blocks_norm1_add + (d2 * 65 + 64), 1);
-      sum4 = v_fma(x5, x1, sum4);
-      const vec x6 = v_set(transformer_blocks_attention_in_proj_weight[d * 256 + d2 + 256]);
-      sum5 = v_fma(x0, x6, sum5);
-      sum6 = v_fma(x2, x6, sum6);
-      sum7 = v_fma(x3, x6, sum7);
-      sum8 = v_fma(x4, x6, sum8);
-      sum9 = v_fma(x5, x6, sum9);
-      const vec x7 = v_set(transformer_blocks_attention_in_proj_weight[d * 256 + d2 + 512]);
-      sum10 = v_fma(x0, x7, sum10);
-      sum11 = v_fma(x2, x7, sum11);
-      sum12 = v_fma(x3, x7, sum12);
-      sum13 = v_fma(x4, x7, sum13);
-      sum14 = v_fma(x5, x7, sum14);
-      const vec x8 = v_set(transformer_blocks_attention_in_proj_weight[d * 256 + d2 + 768]);
-      sum15 = v_fma(x0, x8, sum15);
-      sum16 = v_fma(x2, x8, sum16);
-      sum17 = v_fma(x3, x8, sum17);
-      sum18 = v_fma(x4, x8, sum18);
-      sum19 = v_fma(x5, x8, sum19);
-    }
-    const vec x9 = v_set(transformer_blocks_attention_in_proj_bias[d]);
-    const vec t10 = v_add(sum0, x9);
-    v_store(transformer_blocks_attention_add + d * 65, t10);
-    const vec t11 = v_add(sum1, x9);
-    v_store(transformer_blocks_attention_add + (d * 65 + 16), t11);
-    const vec t12 = v_add(sum2, x9);
-    v_store(transformer_blocks_attention_add + (d * 65 + 32), t12);
-    const vec t13 = v_add(sum3, x9);
-    v_store(transformer_blocks_attention_add + (d * 65 + 48), t13);
-    const vec t14 = v_add(sum4, x9);
-    v_store_n(transformer_blocks_attention_add + (d * 65 + 64), t14, 1);
-    const vec x15 = v_set(transformer_blocks_attention_in_proj_bias[d + 1]);
-    const vec t16 = v_add(sum5, x15);
-    v_store(transformer_blocks_attention_add + (d * 65 + 65), t16);
-    const vec t17 = v_add(sum6, x15);
-    v_store(transformer_blocks_attention_add + (d * 65 + 81), t17);
-    const vec t18 = v_add(sum7, x15);
-    v_store(transformer_blocks_attention_add + (d * 65 + 97), t18);
-    const vec t19 = v_add(sum8, x15);
-    v_store(transformer_blocks_attention_add + (d * 65 + 113), t19);
-    const vec t20 = v_add(sum9, x15);
-    v_store_n(transformer_blocks_attention_add + (d * 65 + 129), t20, 1);
-    const vec x21 = v_set(transformer_blocks_attention_in_proj_bias[d + 2]);
-    const vec t22 = v_add(sum10, x21);
-    v_store(transformer_blocks_attention_add + (d * 65 + 130), t22);
-    const vec t23 = v_add(sum11, x21);
-    v_store(transformer_blocks_attention_add + (d * 65 + 146), t23);
-    const vec t24 = v_add(sum12, x21);
-    v_store(transformer_blocks_attention_add + (d * 65 + 162), t24);
-    const vec t25 = v_add(sum13, x21);
-    v_store(transformer_blocks_attention_add + (d * 65 + 178), t25);
-    const vec t26 = v_add(sum14, x21);
-    v_store_n(transformer_blocks_attention_add + (d * 65 + 194), t26, 1);
-    const vec x27 = v_set(transformer_blocks_attention_in_proj_bias[d + 3]);
-    const vec t28 = v_add(sum15, x27);
-    v_store(transformer_blocks_attention_add + (d * 65 + 195), t28);
-    const vec t29 = v_add(sum16, x27);
-    v_store(transformer_blocks_attention_add + (d * 65 + 211), t29);
-    const vec t30 = v_add(sum17, x27);
-    v_store(transformer_blocks_attention_add + (d * 65 + 227), t30);
-    const vec t31 = v_add(sum18, x27);
-    v_store(transformer_blocks_attention_add + (d * 65 + 243), t31);
-    const vec t32 = v_add(sum19, x27);
-    v_store_n(transformer_blocks_attention_add + (d * 65 + 259), t32, 1);
-  }
-}
-
-// b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed); lanes along n
-static void transformer_blocks_attention_forward_2(const real* transformer_blocks_attention_add,
-                                                   real* transformer_blocks_attention_einsum) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n2 = 0; n2 < 65; n2 += 5) {
-      {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        vec sum10 = v_zero();
-        vec sum11 = v_zero();
-        vec sum12 = v_zero();
-        vec sum13 = v_zero();
-        vec sum14 = v_zero();
-        vec sum15 = v_zero();
-        vec sum16 = v_zero();
-        vec sum17 = v_zero();
-        vec sum18 = v_zero();
-        vec sum19 = v_zero();
-        for (std::int64_t k = 0; k < 32; ++k) {
-          const vec x0 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65));
-          const vec x1 = v_set(transformer_blocks_attention_add[h * 2080 + n2 + k * 65 + 16640]);
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 16));
-          sum1 = v_fma(x2, x1, sum1);
-          const vec x3 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 32));
-          sum2 = v_fma(x3, x1, sum2);
-          const vec x4 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 48));
-          sum3 = v_fma(x4, x1, sum3);
-          const vec x5 = v_set(transformer_blocks_attention_add[h * 2080 + n2 + k * 65 + 16641]);
-          sum4 = v_fma(x0, x5, sum4);
-          sum5 = v_fma(x2, x5, sum5);
-          sum6 = v_fma(x3, x5, sum6);
-          sum7 = v_fma(x4, x5, sum7);
-          const vec x6 = v_set(transformer_blocks_attention_add[h * 2080 + n2 + k * 65 + 16642]);
-          sum8 = v_fma(x0, x6, sum8);
-          sum9 = v_fma(x2, x6, sum9);
-          sum10 = v_fma(x3, x6, sum10);
-          sum11 = v_fma(x4, x6, sum11);
-          const vec x7 = v_set(transformer_blocks_attention_add[h * 2080 + n2 + k * 65 + 16643]);
-          sum12 = v_fma(x0, x7, sum12);
-          sum13 = v_fma(x2, x7, sum13);
-          sum14 = v_fma(x3, x7, sum14);
-          sum15 = v_fma(x4, x7, sum15);
-          const vec x8 = v_set(transformer_blocks_attention_add[h * 2080 + n2 + k * 65 + 16644]);
-          sum16 = v_fma(x0, x8, sum16);
-          sum17 = v_fma(x2, x8, sum17);
-          sum18 = v_fma(x3, x8, sum18);
-          sum19 = v_fma(x4, x8, sum19);
-        }
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65), sum0);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 16), sum1);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 32), sum2);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 48), sum3);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 65), sum4);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 81), sum5);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 97), sum6);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 113), sum7);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 130), sum8);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 146), sum9);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 162), sum10);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 178), sum11);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 195), sum12);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 211), sum13);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 227), sum14);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 243), sum15);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 260), sum16);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 276), sum17);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 292), sum18);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 308), sum19);
-      }
-      {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        for (std::int64_t k = 0; k < 32; ++k) {
-          const vec x9 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 64), 1);
-          const vec x10 = v_set(transformer_blocks_attention_add[h * 2080 + n2 + k * 65 + 16640]);
-          sum0 = v_fma(x9, x10, sum0);
-          const vec x11 = v_set(transformer_blocks_attention_add[h * 2080 + n2 + k * 65 + 16641]);
-          sum1 = v_fma(x9, x11, sum1);
-          const vec x12 = v_set(transformer_blocks_attention_add[h * 2080 + n2 + k * 65 + 16642]);
-          sum2 = v_fma(x9, x12, sum2);
-          const vec x13 = v_set(transformer_blocks_attention_add[h * 2080 + n2 + k * 65 + 16643]);
-          sum3 = v_fma(x9, x13, sum3);
-          const vec x14 = v_set(transformer_blocks_attention_add[h * 2080 + n2 + k * 65 + 16644]);
-          sum4 = v_fma(x9, x14, sum4);
-        }
-        v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 64), sum0, 1);
-        v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 129), sum1, 1);
-        v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 194), sum2, 1);
-        v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 259), sum3, 1);
-        v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 324), sum4, 1);
-      }
-    }
-  }
-}
-
-// b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n
-static void transformer_blocks_attention_forward_3(const real* transformer_blocks_attention_einsum,
-                                                   real* transformer_blocks_attention_divide) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 64; n += 16) {
-      vec most0 = v_set(-INFINITY);
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x0 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65));
-        const vec t1 = v_set(real(0.17677669529663687));
-        const vec t2 = v_mul(x0, t1);
-        most0 = v_max(most0, t2);
-      }
-      vec sum1 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x3 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65));
-        const vec t4 = v_set(real(0.17677669529663687));
-        const vec t5 = v_mul(x3, t4);
-        const vec t6 = v_sub(t5, most0);
-        const vec t7 = v_exp(t6);
-        sum1 = v_add(sum1, t7);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n + n2 * 65), t7);
-      }
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x8 = v_load(transformer_blocks_attention_divide + (h * 4225 + n + n2 * 65));
-        const vec t9 = v_div(v_set(real(1.0)), sum1);
-        const vec t10 = v_mul(x8, t9);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n + n2 * 65), t10);
-      }
-    }
-    {
-      vec most0 = v_set(-INFINITY);
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x11 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 64), 1);
-        const vec t12 = v_set(real(0.17677669529663687));
-        const vec t13 = v_mul(x11, t12);
-        most0 = v_max(most0, t13);
-      }
-      vec sum1 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x14 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 64), 1);
-        const vec t15 = v_set(real(0.17677669529663687));
-        const vec t16 = v_mul(x14, t15);
-        const vec t17 = v_sub(t16, most0);
-        const vec t18 = v_exp(t17);
-        sum1 = v_add(sum1, t18);
-        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n2 * 65 + 64), t18, 1);
-      }
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x19 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n2 * 65 + 64), 1);
-        const vec t20 = v_div(v_set(real(1.0)), sum1);
-        const vec t21 = v_mul(x19, t20);
-        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n2 * 65 + 64), t21, 1);
-      }
-    }
-  }
-}
-
-// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along n
-static void transformer_blocks_attention_forward_4(const real* transformer_blocks_attention_divide,
-                                                   const real* transformer_blocks_attention_add,
-                                                   real* transformer_blocks_attention_rearrange) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t k = 0; k < 32; k += 4) {
+// b < B, n < N=64, d < D=256, c < C*P*P=48 (summed); lanes along d
+static void patch_embed_forward(const real* rearrange, const real* patch_embed_weight_packed,
+                                const real* patch_embed_bias, const real* pos_embed, real* transformer_blocks_carry) {
+  for (std::int64_t d = 0; d < 256; d += 64) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -925,141 +308,1053 @@ static void transformer_blocks_attention_forward_4(const real* transformer_block
       vec sum17 = v_zero();
       vec sum18 = v_zero();
       vec sum19 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x0 = v_load(transformer_blocks_attention_divide + (h * 4225 + n2 * 65));
-        const vec x1 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33280]);
+      vec sum20 = v_zero();
+      vec sum21 = v_zero();
+      vec sum22 = v_zero();
+      vec sum23 = v_zero();
+      for (std::int64_t c = 0; c < 48; ++c) {
+        const vec x0 = v_set(rearrange[n * 48 + c]);
+        const vec x1 = v_load(patch_embed_weight_packed + (d * 48 + c * 64));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_divide + (h * 4225 + n2 * 65 + 16));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_load(transformer_blocks_attention_divide + (h * 4225 + n2 * 65 + 32));
-        sum2 = v_fma(x3, x1, sum2);
-        const vec x4 = v_load(transformer_blocks_attention_divide + (h * 4225 + n2 * 65 + 48));
-        sum3 = v_fma(x4, x1, sum3);
-        const vec x5 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n2 * 65 + 64), 1);
+        const vec x2 = v_load(patch_embed_weight_packed + (d * 48 + c * 64 + 16));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(patch_embed_weight_packed + (d * 48 + c * 64 + 32));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_load(patch_embed_weight_packed + (d * 48 + c * 64 + 48));
+        sum3 = v_fma(x0, x4, sum3);
+        const vec x5 = v_set(rearrange[n * 48 + c + 48]);
         sum4 = v_fma(x5, x1, sum4);
-        const vec x6 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33345]);
-        sum5 = v_fma(x0, x6, sum5);
-        sum6 = v_fma(x2, x6, sum6);
-        sum7 = v_fma(x3, x6, sum7);
-        sum8 = v_fma(x4, x6, sum8);
-        sum9 = v_fma(x5, x6, sum9);
-        const vec x7 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33410]);
-        sum10 = v_fma(x0, x7, sum10);
-        sum11 = v_fma(x2, x7, sum11);
-        sum12 = v_fma(x3, x7, sum12);
-        sum13 = v_fma(x4, x7, sum13);
-        sum14 = v_fma(x5, x7, sum14);
-        const vec x8 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33475]);
-        sum15 = v_fma(x0, x8, sum15);
-        sum16 = v_fma(x2, x8, sum16);
-        sum17 = v_fma(x3, x8, sum17);
-        sum18 = v_fma(x4, x8, sum18);
-        sum19 = v_fma(x5, x8, sum19);
+        sum5 = v_fma(x5, x2, sum5);
+        sum6 = v_fma(x5, x3, sum6);
+        sum7 = v_fma(x5, x4, sum7);
+        const vec x6 = v_set(rearrange[n * 48 + c + 96]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        sum10 = v_fma(x6, x3, sum10);
+        sum11 = v_fma(x6, x4, sum11);
+        const vec x7 = v_set(rearrange[n * 48 + c + 144]);
+        sum12 = v_fma(x7, x1, sum12);
+        sum13 = v_fma(x7, x2, sum13);
+        sum14 = v_fma(x7, x3, sum14);
+        sum15 = v_fma(x7, x4, sum15);
+        const vec x8 = v_set(rearrange[n * 48 + c + 192]);
+        sum16 = v_fma(x8, x1, sum16);
+        sum17 = v_fma(x8, x2, sum17);
+        sum18 = v_fma(x8, x3, sum18);
+        sum19 = v_fma(x8, x4, sum19);
+        const vec x9 = v_set(rearrange[n * 48 + c + 240]);
+        sum20 = v_fma(x9, x1, sum20);
+        sum21 = v_fma(x9, x2, sum21);
+        sum22 = v_fma(x9, x3, sum22);
+        sum23 = v_fma(x9, x4, sum23);
       }
-      v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65), sum0);
-      v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 16), sum1);
-      v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 32), sum2);
-      v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 48), sum3);
-      v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 64), sum4, 1);
-      v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 65), sum5);
-      v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 81), sum6);
-      v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 97), sum7);
-      v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 113), sum8);
-      v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 129), sum9, 1);
-      v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 130), sum10);
-      v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 146), sum11);
-      v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 162), sum12);
-      v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 178), sum13);
-      v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 194), sum14, 1);
-      v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 195), sum15);
-      v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 211), sum16);
-      v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 227), sum17);
-      v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 243), sum18);
-      v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 259), sum19, 1);
+      const vec x10 = v_load(patch_embed_bias + d);
+      const vec t11 = v_add(sum0, x10);
+      const vec x12 = v_load(pos_embed + (n * 256 + d + 256));
+      const vec t13 = v_add(t11, x12);
+      v_store(transformer_blocks_carry + (n * 256 + d + 256), t13);
+      const vec x14 = v_load(patch_embed_bias + (d + 16));
+      const vec t15 = v_add(sum1, x14);
+      const vec x16 = v_load(pos_embed + (n * 256 + d + 272));
+      const vec t17 = v_add(t15, x16);
+      v_store(transformer_blocks_carry + (n * 256 + d + 272), t17);
+      const vec x18 = v_load(patch_embed_bias + (d + 32));
+      const vec t19 = v_add(sum2, x18);
+      const vec x20 = v_load(pos_embed + (n * 256 + d + 288));
+      const vec t21 = v_add(t19, x20);
+      v_store(transformer_blocks_carry + (n * 256 + d + 288), t21);
+      const vec x22 = v_load(patch_embed_bias + (d + 48));
+      const vec t23 = v_add(sum3, x22);
+      const vec x24 = v_load(pos_embed + (n * 256 + d + 304));
+      const vec t25 = v_add(t23, x24);
+      v_store(transformer_blocks_carry + (n * 256 + d + 304), t25);
+      const vec t26 = v_add(sum4, x10);
+      const vec x27 = v_load(pos_embed + (n * 256 + d + 512));
+      const vec t28 = v_add(t26, x27);
+      v_store(transformer_blocks_carry + (n * 256 + d + 512), t28);
+      const vec t29 = v_add(sum5, x14);
+      const vec x30 = v_load(pos_embed + (n * 256 + d + 528));
+      const vec t31 = v_add(t29, x30);
+      v_store(transformer_blocks_carry + (n * 256 + d + 528), t31);
+      const vec t32 = v_add(sum6, x18);
+      const vec x33 = v_load(pos_embed + (n * 256 + d + 544));
+      const vec t34 = v_add(t32, x33);
+      v_store(transformer_blocks_carry + (n * 256 + d + 544), t34);
+      const vec t35 = v_add(sum7, x22);
+      const vec x36 = v_load(pos_embed + (n * 256 + d + 560));
+      const vec t37 = v_add(t35, x36);
+      v_store(transformer_blocks_carry + (n * 256 + d + 560), t37);
+      const vec t38 = v_add(sum8, x10);
+      const vec x39 = v_load(pos_embed + (n * 256 + d + 768));
+      const vec t40 = v_add(t38, x39);
+      v_store(transformer_blocks_carry + (n * 256 + d + 768), t40);
+      const vec t41 = v_add(sum9, x14);
+      const vec x42 = v_load(pos_embed + (n * 256 + d + 784));
+      const vec t43 = v_add(t41, x42);
+      v_store(transformer_blocks_carry + (n * 256 + d + 784), t43);
+      const vec t44 = v_add(sum10, x18);
+      const vec x45 = v_load(pos_embed + (n * 256 + d + 800));
+      const vec t46 = v_add(t44, x45);
+      v_store(transformer_blocks_carry + (n * 256 + d + 800), t46);
+      const vec t47 = v_add(sum11, x22);
+      const vec x48 = v_load(pos_embed + (n * 256 + d + 816));
+      const vec t49 = v_add(t47, x48);
+      v_store(transformer_blocks_carry + (n * 256 + d + 816), t49);
+      const vec t50 = v_add(sum12, x10);
+      const vec x51 = v_load(pos_embed + (n * 256 + d + 1024));
+      const vec t52 = v_add(t50, x51);
+      v_store(transformer_blocks_carry + (n * 256 + d + 1024), t52);
+      const vec t53 = v_add(sum13, x14);
+      const vec x54 = v_load(pos_embed + (n * 256 + d + 1040));
+      const vec t55 = v_add(t53, x54);
+      v_store(transformer_blocks_carry + (n * 256 + d + 1040), t55);
+      const vec t56 = v_add(sum14, x18);
+      const vec x57 = v_load(pos_embed + (n * 256 + d + 1056));
+      const vec t58 = v_add(t56, x57);
+      v_store(transformer_blocks_carry + (n * 256 + d + 1056), t58);
+      const vec t59 = v_add(sum15, x22);
+      const vec x60 = v_load(pos_embed + (n * 256 + d + 1072));
+      const vec t61 = v_add(t59, x60);
+      v_store(transformer_blocks_carry + (n * 256 + d + 1072), t61);
+      const vec t62 = v_add(sum16, x10);
+      const vec x63 = v_load(pos_embed + (n * 256 + d + 1280));
+      const vec t64 = v_add(t62, x63);
+      v_store(transformer_blocks_carry + (n * 256 + d + 1280), t64);
+      const vec t65 = v_add(sum17, x14);
+      const vec x66 = v_load(pos_embed + (n * 256 + d + 1296));
+      const vec t67 = v_add(t65, x66);
+      v_store(transformer_blocks_carry + (n * 256 + d + 1296), t67);
+      const vec t68 = v_add(sum18, x18);
+      const vec x69 = v_load(pos_embed + (n * 256 + d + 1312));
+      const vec t70 = v_add(t68, x69);
+      v_store(transformer_blocks_carry + (n * 256 + d + 1312), t70);
+      const vec t71 = v_add(sum19, x22);
+      const vec x72 = v_load(pos_embed + (n * 256 + d + 1328));
+      const vec t73 = v_add(t71, x72);
+      v_store(transformer_blocks_carry + (n * 256 + d + 1328), t73);
+      const vec t74 = v_add(sum20, x10);
+      const vec x75 = v_load(pos_embed + (n * 256 + d + 1536));
+      const vec t76 = v_add(t74, x75);
+      v_store(transformer_blocks_carry + (n * 256 + d + 1536), t76);
+      const vec t77 = v_add(sum21, x14);
+      const vec x78 = v_load(pos_embed + (n * 256 + d + 1552));
+      const vec t79 = v_add(t77, x78);
+      v_store(transformer_blocks_carry + (n * 256 + d + 1552), t79);
+      const vec t80 = v_add(sum22, x18);
+      const vec x81 = v_load(pos_embed + (n * 256 + d + 1568));
+      const vec t82 = v_add(t80, x81);
+      v_store(transformer_blocks_carry + (n * 256 + d + 1568), t82);
+      const vec t83 = v_add(sum23, x22);
+      const vec x84 = v_load(pos_embed + (n * 256 + d + 1584));
+      const vec t85 = v_add(t83, x84);
+      v_store(transformer_blocks_carry + (n * 256 + d + 1584), t85);
+    }
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      for (std::int64_t c = 0; c < 48; ++c) {
+        const vec x86 = v_set(rearrange[c + 2880]);
+        const vec x87 = v_load(patch_embed_weight_packed + (d * 48 + c * 64));
+        sum0 = v_fma(x86, x87, sum0);
+        const vec x88 = v_load(patch_embed_weight_packed + (d * 48 + c * 64 + 16));
+        sum1 = v_fma(x86, x88, sum1);
+        const vec x89 = v_load(patch_embed_weight_packed + (d * 48 + c * 64 + 32));
+        sum2 = v_fma(x86, x89, sum2);
+        const vec x90 = v_load(patch_embed_weight_packed + (d * 48 + c * 64 + 48));
+        sum3 = v_fma(x86, x90, sum3);
+        const vec x91 = v_set(rearrange[c + 2928]);
+        sum4 = v_fma(x91, x87, sum4);
+        sum5 = v_fma(x91, x88, sum5);
+        sum6 = v_fma(x91, x89, sum6);
+        sum7 = v_fma(x91, x90, sum7);
+        const vec x92 = v_set(rearrange[c + 2976]);
+        sum8 = v_fma(x92, x87, sum8);
+        sum9 = v_fma(x92, x88, sum9);
+        sum10 = v_fma(x92, x89, sum10);
+        sum11 = v_fma(x92, x90, sum11);
+        const vec x93 = v_set(rearrange[c + 3024]);
+        sum12 = v_fma(x93, x87, sum12);
+        sum13 = v_fma(x93, x88, sum13);
+        sum14 = v_fma(x93, x89, sum14);
+        sum15 = v_fma(x93, x90, sum15);
+      }
+      const vec x94 = v_load(patch_embed_bias + d);
+      const vec t95 = v_add(sum0, x94);
+      const vec x96 = v_load(pos_embed + (d + 15616));
+      const vec t97 = v_add(t95, x96);
+      v_store(transformer_blocks_carry + (d + 15616), t97);
+      const vec x98 = v_load(patch_embed_bias + (d + 16));
+      const vec t99 = v_add(sum1, x98);
+      const vec x100 = v_load(pos_embed + (d + 15632));
+      const vec t101 = v_add(t99, x100);
+      v_store(transformer_blocks_carry + (d + 15632), t101);
+      const vec x102 = v_load(patch_embed_bias + (d + 32));
+      const vec t103 = v_add(sum2, x102);
+      const vec x104 = v_load(pos_embed + (d + 15648));
+      const vec t105 = v_add(t103, x104);
+      v_store(transformer_blocks_carry + (d + 15648), t105);
+      const vec x106 = v_load(patch_embed_bias + (d + 48));
+      const vec t107 = v_add(sum3, x106);
+      const vec x108 = v_load(pos_embed + (d + 15664));
+      const vec t109 = v_add(t107, x108);
+      v_store(transformer_blocks_carry + (d + 15664), t109);
+      const vec t110 = v_add(sum4, x94);
+      const vec x111 = v_load(pos_embed + (d + 15872));
+      const vec t112 = v_add(t110, x111);
+      v_store(transformer_blocks_carry + (d + 15872), t112);
+      const vec t113 = v_add(sum5, x98);
+      const vec x114 = v_load(pos_embed + (d + 15888));
+      const vec t115 = v_add(t113, x114);
+      v_store(transformer_blocks_carry + (d + 15888), t115);
+      const vec t116 = v_add(sum6, x102);
+      const vec x117 = v_load(pos_embed + (d + 15904));
+      const vec t118 = v_add(t116, x117);
+      v_store(transformer_blocks_carry + (d + 15904), t118);
+      const vec t119 = v_add(sum7, x106);
+      const vec x120 = v_load(pos_embed + (d + 15920));
+      const vec t121 = v_add(t119, x120);
+      v_store(transformer_blocks_carry + (d + 15920), t121);
+      const vec t122 = v_add(sum8, x94);
+      const vec x123 = v_load(pos_embed + (d + 16128));
+      const vec t124 = v_add(t122, x123);
+      v_store(transformer_blocks_carry + (d + 16128), t124);
+      const vec t125 = v_add(sum9, x98);
+      const vec x126 = v_load(pos_embed + (d + 16144));
+      const vec t127 = v_add(t125, x126);
+      v_store(transformer_blocks_carry + (d + 16144), t127);
+      const vec t128 = v_add(sum10, x102);
+      const vec x129 = v_load(pos_embed + (d + 16160));
+      const vec t130 = v_add(t128, x129);
+      v_store(transformer_blocks_carry + (d + 16160), t130);
+      const vec t131 = v_add(sum11, x106);
+      const vec x132 = v_load(pos_embed + (d + 16176));
+      const vec t133 = v_add(t131, x132);
+      v_store(transformer_blocks_carry + (d + 16176), t133);
+      const vec t134 = v_add(sum12, x94);
+      const vec x135 = v_load(pos_embed + (d + 16384));
+      const vec t136 = v_add(t134, x135);
+      v_store(transformer_blocks_carry + (d + 16384), t136);
+      const vec t137 = v_add(sum13, x98);
+      const vec x138 = v_load(pos_embed + (d + 16400));
+      const vec t139 = v_add(t137, x138);
+      v_store(transformer_blocks_carry + (d + 16400), t139);
+      const vec t140 = v_add(sum14, x102);
+      const vec x141 = v_load(pos_embed + (d + 16416));
+      const vec t142 = v_add(t140, x141);
+      v_store(transformer_blocks_carry + (d + 16416), t142);
+      const vec t143 = v_add(sum15, x106);
+      const vec x144 = v_load(pos_embed + (d + 16432));
+      const vec t145 = v_add(t143, x144);
+      v_store(transformer_blocks_carry + (d + 16432), t145);
     }
   }
 }
 
-// b < B, n < N+1=65, d < D=256, h < H*K=256 (summed); lanes along n
-static void transformer_blocks_attention_out_proj_forward(const real* transformer_blocks_attention_rearrange,
-                                                          const real* transformer_blocks_attention_out_proj_weight,
-                                                          real* transformer_blocks_attention_out_proj_einsum) {
-  for (std::int64_t d = 0; d < 256; d += 4) {
+// b < B, i < 1, d < D=256; lanes along d
+static void add_forward(const real* cls_token, const real* pos_embed, real* transformer_blocks_carry) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x0 = v_load(cls_token + d);
+      const vec x1 = v_load(pos_embed + (i * 256 + d));
+      const vec t2 = v_add(x0, x1);
+      v_store(transformer_blocks_carry + (i * 256 + d), t2);
+    }
+  }
+}
+
+// b < B, n < N+1=65, d < D=256 (row); lanes along d
+static void transformer_blocks_norm1_forward(const real* transformer_blocks_carry,
+                                             const real* transformer_blocks_norm1_weight,
+                                             const real* transformer_blocks_norm1_bias,
+                                             real* transformer_blocks_norm1_add) {
+  for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    vec sum12 = v_zero();
-    vec sum13 = v_zero();
-    vec sum14 = v_zero();
-    vec sum15 = v_zero();
-    vec sum16 = v_zero();
-    vec sum17 = v_zero();
-    vec sum18 = v_zero();
-    vec sum19 = v_zero();
-    for (std::int64_t h = 0; h < 256; ++h) {
-      const vec x0 = v_load(transformer_blocks_attention_rearrange + h * 65);
-      const vec x1 = v_set(transformer_blocks_attention_out_proj_weight[d * 256 + h]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(transformer_blocks_attention_rearrange + (h * 65 + 16));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(transformer_blocks_attention_rearrange + (h * 65 + 32));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_load(transformer_blocks_attention_rearrange + (h * 65 + 48));
-      sum3 = v_fma(x4, x1, sum3);
-      const vec x5 = v_load_n(transformer_blocks_attention_rearrange + (h * 65 + 64), 1);
-      sum4 = v_fma(x5, x1, sum4);
-      const vec x6 = v_set(transformer_blocks_attention_out_proj_weight[d * 256 + h + 256]);
-      sum5 = v_fma(x0, x6, sum5);
-      sum6 = v_fma(x2, x6, sum6);
-      sum7 = v_fma(x3, x6, sum7);
-      sum8 = v_fma(x4, x6, sum8);
-      sum9 = v_fma(x5, x6, sum9);
-      const vec x7 = v_set(transformer_blocks_attention_out_proj_weight[d * 256 + h + 512]);
-      sum10 = v_fma(x0, x7, sum10);
-      sum11 = v_fma(x2, x7, sum11);
-      sum12 = v_fma(x3, x7, sum12);
-      sum13 = v_fma(x4, x7, sum13);
-      sum14 = v_fma(x5, x7, sum14);
-      const vec x8 = v_set(transformer_blocks_attention_out_proj_weight[d * 256 + h + 768]);
-      sum15 = v_fma(x0, x8, sum15);
-      sum16 = v_fma(x2, x8, sum16);
-      sum17 = v_fma(x3, x8, sum17);
-      sum18 = v_fma(x4, x8, sum18);
-      sum19 = v_fma(x5, x8, sum19);
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d));
+      sum0 = v_add(sum0, x0);
     }
-    v_store(transformer_blocks_attention_out_proj_einsum + d * 65, sum0);
-    v_store(transformer_blocks_attention_out_proj_einsum + (d * 65 + 16), sum1);
-    v_store(transformer_blocks_attention_out_proj_einsum + (d * 65 + 32), sum2);
-    v_store(transformer_blocks_attention_out_proj_einsum + (d * 65 + 48), sum3);
-    v_store_n(transformer_blocks_attention_out_proj_einsum + (d * 65 + 64), sum4, 1);
-    v_store(transformer_blocks_attention_out_proj_einsum + (d * 65 + 65), sum5);
-    v_store(transformer_blocks_attention_out_proj_einsum + (d * 65 + 81), sum6);
-    v_store(transformer_blocks_attention_out_proj_einsum + (d * 65 + 97), sum7);
-    v_store(transformer_blocks_attention_out_proj_einsum + (d * 65 + 113), sum8);
-    v_store_n(transformer_blocks_attention_out_proj_einsum + (d * 65 + 129), sum9, 1);
-    v_store(transformer_blocks_attention_out_proj_einsum + (d * 65 + 130), sum10);
-    v_store(transformer_blocks_attention_out_proj_einsum + (d * 65 + 146), sum11);
-    v_store(transformer_blocks_attention_out_proj_einsum + (d * 65 + 162), sum12);
-    v_store(transformer_blocks_attention_out_proj_einsum + (d * 65 + 178), sum13);
-    v_store_n(transformer_blocks_attention_out_proj_einsum + (d * 65 + 194), sum14, 1);
-    v_store(transformer_blocks_attention_out_proj_einsum + (d * 65 + 195), sum15);
-    v_store(transformer_blocks_attention_out_proj_einsum + (d * 65 + 211), sum16);
-    v_store(transformer_blocks_attention_out_proj_einsum + (d * 65 + 227), sum17);
-    v_store(transformer_blocks_attention_out_proj_einsum + (d * 65 + 243), sum18);
-    v_store_n(transformer_blocks_attention_out_proj_einsum + (d * 65 + 259), sum19, 1);
+    const vec row0 = v_set(v_sum(sum0));
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x1 = v_load(transformer_blocks_carry + (n * 256 + d));
+      const vec t2 = v_set(real(256.0));
+      const vec t3 = v_div(row0, t2);
+      const vec t4 = v_sub(x1, t3);
+      const vec t5 = v_mul(t4, t4);
+      sum1 = v_add(sum1, t5);
+    }
+    const vec row1 = v_set(v_sum(sum1));
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x6 = v_load(transformer_blocks_carry + (n * 256 + d));
+      const vec t7 = v_set(real(256.0));
+      const vec t8 = v_div(row0, t7);
+      const vec t9 = v_sub(x6, t8);
+      const vec t10 = v_div(row1, t7);
+      const vec t11 = v_set(real(1e-05));
+      const vec t12 = v_add(t10, t11);
+      const vec t13 = v_rsqrt(t12);
+      const vec t14 = v_mul(t9, t13);
+      const vec x15 = v_load(transformer_blocks_norm1_weight + d);
+      const vec t16 = v_mul(t14, x15);
+      const vec x17 = v_load(transformer_blocks_norm1_bias + d);
+      const vec t18 = v_add(t16, x17);
+      v_store(transformer_blocks_norm1_add + (n * 256 + d), t18);
+    }
   }
 }
 
-// b < B, n < N+1=65, d < D=256 (row); lanes along n
+// b < B, n < N+1=65, d < 3*D=768, d2 < D=256 (summed); lanes along d
+static void transformer_blocks_attention_forward(const real* transformer_blocks_norm1_add,
+                                                 const real* transformer_blocks_attention_in_proj_weight_packed,
+                                                 const real* transformer_blocks_attention_in_proj_bias,
+                                                 real* transformer_blocks_attention_add) {
+  for (std::int64_t d = 0; d < 768; d += 48) {
+    for (std::int64_t n = 0; n < 63; n += 9) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      vec sum20 = v_zero();
+      vec sum21 = v_zero();
+      vec sum22 = v_zero();
+      vec sum23 = v_zero();
+      vec sum24 = v_zero();
+      vec sum25 = v_zero();
+      vec sum26 = v_zero();
+      for (std::int64_t d2 = 0; d2 < 256; ++d2) {
+        const vec x0 = v_set(transformer_blocks_norm1_add[n * 256 + d2]);
+        const vec x1 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 48));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 48 + 16));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 48 + 32));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_set(transformer_blocks_norm1_add[n * 256 + d2 + 256]);
+        sum3 = v_fma(x4, x1, sum3);
+        sum4 = v_fma(x4, x2, sum4);
+        sum5 = v_fma(x4, x3, sum5);
+        const vec x5 = v_set(transformer_blocks_norm1_add[n * 256 + d2 + 512]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        sum8 = v_fma(x5, x3, sum8);
+        const vec x6 = v_set(transformer_blocks_norm1_add[n * 256 + d2 + 768]);
+        sum9 = v_fma(x6, x1, sum9);
+        sum10 = v_fma(x6, x2, sum10);
+        sum11 = v_fma(x6, x3, sum11);
+        const vec x7 = v_set(transformer_blocks_norm1_add[n * 256 + d2 + 1024]);
+        sum12 = v_fma(x7, x1, sum12);
+        sum13 = v_fma(x7, x2, sum13);
+        sum14 = v_fma(x7, x3, sum14);
+        const vec x8 = v_set(transformer_blocks_norm1_add[n * 256 + d2 + 1280]);
+        sum15 = v_fma(x8, x1, sum15);
+        sum16 = v_fma(x8, x2, sum16);
+        sum17 = v_fma(x8, x3, sum17);
+        const vec x9 = v_set(transformer_blocks_norm1_add[n * 256 + d2 + 1536]);
+        sum18 = v_fma(x9, x1, sum18);
+        sum19 = v_fma(x9, x2, sum19);
+        sum20 = v_fma(x9, x3, sum20);
+        const vec x10 = v_set(transformer_blocks_norm1_add[n * 256 + d2 + 1792]);
+        sum21 = v_fma(x10, x1, sum21);
+        sum22 = v_fma(x10, x2, sum22);
+        sum23 = v_fma(x10, x3, sum23);
+        const vec x11 = v_set(transformer_blocks_norm1_add[n * 256 + d2 + 2048]);
+        sum24 = v_fma(x11, x1, sum24);
+        sum25 = v_fma(x11, x2, sum25);
+        sum26 = v_fma(x11, x3, sum26);
+      }
+      const vec x12 = v_load(transformer_blocks_attention_in_proj_bias + d);
+      const vec t13 = v_add(sum0, x12);
+      v_store(transformer_blocks_attention_add + (n * 768 + d), t13);
+      const vec x14 = v_load(transformer_blocks_attention_in_proj_bias + (d + 16));
+      const vec t15 = v_add(sum1, x14);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 16), t15);
+      const vec x16 = v_load(transformer_blocks_attention_in_proj_bias + (d + 32));
+      const vec t17 = v_add(sum2, x16);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 32), t17);
+      const vec t18 = v_add(sum3, x12);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 768), t18);
+      const vec t19 = v_add(sum4, x14);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 784), t19);
+      const vec t20 = v_add(sum5, x16);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 800), t20);
+      const vec t21 = v_add(sum6, x12);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 1536), t21);
+      const vec t22 = v_add(sum7, x14);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 1552), t22);
+      const vec t23 = v_add(sum8, x16);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 1568), t23);
+      const vec t24 = v_add(sum9, x12);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 2304), t24);
+      const vec t25 = v_add(sum10, x14);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 2320), t25);
+      const vec t26 = v_add(sum11, x16);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 2336), t26);
+      const vec t27 = v_add(sum12, x12);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 3072), t27);
+      const vec t28 = v_add(sum13, x14);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 3088), t28);
+      const vec t29 = v_add(sum14, x16);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 3104), t29);
+      const vec t30 = v_add(sum15, x12);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 3840), t30);
+      const vec t31 = v_add(sum16, x14);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 3856), t31);
+      const vec t32 = v_add(sum17, x16);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 3872), t32);
+      const vec t33 = v_add(sum18, x12);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 4608), t33);
+      const vec t34 = v_add(sum19, x14);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 4624), t34);
+      const vec t35 = v_add(sum20, x16);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 4640), t35);
+      const vec t36 = v_add(sum21, x12);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 5376), t36);
+      const vec t37 = v_add(sum22, x14);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 5392), t37);
+      const vec t38 = v_add(sum23, x16);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 5408), t38);
+      const vec t39 = v_add(sum24, x12);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 6144), t39);
+      const vec t40 = v_add(sum25, x14);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 6160), t40);
+      const vec t41 = v_add(sum26, x16);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 6176), t41);
+    }
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      for (std::int64_t d2 = 0; d2 < 256; ++d2) {
+        const vec x42 = v_set(transformer_blocks_norm1_add[d2 + 16128]);
+        const vec x43 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 48));
+        sum0 = v_fma(x42, x43, sum0);
+        const vec x44 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 48 + 16));
+        sum1 = v_fma(x42, x44, sum1);
+        const vec x45 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 48 + 32));
+        sum2 = v_fma(x42, x45, sum2);
+        const vec x46 = v_set(transformer_blocks_norm1_add[d2 + 16384]);
+        sum3 = v_fma(x46, x43, sum3);
+        sum4 = v_fma(x46, x44, sum4);
+        sum5 = v_fma(x46, x45, sum5);
+      }
+      const vec x47 = v_load(transformer_blocks_attention_in_proj_bias + d);
+      const vec t48 = v_add(sum0, x47);
+      v_store(transformer_blocks_attention_add + (d + 48384), t48);
+      const vec x49 = v_load(transformer_blocks_attention_in_proj_bias + (d + 16));
+      const vec t50 = v_add(sum1, x49);
+      v_store(transformer_blocks_attention_add + (d + 48400), t50);
+      const vec x51 = v_load(transformer_blocks_attention_in_proj_bias + (d + 32));
+      const vec t52 = v_add(sum2, x51);
+      v_store(transformer_blocks_attention_add + (d + 48416), t52);
+      const vec t53 = v_add(sum3, x47);
+      v_store(transformer_blocks_attention_add + (d + 49152), t53);
+      const vec t54 = v_add(sum4, x49);
+      v_store(transformer_blocks_attention_add + (d + 49168), t54);
+      const vec t55 = v_add(sum5, x51);
+      v_store(transformer_blocks_attention_add + (d + 49184), t55);
+    }
+  }
+}
+
+// b < B, h < H=8, k < K=32, n < N+1=65; lanes along n
+static void transformer_blocks_attention_forward_2(const real* transformer_blocks_attention_add,
+                                                   real* transformer_blocks_attention_copy) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t k = 0; k < 32; ++k) {
+      for (std::int64_t n = 0; n < 64; n += 16) {
+        const vec x0 = v_load_strided(transformer_blocks_attention_add + (h * 32 + k + n * 768 + 256), 768, lanes);
+        v_store(transformer_blocks_attention_copy + (h * 2080 + k * 65 + n), x0);
+      }
+      {
+        const vec x1 = v_load_strided(transformer_blocks_attention_add + (h * 32 + k + 49408), 768, 1);
+        v_store_n(transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64), x1, 1);
+      }
+    }
+  }
+}
+
+// b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed); lanes along n2
+static void transformer_blocks_attention_forward_3(const real* transformer_blocks_attention_add,
+                                                   const real* transformer_blocks_attention_copy,
+                                                   real* transformer_blocks_attention_einsum) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t n = 0; n < 63; n += 9) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      vec sum20 = v_zero();
+      vec sum21 = v_zero();
+      vec sum22 = v_zero();
+      vec sum23 = v_zero();
+      vec sum24 = v_zero();
+      vec sum25 = v_zero();
+      vec sum26 = v_zero();
+      for (std::int64_t k = 0; k < 32; ++k) {
+        const vec x0 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k]);
+        const vec x1 = v_load(transformer_blocks_attention_copy + (h * 2080 + k * 65));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_attention_copy + (h * 2080 + k * 65 + 16));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(transformer_blocks_attention_copy + (h * 2080 + k * 65 + 32));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 768]);
+        sum3 = v_fma(x4, x1, sum3);
+        sum4 = v_fma(x4, x2, sum4);
+        sum5 = v_fma(x4, x3, sum5);
+        const vec x5 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 1536]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        sum8 = v_fma(x5, x3, sum8);
+        const vec x6 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 2304]);
+        sum9 = v_fma(x6, x1, sum9);
+        sum10 = v_fma(x6, x2, sum10);
+        sum11 = v_fma(x6, x3, sum11);
+        const vec x7 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 3072]);
+        sum12 = v_fma(x7, x1, sum12);
+        sum13 = v_fma(x7, x2, sum13);
+        sum14 = v_fma(x7, x3, sum14);
+        const vec x8 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 3840]);
+        sum15 = v_fma(x8, x1, sum15);
+        sum16 = v_fma(x8, x2, sum16);
+        sum17 = v_fma(x8, x3, sum17);
+        const vec x9 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 4608]);
+        sum18 = v_fma(x9, x1, sum18);
+        sum19 = v_fma(x9, x2, sum19);
+        sum20 = v_fma(x9, x3, sum20);
+        const vec x10 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 5376]);
+        sum21 = v_fma(x10, x1, sum21);
+        sum22 = v_fma(x10, x2, sum22);
+        sum23 = v_fma(x10, x3, sum23);
+        const vec x11 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 6144]);
+        sum24 = v_fma(x11, x1, sum24);
+        sum25 = v_fma(x11, x2, sum25);
+        sum26 = v_fma(x11, x3, sum26);
+      }
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65), sum0);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 16), sum1);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 32), sum2);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 65), sum3);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 81), sum4);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 97), sum5);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 130), sum6);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 146), sum7);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 162), sum8);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 195), sum9);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 211), sum10);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 227), sum11);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 260), sum12);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 276), sum13);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 292), sum14);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 325), sum15);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 341), sum16);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 357), sum17);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 390), sum18);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 406), sum19);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 422), sum20);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 455), sum21);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 471), sum22);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 487), sum23);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 520), sum24);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 536), sum25);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 552), sum26);
+    }
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      for (std::int64_t k = 0; k < 32; ++k) {
+        const vec x12 = v_set(transformer_blocks_attention_add[h * 32 + k + 48384]);
+        const vec x13 = v_load(transformer_blocks_attention_copy + (h * 2080 + k * 65));
+        sum0 = v_fma(x12, x13, sum0);
+        const vec x14 = v_load(transformer_blocks_attention_copy + (h * 2080 + k * 65 + 16));
+        sum1 = v_fma(x12, x14, sum1);
+        const vec x15 = v_load(transformer_blocks_attention_copy + (h * 2080 + k * 65 + 32));
+        sum2 = v_fma(x12, x15, sum2);
+        const vec x16 = v_set(transformer_blocks_attention_add[h * 32 + k + 49152]);
+        sum3 = v_fma(x16, x13, sum3);
+        sum4 = v_fma(x16, x14, sum4);
+        sum5 = v_fma(x16, x15, sum5);
+      }
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + 4095), sum0);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + 4111), sum1);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + 4127), sum2);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + 4160), sum3);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + 4176), sum4);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + 4192), sum5);
+    }
+    for (std::int64_t n = 0; n < 63; n += 9) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      for (std::int64_t k = 0; k < 32; ++k) {
+        const vec x17 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k]);
+        const vec x18 = v_load(transformer_blocks_attention_copy + (h * 2080 + k * 65 + 48));
+        sum0 = v_fma(x17, x18, sum0);
+        const vec x19 = v_load_n(transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64), 1);
+        sum1 = v_fma(x17, x19, sum1);
+        const vec x20 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 768]);
+        sum2 = v_fma(x20, x18, sum2);
+        sum3 = v_fma(x20, x19, sum3);
+        const vec x21 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 1536]);
+        sum4 = v_fma(x21, x18, sum4);
+        sum5 = v_fma(x21, x19, sum5);
+        const vec x22 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 2304]);
+        sum6 = v_fma(x22, x18, sum6);
+        sum7 = v_fma(x22, x19, sum7);
+        const vec x23 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 3072]);
+        sum8 = v_fma(x23, x18, sum8);
+        sum9 = v_fma(x23, x19, sum9);
+        const vec x24 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 3840]);
+        sum10 = v_fma(x24, x18, sum10);
+        sum11 = v_fma(x24, x19, sum11);
+        const vec x25 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 4608]);
+        sum12 = v_fma(x25, x18, sum12);
+        sum13 = v_fma(x25, x19, sum13);
+        const vec x26 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 5376]);
+        sum14 = v_fma(x26, x18, sum14);
+        sum15 = v_fma(x26, x19, sum15);
+        const vec x27 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 6144]);
+        sum16 = v_fma(x27, x18, sum16);
+        sum17 = v_fma(x27, x19, sum17);
+      }
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 48), sum0);
+      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), sum1, 1);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 113), sum2);
+      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 129), sum3, 1);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 178), sum4);
+      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 194), sum5, 1);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 243), sum6);
+      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 259), sum7, 1);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 308), sum8);
+      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 324), sum9, 1);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 373), sum10);
+      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 389), sum11, 1);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 438), sum12);
+      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 454), sum13, 1);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 503), sum14);
+      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 519), sum15, 1);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 568), sum16);
+      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 584), sum17, 1);
+    }
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      for (std::int64_t k = 0; k < 32; ++k) {
+        const vec x28 = v_set(transformer_blocks_attention_add[h * 32 + k + 48384]);
+        const vec x29 = v_load(transformer_blocks_attention_copy + (h * 2080 + k * 65 + 48));
+        sum0 = v_fma(x28, x29, sum0);
+        const vec x30 = v_load_n(transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64), 1);
+        sum1 = v_fma(x28, x30, sum1);
+        const vec x31 = v_set(transformer_blocks_attention_add[h * 32 + k + 49152]);
+        sum2 = v_fma(x31, x29, sum2);
+        sum3 = v_fma(x31, x30, sum3);
+      }
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + 4143), sum0);
+      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + 4159), sum1, 1);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + 4208), sum2);
+      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + 4224), sum3, 1);
+    }
+  }
+}
+
+// b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
+static void transformer_blocks_attention_forward_4(const real* transformer_blocks_attention_einsum,
+                                                   real* transformer_blocks_attention_divide) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t n = 0; n < 65; ++n) {
+      vec most0 = v_set(-INFINITY);
+      for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
+        const vec x0 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
+        const vec t1 = v_set(real(0.17677669529663687));
+        const vec t2 = v_mul(x0, t1);
+        most0 = v_max(most0, t2);
+      }
+      {
+        const vec x3 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
+        const vec t4 = v_set(real(0.17677669529663687));
+        const vec t5 = v_mul(x3, t4);
+        most0 = v_max(most0, v_keep_n(t5, 1, -INFINITY));
+      }
+      const vec row0 = v_set(v_max_lane(most0));
+      vec sum1 = v_zero();
+      for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
+        const vec x6 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
+        const vec t7 = v_set(real(0.17677669529663687));
+        const vec t8 = v_mul(x6, t7);
+        const vec t9 = v_sub(t8, row0);
+        const vec t10 = v_exp(t9);
+        sum1 = v_add(sum1, t10);
+        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t10);
+      }
+      {
+        const vec x11 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
+        const vec t12 = v_set(real(0.17677669529663687));
+        const vec t13 = v_mul(x11, t12);
+        const vec t14 = v_sub(t13, row0);
+        const vec t15 = v_exp(t14);
+        sum1 = v_add(sum1, v_keep_n(t15, 1, real(0.0)));
+        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t15, 1);
+      }
+      const vec row1 = v_set(v_sum(sum1));
+      for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
+        const vec x16 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
+        const vec t17 = v_div(v_set(real(1.0)), row1);
+        const vec t18 = v_mul(x16, t17);
+        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t18);
+      }
+      {
+        const vec x19 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
+        const vec t20 = v_div(v_set(real(1.0)), row1);
+        const vec t21 = v_mul(x19, t20);
+        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t21, 1);
+      }
+    }
+  }
+}
+
+// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
+static void transformer_blocks_attention_forward_5(const real* transformer_blocks_attention_divide,
+                                                   const real* transformer_blocks_attention_add,
+                                                   real* transformer_blocks_attention_rearrange) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t n = 0; n < 65; n += 13) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      vec sum20 = v_zero();
+      vec sum21 = v_zero();
+      vec sum22 = v_zero();
+      vec sum23 = v_zero();
+      vec sum24 = v_zero();
+      vec sum25 = v_zero();
+      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
+        const vec x0 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2]);
+        const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + n2 * 768 + 512));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + n2 * 768 + 528));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 65]);
+        sum2 = v_fma(x3, x1, sum2);
+        sum3 = v_fma(x3, x2, sum3);
+        const vec x4 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 130]);
+        sum4 = v_fma(x4, x1, sum4);
+        sum5 = v_fma(x4, x2, sum5);
+        const vec x5 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 195]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        const vec x6 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 260]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        const vec x7 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 325]);
+        sum10 = v_fma(x7, x1, sum10);
+        sum11 = v_fma(x7, x2, sum11);
+        const vec x8 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 390]);
+        sum12 = v_fma(x8, x1, sum12);
+        sum13 = v_fma(x8, x2, sum13);
+        const vec x9 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 455]);
+        sum14 = v_fma(x9, x1, sum14);
+        sum15 = v_fma(x9, x2, sum15);
+        const vec x10 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 520]);
+        sum16 = v_fma(x10, x1, sum16);
+        sum17 = v_fma(x10, x2, sum17);
+        const vec x11 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 585]);
+        sum18 = v_fma(x11, x1, sum18);
+        sum19 = v_fma(x11, x2, sum19);
+        const vec x12 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 650]);
+        sum20 = v_fma(x12, x1, sum20);
+        sum21 = v_fma(x12, x2, sum21);
+        const vec x13 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 715]);
+        sum22 = v_fma(x13, x1, sum22);
+        sum23 = v_fma(x13, x2, sum23);
+        const vec x14 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 780]);
+        sum24 = v_fma(x14, x1, sum24);
+        sum25 = v_fma(x14, x2, sum25);
+      }
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256), sum0);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 16), sum1);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 256), sum2);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 272), sum3);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 512), sum4);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 528), sum5);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 768), sum6);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 784), sum7);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 1024), sum8);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 1040), sum9);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 1280), sum10);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 1296), sum11);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 1536), sum12);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 1552), sum13);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 1792), sum14);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 1808), sum15);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 2048), sum16);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 2064), sum17);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 2304), sum18);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 2320), sum19);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 2560), sum20);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 2576), sum21);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 2816), sum22);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 2832), sum23);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 3072), sum24);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 3088), sum25);
+    }
+  }
+}
+
+// b < B, n < N+1=65, d < D=256, h < H*K=256 (summed); lanes along d
+static void transformer_blocks_attention_out_proj_forward(const real* transformer_blocks_attention_rearrange,
+                                                          const real* transformer_blocks_attention_out_proj_weight_packed,
+                                                          real* transformer_blocks_attention_out_proj_einsum) {
+  for (std::int64_t d = 0; d < 256; d += 64) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      vec sum20 = v_zero();
+      vec sum21 = v_zero();
+      vec sum22 = v_zero();
+      vec sum23 = v_zero();
+      for (std::int64_t h = 0; h < 256; ++h) {
+        const vec x0 = v_set(transformer_blocks_attention_rearrange[n * 256 + h]);
+        const vec x1 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 64));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 64 + 16));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 64 + 32));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 64 + 48));
+        sum3 = v_fma(x0, x4, sum3);
+        const vec x5 = v_set(transformer_blocks_attention_rearrange[n * 256 + h + 256]);
+        sum4 = v_fma(x5, x1, sum4);
+        sum5 = v_fma(x5, x2, sum5);
+        sum6 = v_fma(x5, x3, sum6);
+        sum7 = v_fma(x5, x4, sum7);
+        const vec x6 = v_set(transformer_blocks_attention_rearrange[n * 256 + h + 512]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        sum10 = v_fma(x6, x3, sum10);
+        sum11 = v_fma(x6, x4, sum11);
+        const vec x7 = v_set(transformer_blocks_attention_rearrange[n * 256 + h + 768]);
+        sum12 = v_fma(x7, x1, sum12);
+        sum13 = v_fma(x7, x2, sum13);
+        sum14 = v_fma(x7, x3, sum14);
+        sum15 = v_fma(x7, x4, sum15);
+        const vec x8 = v_set(transformer_blocks_attention_rearrange[n * 256 + h + 1024]);
+        sum16 = v_fma(x8, x1, sum16);
+        sum17 = v_fma(x8, x2, sum17);
+        sum18 = v_fma(x8, x3, sum18);
+        sum19 = v_fma(x8, x4, sum19);
+        const vec x9 = v_set(transformer_blocks_attention_rearrange[n * 256 + h + 1280]);
+        sum20 = v_fma(x9, x1, sum20);
+        sum21 = v_fma(x9, x2, sum21);
+        sum22 = v_fma(x9, x3, sum22);
+        sum23 = v_fma(x9, x4, sum23);
+      }
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d), sum0);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 16), sum1);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 32), sum2);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 48), sum3);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 256), sum4);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 272), sum5);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 288), sum6);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 304), sum7);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 512), sum8);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 528), sum9);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 544), sum10);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 560), sum11);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 768), sum12);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 784), sum13);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 800), sum14);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 816), sum15);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1024), sum16);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1040), sum17);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1056), sum18);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1072), sum19);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1280), sum20);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1296), sum21);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1312), sum22);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1328), sum23);
+    }
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      for (std::int64_t h = 0; h < 256; ++h) {
+        const vec x10 = v_set(transformer_blocks_attention_rearrange[h + 15360]);
+        const vec x11 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 64));
+        sum0 = v_fma(x10, x11, sum0);
+        const vec x12 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 64 + 16));
+        sum1 = v_fma(x10, x12, sum1);
+        const vec x13 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 64 + 32));
+        sum2 = v_fma(x10, x13, sum2);
+        const vec x14 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 64 + 48));
+        sum3 = v_fma(x10, x14, sum3);
+        const vec x15 = v_set(transformer_blocks_attention_rearrange[h + 15616]);
+        sum4 = v_fma(x15, x11, sum4);
+        sum5 = v_fma(x15, x12, sum5);
+        sum6 = v_fma(x15, x13, sum6);
+        sum7 = v_fma(x15, x14, sum7);
+        const vec x16 = v_set(transformer_blocks_attention_rearrange[h + 15872]);
+        sum8 = v_fma(x16, x11, sum8);
+        sum9 = v_fma(x16, x12, sum9);
+        sum10 = v_fma(x16, x13, sum10);
+        sum11 = v_fma(x16, x14, sum11);
+        const vec x17 = v_set(transformer_blocks_attention_rearrange[h + 16128]);
+        sum12 = v_fma(x17, x11, sum12);
+        sum13 = v_fma(x17, x12, sum13);
+        sum14 = v_fma(x17, x13, sum14);
+        sum15 = v_fma(x17, x14, sum15);
+        const vec x18 = v_set(transformer_blocks_attention_rearrange[h + 16384]);
+        sum16 = v_fma(x18, x11, sum16);
+        sum17 = v_fma(x18, x12, sum17);
+        sum18 = v_fma(x18, x13, sum18);
+        sum19 = v_fma(x18, x14, sum19);
+      }
+      v_store(transformer_blocks_attention_out_proj_einsum + (d + 15360), sum0);
+      v_store(transformer_blocks_attention_out_proj_einsum + (d + 15376), sum1);
+      v_store(transformer_blocks_attention_out_proj_einsum + (d + 15392), sum2);
+      v_store(transformer_blocks_attention_out_proj_einsum + (d + 15408), sum3);
+      v_store(transformer_blocks_attention_out_proj_einsum + (d + 15616), sum4);
+      v_store(transformer_blocks_attention_out_proj_einsum + (d + 15632), sum5);
+      v_store(transformer_blocks_attention_out_proj_einsum + (d + 15648), sum6);
+      v_store(transformer_blocks_attention_out_proj_einsum + (d + 15664), sum7);
+      v_store(transformer_blocks_attention_out_proj_einsum + (d + 15872), sum8);
+      v_store(transformer_blocks_attention_out_proj_einsum + (d + 15888), sum9);
+      v_store(transformer_blocks_attention_out_proj_einsum + (d + 15904), sum10);
+      v_store(transformer_blocks_attention_out_proj_einsum + (d + 15920), sum11);
+      v_store(transformer_blocks_attention_out_proj_einsum + (d + 16128), sum12);
+      v_store(transformer_blocks_attention_out_proj_einsum + (d + 16144), sum13);
+      v_store(transformer_blocks_attention_out_proj_einsum + (d + 16160), sum14);
+      v_store(transformer_blocks_attention_out_proj_einsum + (d + 16176), sum15);
+      v_store(transformer_blocks_attention_out_proj_einsum + (d + 16384), sum16);
+      v_store(transformer_blocks_attention_out_proj_einsum + (d + 16400), sum17);
+      v_store(transformer_blocks_attention_out_proj_einsum + (d + 16416), sum18);
+      v_store(transformer_blocks_attention_out_proj_einsum + (d + 16432), sum19);
+    }
+  }
+}
+
+// b < B, n < N+1=65, d < D=256 (row); lanes along d
 static void transformer_blocks_attention_out_proj_forward_2(const real* transformer_blocks_carry,
                                                             const real* transformer_blocks_attention_out_proj_einsum,
                                                             const real* transformer_blocks_attention_out_proj_bias,
@@ -1067,432 +1362,587 @@ static void transformer_blocks_attention_out_proj_forward_2(const real* transfor
                                                             const real* transformer_blocks_norm2_weight,
                                                             const real* transformer_blocks_norm2_bias,
                                                             real* transformer_blocks_norm2_add) {
-  for (std::int64_t n = 0; n < 64; n += 16) {
+  for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load(transformer_blocks_carry + (n + d * 65));
-      const vec x1 = v_load(transformer_blocks_attention_out_proj_einsum + (n + d * 65));
-      const vec x2 = v_set(transformer_blocks_attention_out_proj_bias[d]);
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d));
+      const vec x1 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+      const vec x2 = v_load(transformer_blocks_attention_out_proj_bias + d);
       const vec t3 = v_add(x1, x2);
       const vec t4 = v_add(x0, t3);
       sum0 = v_add(sum0, t4);
     }
+    const vec row0 = v_set(v_sum(sum0));
     vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x5 = v_load(transformer_blocks_carry + (n + d * 65));
-      const vec x6 = v_load(transformer_blocks_attention_out_proj_einsum + (n + d * 65));
-      const vec x7 = v_set(transformer_blocks_attention_out_proj_bias[d]);
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x5 = v_load(transformer_blocks_carry + (n * 256 + d));
+      const vec x6 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+      const vec x7 = v_load(transformer_blocks_attention_out_proj_bias + d);
       const vec t8 = v_add(x6, x7);
       const vec t9 = v_add(x5, t8);
       const vec t10 = v_set(real(256.0));
-      const vec t11 = v_div(sum0, t10);
+      const vec t11 = v_div(row0, t10);
       const vec t12 = v_sub(t9, t11);
       const vec t13 = v_mul(t12, t12);
       sum1 = v_add(sum1, t13);
     }
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x14 = v_load(transformer_blocks_carry + (n + d * 65));
-      const vec x15 = v_load(transformer_blocks_attention_out_proj_einsum + (n + d * 65));
-      const vec x16 = v_set(transformer_blocks_attention_out_proj_bias[d]);
+    const vec row1 = v_set(v_sum(sum1));
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x14 = v_load(transformer_blocks_carry + (n * 256 + d));
+      const vec x15 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+      const vec x16 = v_load(transformer_blocks_attention_out_proj_bias + d);
       const vec t17 = v_add(x15, x16);
       const vec t18 = v_add(x14, t17);
-      v_store(transformer_blocks_add + (n + d * 65), t18);
+      v_store(transformer_blocks_add + (n * 256 + d), t18);
       const vec t19 = v_set(real(256.0));
-      const vec t20 = v_div(sum0, t19);
+      const vec t20 = v_div(row0, t19);
       const vec t21 = v_sub(t18, t20);
-      const vec t22 = v_div(sum1, t19);
+      const vec t22 = v_div(row1, t19);
       const vec t23 = v_set(real(1e-05));
       const vec t24 = v_add(t22, t23);
       const vec t25 = v_rsqrt(t24);
       const vec t26 = v_mul(t21, t25);
-      const vec x27 = v_set(transformer_blocks_norm2_weight[d]);
+      const vec x27 = v_load(transformer_blocks_norm2_weight + d);
       const vec t28 = v_mul(t26, x27);
-      const vec x29 = v_set(transformer_blocks_norm2_bias[d]);
+      const vec x29 = v_load(transformer_blocks_norm2_bias + d);
       const vec t30 = v_add(t28, x29);
-      v_store(transformer_blocks_norm2_add + (n + d * 65), t30);
-    }
-  }
-  {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x31 = v_load_n(transformer_blocks_carry + (d * 65 + 64), 1);
-      const vec x32 = v_load_n(transformer_blocks_attention_out_proj_einsum + (d * 65 + 64), 1);
-      const vec x33 = v_set(transformer_blocks_attention_out_proj_bias[d]);
-      const vec t34 = v_add(x32, x33);
-      const vec t35 = v_add(x31, t34);
-      sum0 = v_add(sum0, t35);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x36 = v_load_n(transformer_blocks_carry + (d * 65 + 64), 1);
-      const vec x37 = v_load_n(transformer_blocks_attention_out_proj_einsum + (d * 65 + 64), 1);
-      const vec x38 = v_set(transformer_blocks_attention_out_proj_bias[d]);
-      const vec t39 = v_add(x37, x38);
-      const vec t40 = v_add(x36, t39);
-      const vec t41 = v_set(real(256.0));
-      const vec t42 = v_div(sum0, t41);
-      const vec t43 = v_sub(t40, t42);
-      const vec t44 = v_mul(t43, t43);
-      sum1 = v_add(sum1, t44);
-    }
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x45 = v_load_n(transformer_blocks_carry + (d * 65 + 64), 1);
-      const vec x46 = v_load_n(transformer_blocks_attention_out_proj_einsum + (d * 65 + 64), 1);
-      const vec x47 = v_set(transformer_blocks_attention_out_proj_bias[d]);
-      const vec t48 = v_add(x46, x47);
-      const vec t49 = v_add(x45, t48);
-      v_store_n(transformer_blocks_add + (d * 65 + 64), t49, 1);
-      const vec t50 = v_set(real(256.0));
-      const vec t51 = v_div(sum0, t50);
-      const vec t52 = v_sub(t49, t51);
-      const vec t53 = v_div(sum1, t50);
-      const vec t54 = v_set(real(1e-05));
-      const vec t55 = v_add(t53, t54);
-      const vec t56 = v_rsqrt(t55);
-      const vec t57 = v_mul(t52, t56);
-      const vec x58 = v_set(transformer_blocks_norm2_weight[d]);
-      const vec t59 = v_mul(t57, x58);
-      const vec x60 = v_set(transformer_blocks_norm2_bias[d]);
-      const vec t61 = v_add(t59, x60);
-      v_store_n(transformer_blocks_norm2_add + (d * 65 + 64), t61, 1);
+      v_store(transformer_blocks_norm2_add + (n * 256 + d), t30);
     }
   }
 }
 
-// b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along n
+// b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
 static void transformer_blocks_ffn_linear1_forward(const real* transformer_blocks_norm2_add,
-                                                   const real* transformer_blocks_ffn_linear1_weight,
+                                                   const real* transformer_blocks_ffn_linear1_weight_packed,
                                                    const real* transformer_blocks_ffn_linear1_bias,
                                                    real* transformer_blocks_ffn_gelu) {
-  for (std::int64_t m = 0; m < 512; m += 4) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    vec sum12 = v_zero();
-    vec sum13 = v_zero();
-    vec sum14 = v_zero();
-    vec sum15 = v_zero();
-    vec sum16 = v_zero();
-    vec sum17 = v_zero();
-    vec sum18 = v_zero();
-    vec sum19 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load(transformer_blocks_norm2_add + d * 65);
-      const vec x1 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(transformer_blocks_norm2_add + (d * 65 + 16));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(transformer_blocks_norm2_add + (d * 65 + 32));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_load(transformer_blocks_norm2_add + (d * 65 + 48));
-      sum3 = v_fma(x4, x1, sum3);
-      const vec x5 = v_load_n(transformer_blocks_norm2_add + (d * 65 + 64), 1);
-      sum4 = v_fma(x5, x1, sum4);
-      const vec x6 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 256]);
-      sum5 = v_fma(x0, x6, sum5);
-      sum6 = v_fma(x2, x6, sum6);
-      sum7 = v_fma(x3, x6, sum7);
-      sum8 = v_fma(x4, x6, sum8);
-      sum9 = v_fma(x5, x6, sum9);
-      const vec x7 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 512]);
-      sum10 = v_fma(x0, x7, sum10);
-      sum11 = v_fma(x2, x7, sum11);
-      sum12 = v_fma(x3, x7, sum12);
-      sum13 = v_fma(x4, x7, sum13);
-      sum14 = v_fma(x5, x7, sum14);
-      const vec x8 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 768]);
-      sum15 = v_fma(x0, x8, sum15);
-      sum16 = v_fma(x2, x8, sum16);
-      sum17 = v_fma(x3, x8, sum17);
-      sum18 = v_fma(x4, x8, sum18);
-      sum19 = v_fma(x5, x8, sum19);
+  for (std::int64_t m = 0; m < 512; m += 64) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      vec sum20 = v_zero();
+      vec sum21 = v_zero();
+      vec sum22 = v_zero();
+      vec sum23 = v_zero();
+      for (std::int64_t d = 0; d < 256; ++d) {
+        const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
+        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64 + 16));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64 + 32));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64 + 48));
+        sum3 = v_fma(x0, x4, sum3);
+        const vec x5 = v_set(transformer_blocks_norm2_add[n * 256 + d + 256]);
+        sum4 = v_fma(x5, x1, sum4);
+        sum5 = v_fma(x5, x2, sum5);
+        sum6 = v_fma(x5, x3, sum6);
+        sum7 = v_fma(x5, x4, sum7);
+        const vec x6 = v_set(transformer_blocks_norm2_add[n * 256 + d + 512]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        sum10 = v_fma(x6, x3, sum10);
+        sum11 = v_fma(x6, x4, sum11);
+        const vec x7 = v_set(transformer_blocks_norm2_add[n * 256 + d + 768]);
+        sum12 = v_fma(x7, x1, sum12);
+        sum13 = v_fma(x7, x2, sum13);
+        sum14 = v_fma(x7, x3, sum14);
+        sum15 = v_fma(x7, x4, sum15);
+        const vec x8 = v_set(transformer_blocks_norm2_add[n * 256 + d + 1024]);
+        sum16 = v_fma(x8, x1, sum16);
+        sum17 = v_fma(x8, x2, sum17);
+        sum18 = v_fma(x8, x3, sum18);
+        sum19 = v_fma(x8, x4, sum19);
+        const vec x9 = v_set(transformer_blocks_norm2_add[n * 256 + d + 1280]);
+        sum20 = v_fma(x9, x1, sum20);
+        sum21 = v_fma(x9, x2, sum21);
+        sum22 = v_fma(x9, x3, sum22);
+        sum23 = v_fma(x9, x4, sum23);
+      }
+      alignas(64) real sums[384];
+      v_store(sums, sum0);
+      v_store(sums + 16, sum1);
+      v_store(sums + 32, sum2);
+      v_store(sums + 48, sum3);
+      v_store(sums + 64, sum4);
+      v_store(sums + 80, sum5);
+      v_store(sums + 96, sum6);
+      v_store(sums + 112, sum7);
+      v_store(sums + 128, sum8);
+      v_store(sums + 144, sum9);
+      v_store(sums + 160, sum10);
+      v_store(sums + 176, sum11);
+      v_store(sums + 192, sum12);
+      v_store(sums + 208, sum13);
+      v_store(sums + 224, sum14);
+      v_store(sums + 240, sum15);
+      v_store(sums + 256, sum16);
+      v_store(sums + 272, sum17);
+      v_store(sums + 288, sum18);
+      v_store(sums + 304, sum19);
+      v_store(sums + 320, sum20);
+      v_store(sums + 336, sum21);
+      v_store(sums + 352, sum22);
+      v_store(sums + 368, sum23);
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          const vec sum = v_load(sums + (row * 64 + column));
+          const vec x10 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
+          const vec t11 = v_add(sum, x10);
+          const vec t12 = v_gelu(t11);
+          v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), t12);
+        }
+      }
     }
-    const vec x9 = v_set(transformer_blocks_ffn_linear1_bias[m]);
-    const vec t10 = v_add(sum0, x9);
-    const vec t11 = v_gelu(t10);
-    v_store(transformer_blocks_ffn_gelu + m * 65, t11);
-    const vec t12 = v_add(sum1, x9);
-    const vec t13 = v_gelu(t12);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 16), t13);
-    const vec t14 = v_add(sum2, x9);
-    const vec t15 = v_gelu(t14);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 32), t15);
-    const vec t16 = v_add(sum3, x9);
-    const vec t17 = v_gelu(t16);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 48), t17);
-    const vec t18 = v_add(sum4, x9);
-    const vec t19 = v_gelu(t18);
-    v_store_n(transformer_blocks_ffn_gelu + (m * 65 + 64), t19, 1);
-    const vec x20 = v_set(transformer_blocks_ffn_linear1_bias[m + 1]);
-    const vec t21 = v_add(sum5, x20);
-    const vec t22 = v_gelu(t21);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 65), t22);
-    const vec t23 = v_add(sum6, x20);
-    const vec t24 = v_gelu(t23);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 81), t24);
-    const vec t25 = v_add(sum7, x20);
-    const vec t26 = v_gelu(t25);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 97), t26);
-    const vec t27 = v_add(sum8, x20);
-    const vec t28 = v_gelu(t27);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 113), t28);
-    const vec t29 = v_add(sum9, x20);
-    const vec t30 = v_gelu(t29);
-    v_store_n(transformer_blocks_ffn_gelu + (m * 65 + 129), t30, 1);
-    const vec x31 = v_set(transformer_blocks_ffn_linear1_bias[m + 2]);
-    const vec t32 = v_add(sum10, x31);
-    const vec t33 = v_gelu(t32);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 130), t33);
-    const vec t34 = v_add(sum11, x31);
-    const vec t35 = v_gelu(t34);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 146), t35);
-    const vec t36 = v_add(sum12, x31);
-    const vec t37 = v_gelu(t36);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 162), t37);
-    const vec t38 = v_add(sum13, x31);
-    const vec t39 = v_gelu(t38);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 178), t39);
-    const vec t40 = v_add(sum14, x31);
-    const vec t41 = v_gelu(t40);
-    v_store_n(transformer_blocks_ffn_gelu + (m * 65 + 194), t41, 1);
-    const vec x42 = v_set(transformer_blocks_ffn_linear1_bias[m + 3]);
-    const vec t43 = v_add(sum15, x42);
-    const vec t44 = v_gelu(t43);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 195), t44);
-    const vec t45 = v_add(sum16, x42);
-    const vec t46 = v_gelu(t45);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 211), t46);
-    const vec t47 = v_add(sum17, x42);
-    const vec t48 = v_gelu(t47);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 227), t48);
-    const vec t49 = v_add(sum18, x42);
-    const vec t50 = v_gelu(t49);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 243), t50);
-    const vec t51 = v_add(sum19, x42);
-    const vec t52 = v_gelu(t51);
-    v_store_n(transformer_blocks_ffn_gelu + (m * 65 + 259), t52, 1);
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      for (std::int64_t d = 0; d < 256; ++d) {
+        const vec x13 = v_set(transformer_blocks_norm2_add[d + 15360]);
+        const vec x14 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
+        sum0 = v_fma(x13, x14, sum0);
+        const vec x15 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64 + 16));
+        sum1 = v_fma(x13, x15, sum1);
+        const vec x16 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64 + 32));
+        sum2 = v_fma(x13, x16, sum2);
+        const vec x17 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64 + 48));
+        sum3 = v_fma(x13, x17, sum3);
+        const vec x18 = v_set(transformer_blocks_norm2_add[d + 15616]);
+        sum4 = v_fma(x18, x14, sum4);
+        sum5 = v_fma(x18, x15, sum5);
+        sum6 = v_fma(x18, x16, sum6);
+        sum7 = v_fma(x18, x17, sum7);
+        const vec x19 = v_set(transformer_blocks_norm2_add[d + 15872]);
+        sum8 = v_fma(x19, x14, sum8);
+        sum9 = v_fma(x19, x15, sum9);
+        sum10 = v_fma(x19, x16, sum10);
+        sum11 = v_fma(x19, x17, sum11);
+        const vec x20 = v_set(transformer_blocks_norm2_add[d + 16128]);
+        sum12 = v_fma(x20, x14, sum12);
+        sum13 = v_fma(x20, x15, sum13);
+        sum14 = v_fma(x20, x16, sum14);
+        sum15 = v_fma(x20, x17, sum15);
+        const vec x21 = v_set(transformer_blocks_norm2_add[d + 16384]);
+        sum16 = v_fma(x21, x14, sum16);
+        sum17 = v_fma(x21, x15, sum17);
+        sum18 = v_fma(x21, x16, sum18);
+        sum19 = v_fma(x21, x17, sum19);
+      }
+      alignas(64) real sums[320];
+      v_store(sums, sum0);
+      v_store(sums + 16, sum1);
+      v_store(sums + 32, sum2);
+      v_store(sums + 48, sum3);
+      v_store(sums + 64, sum4);
+      v_store(sums + 80, sum5);
+      v_store(sums + 96, sum6);
+      v_store(sums + 112, sum7);
+      v_store(sums + 128, sum8);
+      v_store(sums + 144, sum9);
+      v_store(sums + 160, sum10);
+      v_store(sums + 176, sum11);
+      v_store(sums + 192, sum12);
+      v_store(sums + 208, sum13);
+      v_store(sums + 224, sum14);
+      v_store(sums + 240, sum15);
+      v_store(sums + 256, sum16);
+      v_store(sums + 272, sum17);
+      v_store(sums + 288, sum18);
+      v_store(sums + 304, sum19);
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          const vec sum = v_load(sums + (row * 64 + column));
+          const vec x22 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
+          const vec t23 = v_add(sum, x22);
+          const vec t24 = v_gelu(t23);
+          v_store(transformer_blocks_ffn_gelu + (row * 512 + (m + column) + 30720), t24);
+        }
+      }
+    }
   }
 }
 
-// b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along n
+// b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
 static void transformer_blocks_ffn_linear2_forward(const real* transformer_blocks_ffn_gelu,
-                                                   const real* transformer_blocks_ffn_linear2_weight,
+                                                   const real* transformer_blocks_ffn_linear2_weight_packed,
                                                    const real* transformer_blocks_add,
                                                    const real* transformer_blocks_ffn_linear2_bias,
                                                    real* transformer_blocks_carry_next) {
-  for (std::int64_t d = 0; d < 256; d += 4) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    vec sum12 = v_zero();
-    vec sum13 = v_zero();
-    vec sum14 = v_zero();
-    vec sum15 = v_zero();
-    vec sum16 = v_zero();
-    vec sum17 = v_zero();
-    vec sum18 = v_zero();
-    vec sum19 = v_zero();
-    for (std::int64_t m = 0; m < 512; ++m) {
-      const vec x0 = v_load(transformer_blocks_ffn_gelu + m * 65);
-      const vec x1 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(transformer_blocks_ffn_gelu + (m * 65 + 16));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(transformer_blocks_ffn_gelu + (m * 65 + 32));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_load(transformer_blocks_ffn_gelu + (m * 65 + 48));
-      sum3 = v_fma(x4, x1, sum3);
-      const vec x5 = v_load_n(transformer_blocks_ffn_gelu + (m * 65 + 64), 1);
-      sum4 = v_fma(x5, x1, sum4);
-      const vec x6 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m + 512]);
-      sum5 = v_fma(x0, x6, sum5);
-      sum6 = v_fma(x2, x6, sum6);
-      sum7 = v_fma(x3, x6, sum7);
-      sum8 = v_fma(x4, x6, sum8);
-      sum9 = v_fma(x5, x6, sum9);
-      const vec x7 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m + 1024]);
-      sum10 = v_fma(x0, x7, sum10);
-      sum11 = v_fma(x2, x7, sum11);
-      sum12 = v_fma(x3, x7, sum12);
-      sum13 = v_fma(x4, x7, sum13);
-      sum14 = v_fma(x5, x7, sum14);
-      const vec x8 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m + 1536]);
-      sum15 = v_fma(x0, x8, sum15);
-      sum16 = v_fma(x2, x8, sum16);
-      sum17 = v_fma(x3, x8, sum17);
-      sum18 = v_fma(x4, x8, sum18);
-      sum19 = v_fma(x5, x8, sum19);
+  for (std::int64_t d = 0; d < 256; d += 64) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      vec sum20 = v_zero();
+      vec sum21 = v_zero();
+      vec sum22 = v_zero();
+      vec sum23 = v_zero();
+      for (std::int64_t m = 0; m < 512; ++m) {
+        const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + m]);
+        const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64 + 16));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64 + 32));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64 + 48));
+        sum3 = v_fma(x0, x4, sum3);
+        const vec x5 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 512]);
+        sum4 = v_fma(x5, x1, sum4);
+        sum5 = v_fma(x5, x2, sum5);
+        sum6 = v_fma(x5, x3, sum6);
+        sum7 = v_fma(x5, x4, sum7);
+        const vec x6 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 1024]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        sum10 = v_fma(x6, x3, sum10);
+        sum11 = v_fma(x6, x4, sum11);
+        const vec x7 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 1536]);
+        sum12 = v_fma(x7, x1, sum12);
+        sum13 = v_fma(x7, x2, sum13);
+        sum14 = v_fma(x7, x3, sum14);
+        sum15 = v_fma(x7, x4, sum15);
+        const vec x8 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 2048]);
+        sum16 = v_fma(x8, x1, sum16);
+        sum17 = v_fma(x8, x2, sum17);
+        sum18 = v_fma(x8, x3, sum18);
+        sum19 = v_fma(x8, x4, sum19);
+        const vec x9 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 2560]);
+        sum20 = v_fma(x9, x1, sum20);
+        sum21 = v_fma(x9, x2, sum21);
+        sum22 = v_fma(x9, x3, sum22);
+        sum23 = v_fma(x9, x4, sum23);
+      }
+      const vec x10 = v_load(transformer_blocks_add + (n * 256 + d));
+      const vec x11 = v_load(transformer_blocks_ffn_linear2_bias + d);
+      const vec t12 = v_add(sum0, x11);
+      const vec t13 = v_add(x10, t12);
+      v_store(transformer_blocks_carry_next + (n * 256 + d), t13);
+      const vec x14 = v_load(transformer_blocks_add + (n * 256 + d + 16));
+      const vec x15 = v_load(transformer_blocks_ffn_linear2_bias + (d + 16));
+      const vec t16 = v_add(sum1, x15);
+      const vec t17 = v_add(x14, t16);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 16), t17);
+      const vec x18 = v_load(transformer_blocks_add + (n * 256 + d + 32));
+      const vec x19 = v_load(transformer_blocks_ffn_linear2_bias + (d + 32));
+      const vec t20 = v_add(sum2, x19);
+      const vec t21 = v_add(x18, t20);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 32), t21);
+      const vec x22 = v_load(transformer_blocks_add + (n * 256 + d + 48));
+      const vec x23 = v_load(transformer_blocks_ffn_linear2_bias + (d + 48));
+      const vec t24 = v_add(sum3, x23);
+      const vec t25 = v_add(x22, t24);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 48), t25);
+      const vec x26 = v_load(transformer_blocks_add + (n * 256 + d + 256));
+      const vec t27 = v_add(sum4, x11);
+      const vec t28 = v_add(x26, t27);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 256), t28);
+      const vec x29 = v_load(transformer_blocks_add + (n * 256 + d + 272));
+      const vec t30 = v_add(sum5, x15);
+      const vec t31 = v_add(x29, t30);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 272), t31);
+      const vec x32 = v_load(transformer_blocks_add + (n * 256 + d + 288));
+      const vec t33 = v_add(sum6, x19);
+      const vec t34 = v_add(x32, t33);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 288), t34);
+      const vec x35 = v_load(transformer_blocks_add + (n * 256 + d + 304));
+      const vec t36 = v_add(sum7, x23);
+      const vec t37 = v_add(x35, t36);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 304), t37);
+      const vec x38 = v_load(transformer_blocks_add + (n * 256 + d + 512));
+      const vec t39 = v_add(sum8, x11);
+      const vec t40 = v_add(x38, t39);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 512), t40);
+      const vec x41 = v_load(transformer_blocks_add + (n * 256 + d + 528));
+      const vec t42 = v_add(sum9, x15);
+      const vec t43 = v_add(x41, t42);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 528), t43);
+      const vec x44 = v_load(transformer_blocks_add + (n * 256 + d + 544));
+      const vec t45 = v_add(sum10, x19);
+      const vec t46 = v_add(x44, t45);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 544), t46);
+      const vec x47 = v_load(transformer_blocks_add + (n * 256 + d + 560));
+      const vec t48 = v_add(sum11, x23);
+      const vec t49 = v_add(x47, t48);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 560), t49);
+      const vec x50 = v_load(transformer_blocks_add + (n * 256 + d + 768));
+      const vec t51 = v_add(sum12, x11);
+      const vec t52 = v_add(x50, t51);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 768), t52);
+      const vec x53 = v_load(transformer_blocks_add + (n * 256 + d + 784));
+      const vec t54 = v_add(sum13, x15);
+      const vec t55 = v_add(x53, t54);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 784), t55);
+      const vec x56 = v_load(transformer_blocks_add + (n * 256 + d + 800));
+      const vec t57 = v_add(sum14, x19);
+      const vec t58 = v_add(x56, t57);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 800), t58);
+      const vec x59 = v_load(transformer_blocks_add + (n * 256 + d + 816));
+      const vec t60 = v_add(sum15, x23);
+      const vec t61 = v_add(x59, t60);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 816), t61);
+      const vec x62 = v_load(transformer_blocks_add + (n * 256 + d + 1024));
+      const vec t63 = v_add(sum16, x11);
+      const vec t64 = v_add(x62, t63);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 1024), t64);
+      const vec x65 = v_load(transformer_blocks_add + (n * 256 + d + 1040));
+      const vec t66 = v_add(sum17, x15);
+      const vec t67 = v_add(x65, t66);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 1040), t67);
+      const vec x68 = v_load(transformer_blocks_add + (n * 256 + d + 1056));
+      const vec t69 = v_add(sum18, x19);
+      const vec t70 = v_add(x68, t69);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 1056), t70);
+      const vec x71 = v_load(transformer_blocks_add + (n * 256 + d + 1072));
+      const vec t72 = v_add(sum19, x23);
+      const vec t73 = v_add(x71, t72);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 1072), t73);
+      const vec x74 = v_load(transformer_blocks_add + (n * 256 + d + 1280));
+      const vec t75 = v_add(sum20, x11);
+      const vec t76 = v_add(x74, t75);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 1280), t76);
+      const vec x77 = v_load(transformer_blocks_add + (n * 256 + d + 1296));
+      const vec t78 = v_add(sum21, x15);
+      const vec t79 = v_add(x77, t78);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 1296), t79);
+      const vec x80 = v_load(transformer_blocks_add + (n * 256 + d + 1312));
+      const vec t81 = v_add(sum22, x19);
+      const vec t82 = v_add(x80, t81);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 1312), t82);
+      const vec x83 = v_load(transformer_blocks_add + (n * 256 + d + 1328));
+      const vec t84 = v_add(sum23, x23);
+      const vec t85 = v_add(x83, t84);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 1328), t85);
     }
-    const vec x9 = v_load(transformer_blocks_add + d * 65);
-    const vec x10 = v_set(transformer_blocks_ffn_linear2_bias[d]);
-    const vec t11 = v_add(sum0, x10);
-    const vec t12 = v_add(x9, t11);
-    v_store(transformer_blocks_carry_next + d * 65, t12);
-    const vec x13 = v_load(transformer_blocks_add + (d * 65 + 16));
-    const vec t14 = v_add(sum1, x10);
-    const vec t15 = v_add(x13, t14);
-    v_store(transformer_blocks_carry_next + (d * 65 + 16), t15);
-    const vec x16 = v_load(transformer_blocks_add + (d * 65 + 32));
-    const vec t17 = v_add(sum2, x10);
-    const vec t18 = v_add(x16, t17);
-    v_store(transformer_blocks_carry_next + (d * 65 + 32), t18);
-    const vec x19 = v_load(transformer_blocks_add + (d * 65 + 48));
-    const vec t20 = v_add(sum3, x10);
-    const vec t21 = v_add(x19, t20);
-    v_store(transformer_blocks_carry_next + (d * 65 + 48), t21);
-    const vec x22 = v_load_n(transformer_blocks_add + (d * 65 + 64), 1);
-    const vec t23 = v_add(sum4, x10);
-    const vec t24 = v_add(x22, t23);
-    v_store_n(transformer_blocks_carry_next + (d * 65 + 64), t24, 1);
-    const vec x25 = v_load(transformer_blocks_add + (d * 65 + 65));
-    const vec x26 = v_set(transformer_blocks_ffn_linear2_bias[d + 1]);
-    const vec t27 = v_add(sum5, x26);
-    const vec t28 = v_add(x25, t27);
-    v_store(transformer_blocks_carry_next + (d * 65 + 65), t28);
-    const vec x29 = v_load(transformer_blocks_add + (d * 65 + 81));
-    const vec t30 = v_add(sum6, x26);
-    const vec t31 = v_add(x29, t30);
-    v_store(transformer_blocks_carry_next + (d * 65 + 81), t31);
-    const vec x32 = v_load(transformer_blocks_add + (d * 65 + 97));
-    const vec t33 = v_add(sum7, x26);
-    const vec t34 = v_add(x32, t33);
-    v_store(transformer_blocks_carry_next + (d * 65 + 97), t34);
-    const vec x35 = v_load(transformer_blocks_add + (d * 65 + 113));
-    const vec t36 = v_add(sum8, x26);
-    const vec t37 = v_add(x35, t36);
-    v_store(transformer_blocks_carry_next + (d * 65 + 113), t37);
-    const vec x38 = v_load_n(transformer_blocks_add + (d * 65 + 129), 1);
-    const vec t39 = v_add(sum9, x26);
-    const vec t40 = v_add(x38, t39);
-    v_store_n(transformer_blocks_carry_next + (d * 65 + 129), t40, 1);
-    const vec x41 = v_load(transformer_blocks_add + (d * 65 + 130));
-    const vec x42 = v_set(transformer_blocks_ffn_linear2_bias[d + 2]);
-    const vec t43 = v_add(sum10, x42);
-    const vec t44 = v_add(x41, t43);
-    v_store(transformer_blocks_carry_next + (d * 65 + 130), t44);
-    const vec x45 = v_load(transformer_blocks_add + (d * 65 + 146));
-    const vec t46 = v_add(sum11, x42);
-    const vec t47 = v_add(x45, t46);
-    v_store(transformer_blocks_carry_next + (d * 65 + 146), t47);
-    const vec x48 = v_load(transformer_blocks_add + (d * 65 + 162));
-    const vec t49 = v_add(sum12, x42);
-    const vec t50 = v_add(x48, t49);
-    v_store(transformer_blocks_carry_next + (d * 65 + 162), t50);
-    const vec x51 = v_load(transformer_blocks_add + (d * 65 + 178));
-    const vec t52 = v_add(sum13, x42);
-    const vec t53 = v_add(x51, t52);
-    v_store(transformer_blocks_carry_next + (d * 65 + 178), t53);
-    const vec x54 = v_load_n(transformer_blocks_add + (d * 65 + 194), 1);
-    const vec t55 = v_add(sum14, x42);
-    const vec t56 = v_add(x54, t55);
-    v_store_n(transformer_blocks_carry_next + (d * 65 + 194), t56, 1);
-    const vec x57 = v_load(transformer_blocks_add + (d * 65 + 195));
-    const vec x58 = v_set(transformer_blocks_ffn_linear2_bias[d + 3]);
-    const vec t59 = v_add(sum15, x58);
-    const vec t60 = v_add(x57, t59);
-    v_store(transformer_blocks_carry_next + (d * 65 + 195), t60);
-    const vec x61 = v_load(transformer_blocks_add + (d * 65 + 211));
-    const vec t62 = v_add(sum16, x58);
-    const vec t63 = v_add(x61, t62);
-    v_store(transformer_blocks_carry_next + (d * 65 + 211), t63);
-    const vec x64 = v_load(transformer_blocks_add + (d * 65 + 227));
-    const vec t65 = v_add(sum17, x58);
-    const vec t66 = v_add(x64, t65);
-    v_store(transformer_blocks_carry_next + (d * 65 + 227), t66);
-    const vec x67 = v_load(transformer_blocks_add + (d * 65 + 243));
-    const vec t68 = v_add(sum18, x58);
-    const vec t69 = v_add(x67, t68);
-    v_store(transformer_blocks_carry_next + (d * 65 + 243), t69);
-    const vec x70 = v_load_n(transformer_blocks_add + (d * 65 + 259), 1);
-    const vec t71 = v_add(sum19, x58);
-    const vec t72 = v_add(x70, t71);
-    v_store_n(transformer_blocks_carry_next + (d * 65 + 259), t72, 1);
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      for (std::int64_t m = 0; m < 512; ++m) {
+        const vec x86 = v_set(transformer_blocks_ffn_gelu[m + 30720]);
+        const vec x87 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64));
+        sum0 = v_fma(x86, x87, sum0);
+        const vec x88 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64 + 16));
+        sum1 = v_fma(x86, x88, sum1);
+        const vec x89 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64 + 32));
+        sum2 = v_fma(x86, x89, sum2);
+        const vec x90 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64 + 48));
+        sum3 = v_fma(x86, x90, sum3);
+        const vec x91 = v_set(transformer_blocks_ffn_gelu[m + 31232]);
+        sum4 = v_fma(x91, x87, sum4);
+        sum5 = v_fma(x91, x88, sum5);
+        sum6 = v_fma(x91, x89, sum6);
+        sum7 = v_fma(x91, x90, sum7);
+        const vec x92 = v_set(transformer_blocks_ffn_gelu[m + 31744]);
+        sum8 = v_fma(x92, x87, sum8);
+        sum9 = v_fma(x92, x88, sum9);
+        sum10 = v_fma(x92, x89, sum10);
+        sum11 = v_fma(x92, x90, sum11);
+        const vec x93 = v_set(transformer_blocks_ffn_gelu[m + 32256]);
+        sum12 = v_fma(x93, x87, sum12);
+        sum13 = v_fma(x93, x88, sum13);
+        sum14 = v_fma(x93, x89, sum14);
+        sum15 = v_fma(x93, x90, sum15);
+        const vec x94 = v_set(transformer_blocks_ffn_gelu[m + 32768]);
+        sum16 = v_fma(x94, x87, sum16);
+        sum17 = v_fma(x94, x88, sum17);
+        sum18 = v_fma(x94, x89, sum18);
+        sum19 = v_fma(x94, x90, sum19);
+      }
+      const vec x95 = v_load(transformer_blocks_add + (d + 15360));
+      const vec x96 = v_load(transformer_blocks_ffn_linear2_bias + d);
+      const vec t97 = v_add(sum0, x96);
+      const vec t98 = v_add(x95, t97);
+      v_store(transformer_blocks_carry_next + (d + 15360), t98);
+      const vec x99 = v_load(transformer_blocks_add + (d + 15376));
+      const vec x100 = v_load(transformer_blocks_ffn_linear2_bias + (d + 16));
+      const vec t101 = v_add(sum1, x100);
+      const vec t102 = v_add(x99, t101);
+      v_store(transformer_blocks_carry_next + (d + 15376), t102);
+      const vec x103 = v_load(transformer_blocks_add + (d + 15392));
+      const vec x104 = v_load(transformer_blocks_ffn_linear2_bias + (d + 32));
+      const vec t105 = v_add(sum2, x104);
+      const vec t106 = v_add(x103, t105);
+      v_store(transformer_blocks_carry_next + (d + 15392), t106);
+      const vec x107 = v_load(transformer_blocks_add + (d + 15408));
+      const vec x108 = v_load(transformer_blocks_ffn_linear2_bias + (d + 48));
+      const vec t109 = v_add(sum3, x108);
+      const vec t110 = v_add(x107, t109);
+      v_store(transformer_blocks_carry_next + (d + 15408), t110);
+      const vec x111 = v_load(transformer_blocks_add + (d + 15616));
+      const vec t112 = v_add(sum4, x96);
+      const vec t113 = v_add(x111, t112);
+      v_store(transformer_blocks_carry_next + (d + 15616), t113);
+      const vec x114 = v_load(transformer_blocks_add + (d + 15632));
+      const vec t115 = v_add(sum5, x100);
+      const vec t116 = v_add(x114, t115);
+      v_store(transformer_blocks_carry_next + (d + 15632), t116);
+      const vec x117 = v_load(transformer_blocks_add + (d + 15648));
+      const vec t118 = v_add(sum6, x104);
+      const vec t119 = v_add(x117, t118);
+      v_store(transformer_blocks_carry_next + (d + 15648), t119);
+      const vec x120 = v_load(transformer_blocks_add + (d + 15664));
+      const vec t121 = v_add(sum7, x108);
+      const vec t122 = v_add(x120, t121);
+      v_store(transformer_blocks_carry_next + (d + 15664), t122);
+      const vec x123 = v_load(transformer_blocks_add + (d + 15872));
+      const vec t124 = v_add(sum8, x96);
+      const vec t125 = v_add(x123, t124);
+      v_store(transformer_blocks_carry_next + (d + 15872), t125);
+      const vec x126 = v_load(transformer_blocks_add + (d + 15888));
+      const vec t127 = v_add(sum9, x100);
+      const vec t128 = v_add(x126, t127);
+      v_store(transformer_blocks_carry_next + (d + 15888), t128);
+      const vec x129 = v_load(transformer_blocks_add + (d + 15904));
+      const vec t130 = v_add(sum10, x104);
+      const vec t131 = v_add(x129, t130);
+      v_store(transformer_blocks_carry_next + (d + 15904), t131);
+      const vec x132 = v_load(transformer_blocks_add + (d + 15920));
+      const vec t133 = v_add(sum11, x108);
+      const vec t134 = v_add(x132, t133);
+      v_store(transformer_blocks_carry_next + (d + 15920), t134);
+      const vec x135 = v_load(transformer_blocks_add + (d + 16128));
+      const vec t136 = v_add(sum12, x96);
+      const vec t137 = v_add(x135, t136);
+      v_store(transformer_blocks_carry_next + (d + 16128), t137);
+      const vec x138 = v_load(transformer_blocks_add + (d + 16144));
+      const vec t139 = v_add(sum13, x100);
+      const vec t140 = v_add(x138, t139);
+      v_store(transformer_blocks_carry_next + (d + 16144), t140);
+      const vec x141 = v_load(transformer_blocks_add + (d + 16160));
+      const vec t142 = v_add(sum14, x104);
+      const vec t143 = v_add(x141, t142);
+      v_store(transformer_blocks_carry_next + (d + 16160), t143);
+      const vec x144 = v_load(transformer_blocks_add + (d + 16176));
+      const vec t145 = v_add(sum15, x108);
+      const vec t146 = v_add(x144, t145);
+      v_store(transformer_blocks_carry_next + (d + 16176), t146);
+      const vec x147 = v_load(transformer_blocks_add + (d + 16384));
+      const vec t148 = v_add(sum16, x96);
+      const vec t149 = v_add(x147, t148);
+      v_store(transformer_blocks_carry_next + (d + 16384), t149);
+      const vec x150 = v_load(transformer_blocks_add + (d + 16400));
+      const vec t151 = v_add(sum17, x100);
+      const vec t152 = v_add(x150, t151);
+      v_store(transformer_blocks_carry_next + (d + 16400), t152);
+      const vec x153 = v_load(transformer_blocks_add + (d + 16416));
+      const vec t154 = v_add(sum18, x104);
+      const vec t155 = v_add(x153, t154);
+      v_store(transformer_blocks_carry_next + (d + 16416), t155);
+      const vec x156 = v_load(transformer_blocks_add + (d + 16432));
+      const vec t157 = v_add(sum19, x108);
+      const vec t158 = v_add(x156, t157);
+      v_store(transformer_blocks_carry_next + (d + 16432), t158);
+    }
   }
 }
 
-// b < B, n < N+1=65, d < D=256 (row); lanes along n
+// b < B, n < N+1=65, d < D=256 (row); lanes along d
 static void norm_forward(const real* transformer_blocks_carry_next, const real* norm_weight, const real* norm_bias,
                          real* norm_add) {
-  for (std::int64_t n = 0; n < 64; n += 16) {
+  for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load(transformer_blocks_carry_next + (n + d * 65));
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x0 = v_load(transformer_blocks_carry_next + (n * 256 + d));
       sum0 = v_add(sum0, x0);
     }
+    const vec row0 = v_set(v_sum(sum0));
     vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x1 = v_load(transformer_blocks_carry_next + (n + d * 65));
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x1 = v_load(transformer_blocks_carry_next + (n * 256 + d));
       const vec t2 = v_set(real(256.0));
-      const vec t3 = v_div(sum0, t2);
+      const vec t3 = v_div(row0, t2);
       const vec t4 = v_sub(x1, t3);
       const vec t5 = v_mul(t4, t4);
       sum1 = v_add(sum1, t5);
     }
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x6 = v_load(transformer_blocks_carry_next + (n + d * 65));
+    const vec row1 = v_set(v_sum(sum1));
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x6 = v_load(transformer_blocks_carry_next + (n * 256 + d));
       const vec t7 = v_set(real(256.0));
-      const vec t8 = v_div(sum0, t7);
+      const vec t8 = v_div(row0, t7);
       const vec t9 = v_sub(x6, t8);
-      const vec t10 = v_div(sum1, t7);
+      const vec t10 = v_div(row1, t7);
       const vec t11 = v_set(real(1e-05));
       const vec t12 = v_add(t10, t11);
       const vec t13 = v_rsqrt(t12);
       const vec t14 = v_mul(t9, t13);
-      const vec x15 = v_set(norm_weight[d]);
+      const vec x15 = v_load(norm_weight + d);
       const vec t16 = v_mul(t14, x15);
-      const vec x17 = v_set(norm_bias[d]);
+      const vec x17 = v_load(norm_bias + d);
       const vec t18 = v_add(t16, x17);
-      v_store(norm_add + (n + d * 65), t18);
-    }
-  }
-  {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x19 = v_load_n(transformer_blocks_carry_next + (d * 65 + 64), 1);
-      sum0 = v_add(sum0, x19);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x20 = v_load_n(transformer_blocks_carry_next + (d * 65 + 64), 1);
-      const vec t21 = v_set(real(256.0));
-      const vec t22 = v_div(sum0, t21);
-      const vec t23 = v_sub(x20, t22);
-      const vec t24 = v_mul(t23, t23);
-      sum1 = v_add(sum1, t24);
-    }
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x25 = v_load_n(transformer_blocks_carry_next + (d * 65 + 64), 1);
-      const vec t26 = v_set(real(256.0));
-      const vec t27 = v_div(sum0, t26);
-      const vec t28 = v_sub(x25, t27);
-      const vec t29 = v_div(sum1, t26);
-      const vec t30 = v_set(real(1e-05));
-      const vec t31 = v_add(t29, t30);
-      const vec t32 = v_rsqrt(t31);
-      const vec t33 = v_mul(t28, t32);
-      const vec x34 = v_set(norm_weight[d]);
-      const vec t35 = v_mul(t33, x34);
-      const vec x36 = v_set(norm_bias[d]);
-      const vec t37 = v_add(t35, x36);
-      v_store_n(norm_add + (d * 65 + 64), t37, 1);
+      v_store(norm_add + (n * 256 + d), t18);
     }
   }
 }
@@ -1506,7 +1956,7 @@ static void head_forward(const real* norm_add, const real* head_weight, const re
     vec sum3 = v_zero();
     vec sum4 = v_zero();
     for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x0 = v_load_strided(norm_add + d * 65, 65, lanes);
+      const vec x0 = v_load(norm_add + d);
       const vec x1 = v_load(head_weight + (classes * 256 + d));
       sum0 = v_fma(x0, x1, sum0);
       const vec x2 = v_load(head_weight + (classes * 256 + d + 256));
@@ -1586,365 +2036,186 @@ static void divide_forward(const std::int64_t batch, const real* add, const real
   v_store_n(loss, t7, 1);
 }
 
-// b < B, n < N=64, d < D=256, c < C*P*P=48 (summed); lanes along n
-static void patch_embed_forward_train(const std::int64_t image, const real* rearrange, const real* patch_embed_weight,
-                                      const real* patch_embed_bias, const real* pos_embed, const std::int32_t* random,
+// b < B, n < N=64, d < D=256, c < C*P*P=48 (summed); lanes along d
+static void patch_embed_forward_train(const std::int64_t image, const real* rearrange,
+                                      const real* patch_embed_weight_packed, const real* patch_embed_bias,
+                                      const real* pos_embed, const std::int32_t* random,
                                       real* transformer_blocks_carry) {
-  for (std::int64_t d = 0; d < 252; d += 6) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    vec sum12 = v_zero();
-    vec sum13 = v_zero();
-    vec sum14 = v_zero();
-    vec sum15 = v_zero();
-    vec sum16 = v_zero();
-    vec sum17 = v_zero();
-    vec sum18 = v_zero();
-    vec sum19 = v_zero();
-    vec sum20 = v_zero();
-    vec sum21 = v_zero();
-    vec sum22 = v_zero();
-    vec sum23 = v_zero();
-    for (std::int64_t c = 0; c < 48; ++c) {
-      const vec x0 = v_load(rearrange + c * 64);
-      const vec x1 = v_set(patch_embed_weight[d * 48 + c]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(rearrange + (c * 64 + 16));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(rearrange + (c * 64 + 32));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_load(rearrange + (c * 64 + 48));
-      sum3 = v_fma(x4, x1, sum3);
-      const vec x5 = v_set(patch_embed_weight[d * 48 + c + 48]);
-      sum4 = v_fma(x0, x5, sum4);
-      sum5 = v_fma(x2, x5, sum5);
-      sum6 = v_fma(x3, x5, sum6);
-      sum7 = v_fma(x4, x5, sum7);
-      const vec x6 = v_set(patch_embed_weight[d * 48 + c + 96]);
-      sum8 = v_fma(x0, x6, sum8);
-      sum9 = v_fma(x2, x6, sum9);
-      sum10 = v_fma(x3, x6, sum10);
-      sum11 = v_fma(x4, x6, sum11);
-      const vec x7 = v_set(patch_embed_weight[d * 48 + c + 144]);
-      sum12 = v_fma(x0, x7, sum12);
-      sum13 = v_fma(x2, x7, sum13);
-      sum14 = v_fma(x3, x7, sum14);
-      sum15 = v_fma(x4, x7, sum15);
-      const vec x8 = v_set(patch_embed_weight[d * 48 + c + 192]);
-      sum16 = v_fma(x0, x8, sum16);
-      sum17 = v_fma(x2, x8, sum17);
-      sum18 = v_fma(x3, x8, sum18);
-      sum19 = v_fma(x4, x8, sum19);
-      const vec x9 = v_set(patch_embed_weight[d * 48 + c + 240]);
-      sum20 = v_fma(x0, x9, sum20);
-      sum21 = v_fma(x2, x9, sum21);
-      sum22 = v_fma(x3, x9, sum22);
-      sum23 = v_fma(x4, x9, sum23);
+  for (std::int64_t d = 0; d < 256; d += 64) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      vec sum20 = v_zero();
+      vec sum21 = v_zero();
+      vec sum22 = v_zero();
+      vec sum23 = v_zero();
+      for (std::int64_t c = 0; c < 48; ++c) {
+        const vec x0 = v_set(rearrange[n * 48 + c]);
+        const vec x1 = v_load(patch_embed_weight_packed + (d * 48 + c * 64));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(patch_embed_weight_packed + (d * 48 + c * 64 + 16));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(patch_embed_weight_packed + (d * 48 + c * 64 + 32));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_load(patch_embed_weight_packed + (d * 48 + c * 64 + 48));
+        sum3 = v_fma(x0, x4, sum3);
+        const vec x5 = v_set(rearrange[n * 48 + c + 48]);
+        sum4 = v_fma(x5, x1, sum4);
+        sum5 = v_fma(x5, x2, sum5);
+        sum6 = v_fma(x5, x3, sum6);
+        sum7 = v_fma(x5, x4, sum7);
+        const vec x6 = v_set(rearrange[n * 48 + c + 96]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        sum10 = v_fma(x6, x3, sum10);
+        sum11 = v_fma(x6, x4, sum11);
+        const vec x7 = v_set(rearrange[n * 48 + c + 144]);
+        sum12 = v_fma(x7, x1, sum12);
+        sum13 = v_fma(x7, x2, sum13);
+        sum14 = v_fma(x7, x3, sum14);
+        sum15 = v_fma(x7, x4, sum15);
+        const vec x8 = v_set(rearrange[n * 48 + c + 192]);
+        sum16 = v_fma(x8, x1, sum16);
+        sum17 = v_fma(x8, x2, sum17);
+        sum18 = v_fma(x8, x3, sum18);
+        sum19 = v_fma(x8, x4, sum19);
+        const vec x9 = v_set(rearrange[n * 48 + c + 240]);
+        sum20 = v_fma(x9, x1, sum20);
+        sum21 = v_fma(x9, x2, sum21);
+        sum22 = v_fma(x9, x3, sum22);
+        sum23 = v_fma(x9, x4, sum23);
+      }
+      alignas(64) real sums[384];
+      v_store(sums, sum0);
+      v_store(sums + 16, sum1);
+      v_store(sums + 32, sum2);
+      v_store(sums + 48, sum3);
+      v_store(sums + 64, sum4);
+      v_store(sums + 80, sum5);
+      v_store(sums + 96, sum6);
+      v_store(sums + 112, sum7);
+      v_store(sums + 128, sum8);
+      v_store(sums + 144, sum9);
+      v_store(sums + 160, sum10);
+      v_store(sums + 176, sum11);
+      v_store(sums + 192, sum12);
+      v_store(sums + 208, sum13);
+      v_store(sums + 224, sum14);
+      v_store(sums + 240, sum15);
+      v_store(sums + 256, sum16);
+      v_store(sums + 272, sum17);
+      v_store(sums + 288, sum18);
+      v_store(sums + 304, sum19);
+      v_store(sums + 320, sum20);
+      v_store(sums + 336, sum21);
+      v_store(sums + 352, sum22);
+      v_store(sums + 368, sum23);
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          const vec sum = v_load(sums + (row * 64 + column));
+          const vec x10 = v_load(patch_embed_bias + (d + column));
+          const vec t11 = v_add(sum, x10);
+          const vec x12 = v_load(pos_embed + ((n + row) * 256 + (d + column) + 256));
+          const vec t13 = v_add(t11, x12);
+          const vec t14 = v_keep(random, 0, 256 + image * 16640 + (n + row) * 256 + (d + column), 1, 858993459,
+                                 real(1.25));
+          const vec t15 = v_mul(t13, t14);
+          v_store(transformer_blocks_carry + ((n + row) * 256 + (d + column) + 256), t15);
+        }
+      }
     }
-    const vec x10 = v_set(patch_embed_bias[d]);
-    const vec t11 = v_add(sum0, x10);
-    const vec x12 = v_load_strided(pos_embed + (d + 256), 256, lanes);
-    const vec t13 = v_add(t11, x12);
-    const vec t14 = v_keep(random, 0, 256 + image * 16640 + d, 256, 858993459, real(1.25));
-    const vec t15 = v_mul(t13, t14);
-    v_store_strided(transformer_blocks_carry + (d + 256), 256, t15, lanes);
-    const vec t16 = v_add(sum1, x10);
-    const vec x17 = v_load_strided(pos_embed + (d + 4352), 256, lanes);
-    const vec t18 = v_add(t16, x17);
-    const vec t19 = v_keep(random, 0, 256 + image * 16640 + 4096 + d, 256, 858993459, real(1.25));
-    const vec t20 = v_mul(t18, t19);
-    v_store_strided(transformer_blocks_carry + (d + 4352), 256, t20, lanes);
-    const vec t21 = v_add(sum2, x10);
-    const vec x22 = v_load_strided(pos_embed + (d + 8448), 256, lanes);
-    const vec t23 = v_add(t21, x22);
-    const vec t24 = v_keep(random, 0, 256 + image * 16640 + 8192 + d, 256, 858993459, real(1.25));
-    const vec t25 = v_mul(t23, t24);
-    v_store_strided(transformer_blocks_carry + (d + 8448), 256, t25, lanes);
-    const vec t26 = v_add(sum3, x10);
-    const vec x27 = v_load_strided(pos_embed + (d + 12544), 256, lanes);
-    const vec t28 = v_add(t26, x27);
-    const vec t29 = v_keep(random, 0, 256 + image * 16640 + 12288 + d, 256, 858993459, real(1.25));
-    const vec t30 = v_mul(t28, t29);
-    v_store_strided(transformer_blocks_carry + (d + 12544), 256, t30, lanes);
-    const vec x31 = v_set(patch_embed_bias[d + 1]);
-    const vec t32 = v_add(sum4, x31);
-    const vec x33 = v_load_strided(pos_embed + (d + 257), 256, lanes);
-    const vec t34 = v_add(t32, x33);
-    const vec t35 = v_keep(random, 0, 256 + image * 16640 + (d + 1), 256, 858993459, real(1.25));
-    const vec t36 = v_mul(t34, t35);
-    v_store_strided(transformer_blocks_carry + (d + 257), 256, t36, lanes);
-    const vec t37 = v_add(sum5, x31);
-    const vec x38 = v_load_strided(pos_embed + (d + 4353), 256, lanes);
-    const vec t39 = v_add(t37, x38);
-    const vec t40 = v_keep(random, 0, 256 + image * 16640 + 4096 + (d + 1), 256, 858993459, real(1.25));
-    const vec t41 = v_mul(t39, t40);
-    v_store_strided(transformer_blocks_carry + (d + 4353), 256, t41, lanes);
-    const vec t42 = v_add(sum6, x31);
-    const vec x43 = v_load_strided(pos_embed + (d + 8449), 256, lanes);
-    const vec t44 = v_add(t42, x43);
-    const vec t45 = v_keep(random, 0, 256 + image * 16640 + 8192 + (d + 1), 256, 858993459, real(1.25));
-    const vec t46 = v_mul(t44, t45);
-    v_store_strided(transformer_blocks_carry + (d + 8449), 256, t46, lanes);
-    const vec t47 = v_add(sum7, x31);
-    const vec x48 = v_load_strided(pos_embed + (d + 12545), 256, lanes);
-    const vec t49 = v_add(t47, x48);
-    const vec t50 = v_keep(random, 0, 256 + image * 16640 + 12288 + (d + 1), 256, 858993459, real(1.25));
-    const vec t51 = v_mul(t49, t50);
-    v_store_strided(transformer_blocks_carry + (d + 12545), 256, t51, lanes);
-    const vec x52 = v_set(patch_embed_bias[d + 2]);
-    const vec t53 = v_add(sum8, x52);
-    const vec x54 = v_load_strided(pos_embed + (d + 258), 256, lanes);
-    const vec t55 = v_add(t53, x54);
-    const vec t56 = v_keep(random, 0, 256 + image * 16640 + (d + 2), 256, 858993459, real(1.25));
-    const vec t57 = v_mul(t55, t56);
-    v_store_strided(transformer_blocks_carry + (d + 258), 256, t57, lanes);
-    const vec t58 = v_add(sum9, x52);
-    const vec x59 = v_load_strided(pos_embed + (d + 4354), 256, lanes);
-    const vec t60 = v_add(t58, x59);
-    const vec t61 = v_keep(random, 0, 256 + image * 16640 + 4096 + (d + 2), 256, 858993459, real(1.25));
-    const vec t62 = v_mul(t60, t61);
-    v_store_strided(transformer_blocks_carry + (d + 4354), 256, t62, lanes);
-    const vec t63 = v_add(sum10, x52);
-    const vec x64 = v_load_strided(pos_embed + (d + 8450), 256, lanes);
-    const vec t65 = v_add(t63, x64);
-    const vec t66 = v_keep(random, 0, 256 + image * 16640 + 8192 + (d + 2), 256, 858993459, real(1.25));
-    const vec t67 = v_mul(t65, t66);
-    v_store_strided(transformer_blocks_carry + (d + 8450), 256, t67, lanes);
-    const vec t68 = v_add(sum11, x52);
-    const vec x69 = v_load_strided(pos_embed + (d + 12546), 256, lanes);
-    const vec t70 = v_add(t68, x69);
-    const vec t71 = v_keep(random, 0, 256 + image * 16640 + 12288 + (d + 2), 256, 858993459, real(1.25));
-    const vec t72 = v_mul(t70, t71);
-    v_store_strided(transformer_blocks_carry + (d + 12546), 256, t72, lanes);
-    const vec x73 = v_set(patch_embed_bias[d + 3]);
-    const vec t74 = v_add(sum12, x73);
-    const vec x75 = v_load_strided(pos_embed + (d + 259), 256, lanes);
-    const vec t76 = v_add(t74, x75);
-    const vec t77 = v_keep(random, 0, 256 + image * 16640 + (d + 3), 256, 858993459, real(1.25));
-    const vec t78 = v_mul(t76, t77);
-    v_store_strided(transformer_blocks_carry + (d + 259), 256, t78, lanes);
-    const vec t79 = v_add(sum13, x73);
-    const vec x80 = v_load_strided(pos_embed + (d + 4355), 256, lanes);
-    const vec t81 = v_add(t79, x80);
-    const vec t82 = v_keep(random, 0, 256 + image * 16640 + 4096 + (d + 3), 256, 858993459, real(1.25));
-    const vec t83 = v_mul(t81, t82);
-    v_store_strided(transformer_blocks_carry + (d + 4355), 256, t83, lanes);
-    const vec t84 = v_add(sum14, x73);
-    const vec x85 = v_load_strided(pos_embed + (d + 8451), 256, lanes);
-    const vec t86 = v_add(t84, x85);
-    const vec t87 = v_keep(random, 0, 256 + image * 16640 + 8192 + (d + 3), 256, 858993459, real(1.25));
-    const vec t88 = v_mul(t86, t87);
-    v_store_strided(transformer_blocks_carry + (d + 8451), 256, t88, lanes);
-    const vec t89 = v_add(sum15, x73);
-    const vec x90 = v_load_strided(pos_embed + (d + 12547), 256, lanes);
-    const vec t91 = v_add(t89, x90);
-    const vec t92 = v_keep(random, 0, 256 + image * 16640 + 12288 + (d + 3), 256, 858993459, real(1.25));
-    const vec t93 = v_mul(t91, t92);
-    v_store_strided(transformer_blocks_carry + (d + 12547), 256, t93, lanes);
-    const vec x94 = v_set(patch_embed_bias[d + 4]);
-    const vec t95 = v_add(sum16, x94);
-    const vec x96 = v_load_strided(pos_embed + (d + 260), 256, lanes);
-    const vec t97 = v_add(t95, x96);
-    const vec t98 = v_keep(random, 0, 256 + image * 16640 + (d + 4), 256, 858993459, real(1.25));
-    const vec t99 = v_mul(t97, t98);
-    v_store_strided(transformer_blocks_carry + (d + 260), 256, t99, lanes);
-    const vec t100 = v_add(sum17, x94);
-    const vec x101 = v_load_strided(pos_embed + (d + 4356), 256, lanes);
-    const vec t102 = v_add(t100, x101);
-    const vec t103 = v_keep(random, 0, 256 + image * 16640 + 4096 + (d + 4), 256, 858993459, real(1.25));
-    const vec t104 = v_mul(t102, t103);
-    v_store_strided(transformer_blocks_carry + (d + 4356), 256, t104, lanes);
-    const vec t105 = v_add(sum18, x94);
-    const vec x106 = v_load_strided(pos_embed + (d + 8452), 256, lanes);
-    const vec t107 = v_add(t105, x106);
-    const vec t108 = v_keep(random, 0, 256 + image * 16640 + 8192 + (d + 4), 256, 858993459, real(1.25));
-    const vec t109 = v_mul(t107, t108);
-    v_store_strided(transformer_blocks_carry + (d + 8452), 256, t109, lanes);
-    const vec t110 = v_add(sum19, x94);
-    const vec x111 = v_load_strided(pos_embed + (d + 12548), 256, lanes);
-    const vec t112 = v_add(t110, x111);
-    const vec t113 = v_keep(random, 0, 256 + image * 16640 + 12288 + (d + 4), 256, 858993459, real(1.25));
-    const vec t114 = v_mul(t112, t113);
-    v_store_strided(transformer_blocks_carry + (d + 12548), 256, t114, lanes);
-    const vec x115 = v_set(patch_embed_bias[d + 5]);
-    const vec t116 = v_add(sum20, x115);
-    const vec x117 = v_load_strided(pos_embed + (d + 261), 256, lanes);
-    const vec t118 = v_add(t116, x117);
-    const vec t119 = v_keep(random, 0, 256 + image * 16640 + (d + 5), 256, 858993459, real(1.25));
-    const vec t120 = v_mul(t118, t119);
-    v_store_strided(transformer_blocks_carry + (d + 261), 256, t120, lanes);
-    const vec t121 = v_add(sum21, x115);
-    const vec x122 = v_load_strided(pos_embed + (d + 4357), 256, lanes);
-    const vec t123 = v_add(t121, x122);
-    const vec t124 = v_keep(random, 0, 256 + image * 16640 + 4096 + (d + 5), 256, 858993459, real(1.25));
-    const vec t125 = v_mul(t123, t124);
-    v_store_strided(transformer_blocks_carry + (d + 4357), 256, t125, lanes);
-    const vec t126 = v_add(sum22, x115);
-    const vec x127 = v_load_strided(pos_embed + (d + 8453), 256, lanes);
-    const vec t128 = v_add(t126, x127);
-    const vec t129 = v_keep(random, 0, 256 + image * 16640 + 8192 + (d + 5), 256, 858993459, real(1.25));
-    const vec t130 = v_mul(t128, t129);
-    v_store_strided(transformer_blocks_carry + (d + 8453), 256, t130, lanes);
-    const vec t131 = v_add(sum23, x115);
-    const vec x132 = v_load_strided(pos_embed + (d + 12549), 256, lanes);
-    const vec t133 = v_add(t131, x132);
-    const vec t134 = v_keep(random, 0, 256 + image * 16640 + 12288 + (d + 5), 256, 858993459, real(1.25));
-    const vec t135 = v_mul(t133, t134);
-    v_store_strided(transformer_blocks_carry + (d + 12549), 256, t135, lanes);
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    vec sum12 = v_zero();
-    vec sum13 = v_zero();
-    vec sum14 = v_zero();
-    vec sum15 = v_zero();
-    for (std::int64_t c = 0; c < 48; ++c) {
-      const vec x136 = v_load(rearrange + c * 64);
-      const vec x137 = v_set(patch_embed_weight[c + 12096]);
-      sum0 = v_fma(x136, x137, sum0);
-      const vec x138 = v_load(rearrange + (c * 64 + 16));
-      sum1 = v_fma(x138, x137, sum1);
-      const vec x139 = v_load(rearrange + (c * 64 + 32));
-      sum2 = v_fma(x139, x137, sum2);
-      const vec x140 = v_load(rearrange + (c * 64 + 48));
-      sum3 = v_fma(x140, x137, sum3);
-      const vec x141 = v_set(patch_embed_weight[c + 12144]);
-      sum4 = v_fma(x136, x141, sum4);
-      sum5 = v_fma(x138, x141, sum5);
-      sum6 = v_fma(x139, x141, sum6);
-      sum7 = v_fma(x140, x141, sum7);
-      const vec x142 = v_set(patch_embed_weight[c + 12192]);
-      sum8 = v_fma(x136, x142, sum8);
-      sum9 = v_fma(x138, x142, sum9);
-      sum10 = v_fma(x139, x142, sum10);
-      sum11 = v_fma(x140, x142, sum11);
-      const vec x143 = v_set(patch_embed_weight[c + 12240]);
-      sum12 = v_fma(x136, x143, sum12);
-      sum13 = v_fma(x138, x143, sum13);
-      sum14 = v_fma(x139, x143, sum14);
-      sum15 = v_fma(x140, x143, sum15);
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      for (std::int64_t c = 0; c < 48; ++c) {
+        const vec x16 = v_set(rearrange[c + 2880]);
+        const vec x17 = v_load(patch_embed_weight_packed + (d * 48 + c * 64));
+        sum0 = v_fma(x16, x17, sum0);
+        const vec x18 = v_load(patch_embed_weight_packed + (d * 48 + c * 64 + 16));
+        sum1 = v_fma(x16, x18, sum1);
+        const vec x19 = v_load(patch_embed_weight_packed + (d * 48 + c * 64 + 32));
+        sum2 = v_fma(x16, x19, sum2);
+        const vec x20 = v_load(patch_embed_weight_packed + (d * 48 + c * 64 + 48));
+        sum3 = v_fma(x16, x20, sum3);
+        const vec x21 = v_set(rearrange[c + 2928]);
+        sum4 = v_fma(x21, x17, sum4);
+        sum5 = v_fma(x21, x18, sum5);
+        sum6 = v_fma(x21, x19, sum6);
+        sum7 = v_fma(x21, x20, sum7);
+        const vec x22 = v_set(rearrange[c + 2976]);
+        sum8 = v_fma(x22, x17, sum8);
+        sum9 = v_fma(x22, x18, sum9);
+        sum10 = v_fma(x22, x19, sum10);
+        sum11 = v_fma(x22, x20, sum11);
+        const vec x23 = v_set(rearrange[c + 3024]);
+        sum12 = v_fma(x23, x17, sum12);
+        sum13 = v_fma(x23, x18, sum13);
+        sum14 = v_fma(x23, x19, sum14);
+        sum15 = v_fma(x23, x20, sum15);
+      }
+      alignas(64) real sums[256];
+      v_store(sums, sum0);
+      v_store(sums + 16, sum1);
+      v_store(sums + 32, sum2);
+      v_store(sums + 48, sum3);
+      v_store(sums + 64, sum4);
+      v_store(sums + 80, sum5);
+      v_store(sums + 96, sum6);
+      v_store(sums + 112, sum7);
+      v_store(sums + 128, sum8);
+      v_store(sums + 144, sum9);
+      v_store(sums + 160, sum10);
+      v_store(sums + 176, sum11);
+      v_store(sums + 192, sum12);
+      v_store(sums + 208, sum13);
+      v_store(sums + 224, sum14);
+      v_store(sums + 240, sum15);
+      for (std::int64_t row = 0; row < 4; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          const vec sum = v_load(sums + (row * 64 + column));
+          const vec x24 = v_load(patch_embed_bias + (d + column));
+          const vec t25 = v_add(sum, x24);
+          const vec x26 = v_load(pos_embed + (row * 256 + (d + column) + 15616));
+          const vec t27 = v_add(t25, x26);
+          const vec t28 = v_keep(random, 0, 256 + image * 16640 + (row * 256 + 15360) + (d + column), 1, 858993459,
+                                 real(1.25));
+          const vec t29 = v_mul(t27, t28);
+          v_store(transformer_blocks_carry + (row * 256 + (d + column) + 15616), t29);
+        }
+      }
     }
-    const vec x144 = v_set(patch_embed_bias[252]);
-    const vec t145 = v_add(sum0, x144);
-    const vec x146 = v_load_strided(pos_embed + 508, 256, lanes);
-    const vec t147 = v_add(t145, x146);
-    const vec t148 = v_keep(random, 0, 256 + image * 16640 + 252, 256, 858993459, real(1.25));
-    const vec t149 = v_mul(t147, t148);
-    v_store_strided(transformer_blocks_carry + 508, 256, t149, lanes);
-    const vec t150 = v_add(sum1, x144);
-    const vec x151 = v_load_strided(pos_embed + 4604, 256, lanes);
-    const vec t152 = v_add(t150, x151);
-    const vec t153 = v_keep(random, 0, 256 + image * 16640 + 4096 + 252, 256, 858993459, real(1.25));
-    const vec t154 = v_mul(t152, t153);
-    v_store_strided(transformer_blocks_carry + 4604, 256, t154, lanes);
-    const vec t155 = v_add(sum2, x144);
-    const vec x156 = v_load_strided(pos_embed + 8700, 256, lanes);
-    const vec t157 = v_add(t155, x156);
-    const vec t158 = v_keep(random, 0, 256 + image * 16640 + 8192 + 252, 256, 858993459, real(1.25));
-    const vec t159 = v_mul(t157, t158);
-    v_store_strided(transformer_blocks_carry + 8700, 256, t159, lanes);
-    const vec t160 = v_add(sum3, x144);
-    const vec x161 = v_load_strided(pos_embed + 12796, 256, lanes);
-    const vec t162 = v_add(t160, x161);
-    const vec t163 = v_keep(random, 0, 256 + image * 16640 + 12288 + 252, 256, 858993459, real(1.25));
-    const vec t164 = v_mul(t162, t163);
-    v_store_strided(transformer_blocks_carry + 12796, 256, t164, lanes);
-    const vec x165 = v_set(patch_embed_bias[253]);
-    const vec t166 = v_add(sum4, x165);
-    const vec x167 = v_load_strided(pos_embed + 509, 256, lanes);
-    const vec t168 = v_add(t166, x167);
-    const vec t169 = v_keep(random, 0, 256 + image * 16640 + 253, 256, 858993459, real(1.25));
-    const vec t170 = v_mul(t168, t169);
-    v_store_strided(transformer_blocks_carry + 509, 256, t170, lanes);
-    const vec t171 = v_add(sum5, x165);
-    const vec x172 = v_load_strided(pos_embed + 4605, 256, lanes);
-    const vec t173 = v_add(t171, x172);
-    const vec t174 = v_keep(random, 0, 256 + image * 16640 + 4096 + 253, 256, 858993459, real(1.25));
-    const vec t175 = v_mul(t173, t174);
-    v_store_strided(transformer_blocks_carry + 4605, 256, t175, lanes);
-    const vec t176 = v_add(sum6, x165);
-    const vec x177 = v_load_strided(pos_embed + 8701, 256, lanes);
-    const vec t178 = v_add(t176, x177);
-    const vec t179 = v_keep(random, 0, 256 + image * 16640 + 8192 + 253, 256, 858993459, real(1.25));
-    const vec t180 = v_mul(t178, t179);
-    v_store_strided(transformer_blocks_carry + 8701, 256, t180, lanes);
-    const vec t181 = v_add(sum7, x165);
-    const vec x182 = v_load_strided(pos_embed + 12797, 256, lanes);
-    const vec t183 = v_add(t181, x182);
-    const vec t184 = v_keep(random, 0, 256 + image * 16640 + 12288 + 253, 256, 858993459, real(1.25));
-    const vec t185 = v_mul(t183, t184);
-    v_store_strided(transformer_blocks_carry + 12797, 256, t185, lanes);
-    const vec x186 = v_set(patch_embed_bias[254]);
-    const vec t187 = v_add(sum8, x186);
-    const vec x188 = v_load_strided(pos_embed + 510, 256, lanes);
-    const vec t189 = v_add(t187, x188);
-    const vec t190 = v_keep(random, 0, 256 + image * 16640 + 254, 256, 858993459, real(1.25));
-    const vec t191 = v_mul(t189, t190);
-    v_store_strided(transformer_blocks_carry + 510, 256, t191, lanes);
-    const vec t192 = v_add(sum9, x186);
-    const vec x193 = v_load_strided(pos_embed + 4606, 256, lanes);
-    const vec t194 = v_add(t192, x193);
-    const vec t195 = v_keep(random, 0, 256 + image * 16640 + 4096 + 254, 256, 858993459, real(1.25));
-    const vec t196 = v_mul(t194, t195);
-    v_store_strided(transformer_blocks_carry + 4606, 256, t196, lanes);
-    const vec t197 = v_add(sum10, x186);
-    const vec x198 = v_load_strided(pos_embed + 8702, 256, lanes);
-    const vec t199 = v_add(t197, x198);
-    const vec t200 = v_keep(random, 0, 256 + image * 16640 + 8192 + 254, 256, 858993459, real(1.25));
-    const vec t201 = v_mul(t199, t200);
-    v_store_strided(transformer_blocks_carry + 8702, 256, t201, lanes);
-    const vec t202 = v_add(sum11, x186);
-    const vec x203 = v_load_strided(pos_embed + 12798, 256, lanes);
-    const vec t204 = v_add(t202, x203);
-    const vec t205 = v_keep(random, 0, 256 + image * 16640 + 12288 + 254, 256, 858993459, real(1.25));
-    const vec t206 = v_mul(t204, t205);
-    v_store_strided(transformer_blocks_carry + 12798, 256, t206, lanes);
-    const vec x207 = v_set(patch_embed_bias[255]);
-    const vec t208 = v_add(sum12, x207);
-    const vec x209 = v_load_strided(pos_embed + 511, 256, lanes);
-    const vec t210 = v_add(t208, x209);
-    const vec t211 = v_keep(random, 0, 256 + image * 16640 + 255, 256, 858993459, real(1.25));
-    const vec t212 = v_mul(t210, t211);
-    v_store_strided(transformer_blocks_carry + 511, 256, t212, lanes);
-    const vec t213 = v_add(sum13, x207);
-    const vec x214 = v_load_strided(pos_embed + 4607, 256, lanes);
-    const vec t215 = v_add(t213, x214);
-    const vec t216 = v_keep(random, 0, 256 + image * 16640 + 4096 + 255, 256, 858993459, real(1.25));
-    const vec t217 = v_mul(t215, t216);
-    v_store_strided(transformer_blocks_carry + 4607, 256, t217, lanes);
-    const vec t218 = v_add(sum14, x207);
-    const vec x219 = v_load_strided(pos_embed + 8703, 256, lanes);
-    const vec t220 = v_add(t218, x219);
-    const vec t221 = v_keep(random, 0, 256 + image * 16640 + 8192 + 255, 256, 858993459, real(1.25));
-    const vec t222 = v_mul(t220, t221);
-    v_store_strided(transformer_blocks_carry + 8703, 256, t222, lanes);
-    const vec t223 = v_add(sum15, x207);
-    const vec x224 = v_load_strided(pos_embed + 12799, 256, lanes);
-    const vec t225 = v_add(t223, x224);
-    const vec t226 = v_keep(random, 0, 256 + image * 16640 + 12288 + 255, 256, 858993459, real(1.25));
-    const vec t227 = v_mul(t225, t226);
-    v_store_strided(transformer_blocks_carry + 12799, 256, t227, lanes);
   }
 }
 
@@ -2018,118 +2289,13 @@ static void transformer_blocks_norm1_forward_train(const real* transformer_block
       const vec t21 = v_mul(t19, x20);
       const vec x22 = v_load(transformer_blocks_norm1_bias + d);
       const vec t23 = v_add(t21, x22);
-      v_store_strided(transformer_blocks_norm1_add + (n + d * 65), 65, t23, lanes);
-    }
-  }
-}
-
-// b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed); lanes along n2
-static void transformer_blocks_attention_forward_2_train(const real* transformer_blocks_attention_add,
-                                                         real* transformer_blocks_attention_einsum) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 64; n += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      vec sum12 = v_zero();
-      vec sum13 = v_zero();
-      vec sum14 = v_zero();
-      vec sum15 = v_zero();
-      vec sum16 = v_zero();
-      vec sum17 = v_zero();
-      vec sum18 = v_zero();
-      vec sum19 = v_zero();
-      for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x0 = v_set(transformer_blocks_attention_add[h * 2080 + n + k * 65]);
-        const vec x1 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 16640));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 16656));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 16672));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 16688));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 16704), 1);
-        sum4 = v_fma(x0, x5, sum4);
-        const vec x6 = v_set(transformer_blocks_attention_add[h * 2080 + n + k * 65 + 1]);
-        sum5 = v_fma(x6, x1, sum5);
-        sum6 = v_fma(x6, x2, sum6);
-        sum7 = v_fma(x6, x3, sum7);
-        sum8 = v_fma(x6, x4, sum8);
-        sum9 = v_fma(x6, x5, sum9);
-        const vec x7 = v_set(transformer_blocks_attention_add[h * 2080 + n + k * 65 + 2]);
-        sum10 = v_fma(x7, x1, sum10);
-        sum11 = v_fma(x7, x2, sum11);
-        sum12 = v_fma(x7, x3, sum12);
-        sum13 = v_fma(x7, x4, sum13);
-        sum14 = v_fma(x7, x5, sum14);
-        const vec x8 = v_set(transformer_blocks_attention_add[h * 2080 + n + k * 65 + 3]);
-        sum15 = v_fma(x8, x1, sum15);
-        sum16 = v_fma(x8, x2, sum16);
-        sum17 = v_fma(x8, x3, sum17);
-        sum18 = v_fma(x8, x4, sum18);
-        sum19 = v_fma(x8, x5, sum19);
-      }
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65), sum0);
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 16), sum1);
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 32), sum2);
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 48), sum3);
-      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), sum4, 1);
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 65), sum5);
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 81), sum6);
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 97), sum7);
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 113), sum8);
-      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 129), sum9, 1);
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 130), sum10);
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 146), sum11);
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 162), sum12);
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 178), sum13);
-      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 194), sum14, 1);
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 195), sum15);
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 211), sum16);
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 227), sum17);
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 243), sum18);
-      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 259), sum19, 1);
-    }
-    {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x9 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + 64]);
-        const vec x10 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 16640));
-        sum0 = v_fma(x9, x10, sum0);
-        const vec x11 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 16656));
-        sum1 = v_fma(x9, x11, sum1);
-        const vec x12 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 16672));
-        sum2 = v_fma(x9, x12, sum2);
-        const vec x13 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 16688));
-        sum3 = v_fma(x9, x13, sum3);
-        const vec x14 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 16704), 1);
-        sum4 = v_fma(x9, x14, sum4);
-      }
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + 4160), sum0);
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + 4176), sum1);
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + 4192), sum2);
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + 4208), sum3);
-      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + 4224), sum4, 1);
+      v_store(transformer_blocks_norm1_add + (n * 256 + d), t23);
     }
   }
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
-static void transformer_blocks_attention_forward_3_train(const std::int64_t image, const std::int64_t layer,
+static void transformer_blocks_attention_forward_4_train(const std::int64_t image, const std::int64_t layer,
                                                          const real* transformer_blocks_attention_einsum,
                                                          real* transformer_blocks_attention_divide,
                                                          const std::int32_t* random,
@@ -2185,7 +2351,7 @@ static void transformer_blocks_attention_forward_3_train(const std::int64_t imag
         const vec t26 = v_keep(random, layer * 65536 + 1, image * 33800 + h * 4225 + n * 65 + n2, 1, 858993459,
                                real(1.25));
         const vec t27 = v_mul(t25, t26);
-        v_store_strided(transformer_blocks_attention_multiply + (h * 4225 + n + n2 * 65), 65, t27, lanes);
+        v_store(transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t27);
       }
       {
         const vec x28 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
@@ -2202,18 +2368,18 @@ static void transformer_blocks_attention_forward_3_train(const std::int64_t imag
         const vec t38 = v_keep(random, layer * 65536 + 1, image * 33800 + h * 4225 + n * 65 + 64, 1, 858993459,
                                real(1.25));
         const vec t39 = v_mul(t37, t38);
-        v_store_strided(transformer_blocks_attention_multiply + (h * 4225 + n + 4160), 65, t39, 1);
+        v_store_n(transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t39, 1);
       }
     }
   }
 }
 
-// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along n
-static void transformer_blocks_attention_forward_4_train(const real* transformer_blocks_attention_multiply,
+// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
+static void transformer_blocks_attention_forward_5_train(const real* transformer_blocks_attention_multiply,
                                                          const real* transformer_blocks_attention_add,
                                                          real* transformer_blocks_attention_rearrange) {
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t k = 0; k < 32; k += 4) {
+    for (std::int64_t n = 0; n < 65; n += 13) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2234,137 +2400,82 @@ static void transformer_blocks_attention_forward_4_train(const real* transformer
       vec sum17 = v_zero();
       vec sum18 = v_zero();
       vec sum19 = v_zero();
+      vec sum20 = v_zero();
+      vec sum21 = v_zero();
+      vec sum22 = v_zero();
+      vec sum23 = v_zero();
+      vec sum24 = v_zero();
+      vec sum25 = v_zero();
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x0 = v_load(transformer_blocks_attention_multiply + (h * 4225 + n2 * 65));
-        const vec x1 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33280]);
+        const vec x0 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2]);
+        const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + n2 * 768 + 512));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_multiply + (h * 4225 + n2 * 65 + 16));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_load(transformer_blocks_attention_multiply + (h * 4225 + n2 * 65 + 32));
+        const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + n2 * 768 + 528));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 65]);
         sum2 = v_fma(x3, x1, sum2);
-        const vec x4 = v_load(transformer_blocks_attention_multiply + (h * 4225 + n2 * 65 + 48));
-        sum3 = v_fma(x4, x1, sum3);
-        const vec x5 = v_load_n(transformer_blocks_attention_multiply + (h * 4225 + n2 * 65 + 64), 1);
-        sum4 = v_fma(x5, x1, sum4);
-        const vec x6 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33345]);
-        sum5 = v_fma(x0, x6, sum5);
-        sum6 = v_fma(x2, x6, sum6);
-        sum7 = v_fma(x3, x6, sum7);
-        sum8 = v_fma(x4, x6, sum8);
-        sum9 = v_fma(x5, x6, sum9);
-        const vec x7 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33410]);
-        sum10 = v_fma(x0, x7, sum10);
-        sum11 = v_fma(x2, x7, sum11);
-        sum12 = v_fma(x3, x7, sum12);
-        sum13 = v_fma(x4, x7, sum13);
-        sum14 = v_fma(x5, x7, sum14);
-        const vec x8 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33475]);
-        sum15 = v_fma(x0, x8, sum15);
-        sum16 = v_fma(x2, x8, sum16);
-        sum17 = v_fma(x3, x8, sum17);
-        sum18 = v_fma(x4, x8, sum18);
-        sum19 = v_fma(x5, x8, sum19);
+        sum3 = v_fma(x3, x2, sum3);
+        const vec x4 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 130]);
+        sum4 = v_fma(x4, x1, sum4);
+        sum5 = v_fma(x4, x2, sum5);
+        const vec x5 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 195]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        const vec x6 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 260]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        const vec x7 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 325]);
+        sum10 = v_fma(x7, x1, sum10);
+        sum11 = v_fma(x7, x2, sum11);
+        const vec x8 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 390]);
+        sum12 = v_fma(x8, x1, sum12);
+        sum13 = v_fma(x8, x2, sum13);
+        const vec x9 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 455]);
+        sum14 = v_fma(x9, x1, sum14);
+        sum15 = v_fma(x9, x2, sum15);
+        const vec x10 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 520]);
+        sum16 = v_fma(x10, x1, sum16);
+        sum17 = v_fma(x10, x2, sum17);
+        const vec x11 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 585]);
+        sum18 = v_fma(x11, x1, sum18);
+        sum19 = v_fma(x11, x2, sum19);
+        const vec x12 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 650]);
+        sum20 = v_fma(x12, x1, sum20);
+        sum21 = v_fma(x12, x2, sum21);
+        const vec x13 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 715]);
+        sum22 = v_fma(x13, x1, sum22);
+        sum23 = v_fma(x13, x2, sum23);
+        const vec x14 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 780]);
+        sum24 = v_fma(x14, x1, sum24);
+        sum25 = v_fma(x14, x2, sum25);
       }
-      v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65), sum0);
-      v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 16), sum1);
-      v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 32), sum2);
-      v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 48), sum3);
-      v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 64), sum4, 1);
-      v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 65), sum5);
-      v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 81), sum6);
-      v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 97), sum7);
-      v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 113), sum8);
-      v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 129), sum9, 1);
-      v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 130), sum10);
-      v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 146), sum11);
-      v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 162), sum12);
-      v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 178), sum13);
-      v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 194), sum14, 1);
-      v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 195), sum15);
-      v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 211), sum16);
-      v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 227), sum17);
-      v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 243), sum18);
-      v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 259), sum19, 1);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256), sum0);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 16), sum1);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 256), sum2);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 272), sum3);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 512), sum4);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 528), sum5);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 768), sum6);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 784), sum7);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 1024), sum8);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 1040), sum9);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 1280), sum10);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 1296), sum11);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 1536), sum12);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 1552), sum13);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 1792), sum14);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 1808), sum15);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 2048), sum16);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 2064), sum17);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 2304), sum18);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 2320), sum19);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 2560), sum20);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 2576), sum21);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 2816), sum22);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 2832), sum23);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 3072), sum24);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 3088), sum25);
     }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256, h < H*K=256 (summed); lanes along n
-static void transformer_blocks_attention_out_proj_forward_train(const real* transformer_blocks_attention_rearrange,
-                                                                const real* transformer_blocks_attention_out_proj_weight,
-                                                                real* transformer_blocks_attention_out_proj_einsum) {
-  for (std::int64_t d = 0; d < 256; d += 4) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    vec sum12 = v_zero();
-    vec sum13 = v_zero();
-    vec sum14 = v_zero();
-    vec sum15 = v_zero();
-    vec sum16 = v_zero();
-    vec sum17 = v_zero();
-    vec sum18 = v_zero();
-    vec sum19 = v_zero();
-    for (std::int64_t h = 0; h < 256; ++h) {
-      const vec x0 = v_load(transformer_blocks_attention_rearrange + h * 65);
-      const vec x1 = v_set(transformer_blocks_attention_out_proj_weight[d * 256 + h]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(transformer_blocks_attention_rearrange + (h * 65 + 16));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(transformer_blocks_attention_rearrange + (h * 65 + 32));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_load(transformer_blocks_attention_rearrange + (h * 65 + 48));
-      sum3 = v_fma(x4, x1, sum3);
-      const vec x5 = v_load_n(transformer_blocks_attention_rearrange + (h * 65 + 64), 1);
-      sum4 = v_fma(x5, x1, sum4);
-      const vec x6 = v_set(transformer_blocks_attention_out_proj_weight[d * 256 + h + 256]);
-      sum5 = v_fma(x0, x6, sum5);
-      sum6 = v_fma(x2, x6, sum6);
-      sum7 = v_fma(x3, x6, sum7);
-      sum8 = v_fma(x4, x6, sum8);
-      sum9 = v_fma(x5, x6, sum9);
-      const vec x7 = v_set(transformer_blocks_attention_out_proj_weight[d * 256 + h + 512]);
-      sum10 = v_fma(x0, x7, sum10);
-      sum11 = v_fma(x2, x7, sum11);
-      sum12 = v_fma(x3, x7, sum12);
-      sum13 = v_fma(x4, x7, sum13);
-      sum14 = v_fma(x5, x7, sum14);
-      const vec x8 = v_set(transformer_blocks_attention_out_proj_weight[d * 256 + h + 768]);
-      sum15 = v_fma(x0, x8, sum15);
-      sum16 = v_fma(x2, x8, sum16);
-      sum17 = v_fma(x3, x8, sum17);
-      sum18 = v_fma(x4, x8, sum18);
-      sum19 = v_fma(x5, x8, sum19);
-    }
-    v_store_strided(transformer_blocks_attention_out_proj_einsum + d, 256, sum0, lanes);
-    v_store_strided(transformer_blocks_attention_out_proj_einsum + (d + 4096), 256, sum1, lanes);
-    v_store_strided(transformer_blocks_attention_out_proj_einsum + (d + 8192), 256, sum2, lanes);
-    v_store_strided(transformer_blocks_attention_out_proj_einsum + (d + 12288), 256, sum3, lanes);
-    v_store_strided(transformer_blocks_attention_out_proj_einsum + (d + 16384), 256, sum4, 1);
-    v_store_strided(transformer_blocks_attention_out_proj_einsum + (d + 1), 256, sum5, lanes);
-    v_store_strided(transformer_blocks_attention_out_proj_einsum + (d + 4097), 256, sum6, lanes);
-    v_store_strided(transformer_blocks_attention_out_proj_einsum + (d + 8193), 256, sum7, lanes);
-    v_store_strided(transformer_blocks_attention_out_proj_einsum + (d + 12289), 256, sum8, lanes);
-    v_store_strided(transformer_blocks_attention_out_proj_einsum + (d + 16385), 256, sum9, 1);
-    v_store_strided(transformer_blocks_attention_out_proj_einsum + (d + 2), 256, sum10, lanes);
-    v_store_strided(transformer_blocks_attention_out_proj_einsum + (d + 4098), 256, sum11, lanes);
-    v_store_strided(transformer_blocks_attention_out_proj_einsum + (d + 8194), 256, sum12, lanes);
-    v_store_strided(transformer_blocks_attention_out_proj_einsum + (d + 12290), 256, sum13, lanes);
-    v_store_strided(transformer_blocks_attention_out_proj_einsum + (d + 16386), 256, sum14, 1);
-    v_store_strided(transformer_blocks_attention_out_proj_einsum + (d + 3), 256, sum15, lanes);
-    v_store_strided(transformer_blocks_attention_out_proj_einsum + (d + 4099), 256, sum16, lanes);
-    v_store_strided(transformer_blocks_attention_out_proj_einsum + (d + 8195), 256, sum17, lanes);
-    v_store_strided(transformer_blocks_attention_out_proj_einsum + (d + 12291), 256, sum18, lanes);
-    v_store_strided(transformer_blocks_attention_out_proj_einsum + (d + 16387), 256, sum19, 1);
   }
 }
 
@@ -2429,382 +2540,406 @@ static void transformer_blocks_attention_out_proj_forward_2_train(const real* tr
       const vec t33 = v_mul(t31, x32);
       const vec x34 = v_load(transformer_blocks_norm2_bias + d);
       const vec t35 = v_add(t33, x34);
-      v_store_strided(transformer_blocks_norm2_add + (n + d * 65), 65, t35, lanes);
+      v_store(transformer_blocks_norm2_add + (n * 256 + d), t35);
     }
   }
 }
 
-// b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along n
+// b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
 static void transformer_blocks_ffn_linear1_forward_train(const std::int64_t image, const std::int64_t layer,
                                                          const real* transformer_blocks_norm2_add,
-                                                         const real* transformer_blocks_ffn_linear1_weight,
+                                                         const real* transformer_blocks_ffn_linear1_weight_packed,
                                                          const real* transformer_blocks_ffn_linear1_bias,
                                                          const std::int32_t* random,
                                                          real* transformer_blocks_ffn_multiply,
                                                          real* transformer_blocks_ffn_gelu) {
-  for (std::int64_t m = 0; m < 512; m += 4) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    vec sum12 = v_zero();
-    vec sum13 = v_zero();
-    vec sum14 = v_zero();
-    vec sum15 = v_zero();
-    vec sum16 = v_zero();
-    vec sum17 = v_zero();
-    vec sum18 = v_zero();
-    vec sum19 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load(transformer_blocks_norm2_add + d * 65);
-      const vec x1 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(transformer_blocks_norm2_add + (d * 65 + 16));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(transformer_blocks_norm2_add + (d * 65 + 32));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_load(transformer_blocks_norm2_add + (d * 65 + 48));
-      sum3 = v_fma(x4, x1, sum3);
-      const vec x5 = v_load_n(transformer_blocks_norm2_add + (d * 65 + 64), 1);
-      sum4 = v_fma(x5, x1, sum4);
-      const vec x6 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 256]);
-      sum5 = v_fma(x0, x6, sum5);
-      sum6 = v_fma(x2, x6, sum6);
-      sum7 = v_fma(x3, x6, sum7);
-      sum8 = v_fma(x4, x6, sum8);
-      sum9 = v_fma(x5, x6, sum9);
-      const vec x7 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 512]);
-      sum10 = v_fma(x0, x7, sum10);
-      sum11 = v_fma(x2, x7, sum11);
-      sum12 = v_fma(x3, x7, sum12);
-      sum13 = v_fma(x4, x7, sum13);
-      sum14 = v_fma(x5, x7, sum14);
-      const vec x8 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 768]);
-      sum15 = v_fma(x0, x8, sum15);
-      sum16 = v_fma(x2, x8, sum16);
-      sum17 = v_fma(x3, x8, sum17);
-      sum18 = v_fma(x4, x8, sum18);
-      sum19 = v_fma(x5, x8, sum19);
+  for (std::int64_t m = 0; m < 512; m += 64) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      vec sum20 = v_zero();
+      vec sum21 = v_zero();
+      vec sum22 = v_zero();
+      vec sum23 = v_zero();
+      for (std::int64_t d = 0; d < 256; ++d) {
+        const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
+        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64 + 16));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64 + 32));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64 + 48));
+        sum3 = v_fma(x0, x4, sum3);
+        const vec x5 = v_set(transformer_blocks_norm2_add[n * 256 + d + 256]);
+        sum4 = v_fma(x5, x1, sum4);
+        sum5 = v_fma(x5, x2, sum5);
+        sum6 = v_fma(x5, x3, sum6);
+        sum7 = v_fma(x5, x4, sum7);
+        const vec x6 = v_set(transformer_blocks_norm2_add[n * 256 + d + 512]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        sum10 = v_fma(x6, x3, sum10);
+        sum11 = v_fma(x6, x4, sum11);
+        const vec x7 = v_set(transformer_blocks_norm2_add[n * 256 + d + 768]);
+        sum12 = v_fma(x7, x1, sum12);
+        sum13 = v_fma(x7, x2, sum13);
+        sum14 = v_fma(x7, x3, sum14);
+        sum15 = v_fma(x7, x4, sum15);
+        const vec x8 = v_set(transformer_blocks_norm2_add[n * 256 + d + 1024]);
+        sum16 = v_fma(x8, x1, sum16);
+        sum17 = v_fma(x8, x2, sum17);
+        sum18 = v_fma(x8, x3, sum18);
+        sum19 = v_fma(x8, x4, sum19);
+        const vec x9 = v_set(transformer_blocks_norm2_add[n * 256 + d + 1280]);
+        sum20 = v_fma(x9, x1, sum20);
+        sum21 = v_fma(x9, x2, sum21);
+        sum22 = v_fma(x9, x3, sum22);
+        sum23 = v_fma(x9, x4, sum23);
+      }
+      alignas(64) real sums[384];
+      v_store(sums, sum0);
+      v_store(sums + 16, sum1);
+      v_store(sums + 32, sum2);
+      v_store(sums + 48, sum3);
+      v_store(sums + 64, sum4);
+      v_store(sums + 80, sum5);
+      v_store(sums + 96, sum6);
+      v_store(sums + 112, sum7);
+      v_store(sums + 128, sum8);
+      v_store(sums + 144, sum9);
+      v_store(sums + 160, sum10);
+      v_store(sums + 176, sum11);
+      v_store(sums + 192, sum12);
+      v_store(sums + 208, sum13);
+      v_store(sums + 224, sum14);
+      v_store(sums + 240, sum15);
+      v_store(sums + 256, sum16);
+      v_store(sums + 272, sum17);
+      v_store(sums + 288, sum18);
+      v_store(sums + 304, sum19);
+      v_store(sums + 320, sum20);
+      v_store(sums + 336, sum21);
+      v_store(sums + 352, sum22);
+      v_store(sums + 368, sum23);
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          const vec sum = v_load(sums + (row * 64 + column));
+          const vec x10 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
+          const vec t11 = v_add(sum, x10);
+          const vec t12 = v_keep(random, layer * 65536 + 2, image * 33280 + (n + row) * 512 + (m + column), 1,
+                                 858993459, real(1.25));
+          const vec t13 = v_mul(t11, t12);
+          v_store(transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)), t13);
+          const vec t14 = v_gelu(t13);
+          v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), t14);
+        }
+      }
     }
-    const vec x9 = v_set(transformer_blocks_ffn_linear1_bias[m]);
-    const vec t10 = v_add(sum0, x9);
-    const vec t11 = v_keep(random, layer * 65536 + 2, image * 33280 + m, 512, 858993459, real(1.25));
-    const vec t12 = v_mul(t10, t11);
-    v_store(transformer_blocks_ffn_multiply + m * 65, t12);
-    const vec t13 = v_gelu(t12);
-    v_store(transformer_blocks_ffn_gelu + m * 65, t13);
-    const vec t14 = v_add(sum1, x9);
-    const vec t15 = v_keep(random, layer * 65536 + 2, image * 33280 + 8192 + m, 512, 858993459, real(1.25));
-    const vec t16 = v_mul(t14, t15);
-    v_store(transformer_blocks_ffn_multiply + (m * 65 + 16), t16);
-    const vec t17 = v_gelu(t16);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 16), t17);
-    const vec t18 = v_add(sum2, x9);
-    const vec t19 = v_keep(random, layer * 65536 + 2, image * 33280 + 16384 + m, 512, 858993459, real(1.25));
-    const vec t20 = v_mul(t18, t19);
-    v_store(transformer_blocks_ffn_multiply + (m * 65 + 32), t20);
-    const vec t21 = v_gelu(t20);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 32), t21);
-    const vec t22 = v_add(sum3, x9);
-    const vec t23 = v_keep(random, layer * 65536 + 2, image * 33280 + 24576 + m, 512, 858993459, real(1.25));
-    const vec t24 = v_mul(t22, t23);
-    v_store(transformer_blocks_ffn_multiply + (m * 65 + 48), t24);
-    const vec t25 = v_gelu(t24);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 48), t25);
-    const vec t26 = v_add(sum4, x9);
-    const vec t27 = v_keep(random, layer * 65536 + 2, image * 33280 + 32768 + m, 512, 858993459, real(1.25));
-    const vec t28 = v_mul(t26, t27);
-    v_store_n(transformer_blocks_ffn_multiply + (m * 65 + 64), t28, 1);
-    const vec t29 = v_gelu(t28);
-    v_store_n(transformer_blocks_ffn_gelu + (m * 65 + 64), t29, 1);
-    const vec x30 = v_set(transformer_blocks_ffn_linear1_bias[m + 1]);
-    const vec t31 = v_add(sum5, x30);
-    const vec t32 = v_keep(random, layer * 65536 + 2, image * 33280 + (m + 1), 512, 858993459, real(1.25));
-    const vec t33 = v_mul(t31, t32);
-    v_store(transformer_blocks_ffn_multiply + (m * 65 + 65), t33);
-    const vec t34 = v_gelu(t33);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 65), t34);
-    const vec t35 = v_add(sum6, x30);
-    const vec t36 = v_keep(random, layer * 65536 + 2, image * 33280 + 8192 + (m + 1), 512, 858993459, real(1.25));
-    const vec t37 = v_mul(t35, t36);
-    v_store(transformer_blocks_ffn_multiply + (m * 65 + 81), t37);
-    const vec t38 = v_gelu(t37);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 81), t38);
-    const vec t39 = v_add(sum7, x30);
-    const vec t40 = v_keep(random, layer * 65536 + 2, image * 33280 + 16384 + (m + 1), 512, 858993459, real(1.25));
-    const vec t41 = v_mul(t39, t40);
-    v_store(transformer_blocks_ffn_multiply + (m * 65 + 97), t41);
-    const vec t42 = v_gelu(t41);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 97), t42);
-    const vec t43 = v_add(sum8, x30);
-    const vec t44 = v_keep(random, layer * 65536 + 2, image * 33280 + 24576 + (m + 1), 512, 858993459, real(1.25));
-    const vec t45 = v_mul(t43, t44);
-    v_store(transformer_blocks_ffn_multiply + (m * 65 + 113), t45);
-    const vec t46 = v_gelu(t45);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 113), t46);
-    const vec t47 = v_add(sum9, x30);
-    const vec t48 = v_keep(random, layer * 65536 + 2, image * 33280 + 32768 + (m + 1), 512, 858993459, real(1.25));
-    const vec t49 = v_mul(t47, t48);
-    v_store_n(transformer_blocks_ffn_multiply + (m * 65 + 129), t49, 1);
-    const vec t50 = v_gelu(t49);
-    v_store_n(transformer_blocks_ffn_gelu + (m * 65 + 129), t50, 1);
-    const vec x51 = v_set(transformer_blocks_ffn_linear1_bias[m + 2]);
-    const vec t52 = v_add(sum10, x51);
-    const vec t53 = v_keep(random, layer * 65536 + 2, image * 33280 + (m + 2), 512, 858993459, real(1.25));
-    const vec t54 = v_mul(t52, t53);
-    v_store(transformer_blocks_ffn_multiply + (m * 65 + 130), t54);
-    const vec t55 = v_gelu(t54);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 130), t55);
-    const vec t56 = v_add(sum11, x51);
-    const vec t57 = v_keep(random, layer * 65536 + 2, image * 33280 + 8192 + (m + 2), 512, 858993459, real(1.25));
-    const vec t58 = v_mul(t56, t57);
-    v_store(transformer_blocks_ffn_multiply + (m * 65 + 146), t58);
-    const vec t59 = v_gelu(t58);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 146), t59);
-    const vec t60 = v_add(sum12, x51);
-    const vec t61 = v_keep(random, layer * 65536 + 2, image * 33280 + 16384 + (m + 2), 512, 858993459, real(1.25));
-    const vec t62 = v_mul(t60, t61);
-    v_store(transformer_blocks_ffn_multiply + (m * 65 + 162), t62);
-    const vec t63 = v_gelu(t62);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 162), t63);
-    const vec t64 = v_add(sum13, x51);
-    const vec t65 = v_keep(random, layer * 65536 + 2, image * 33280 + 24576 + (m + 2), 512, 858993459, real(1.25));
-    const vec t66 = v_mul(t64, t65);
-    v_store(transformer_blocks_ffn_multiply + (m * 65 + 178), t66);
-    const vec t67 = v_gelu(t66);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 178), t67);
-    const vec t68 = v_add(sum14, x51);
-    const vec t69 = v_keep(random, layer * 65536 + 2, image * 33280 + 32768 + (m + 2), 512, 858993459, real(1.25));
-    const vec t70 = v_mul(t68, t69);
-    v_store_n(transformer_blocks_ffn_multiply + (m * 65 + 194), t70, 1);
-    const vec t71 = v_gelu(t70);
-    v_store_n(transformer_blocks_ffn_gelu + (m * 65 + 194), t71, 1);
-    const vec x72 = v_set(transformer_blocks_ffn_linear1_bias[m + 3]);
-    const vec t73 = v_add(sum15, x72);
-    const vec t74 = v_keep(random, layer * 65536 + 2, image * 33280 + (m + 3), 512, 858993459, real(1.25));
-    const vec t75 = v_mul(t73, t74);
-    v_store(transformer_blocks_ffn_multiply + (m * 65 + 195), t75);
-    const vec t76 = v_gelu(t75);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 195), t76);
-    const vec t77 = v_add(sum16, x72);
-    const vec t78 = v_keep(random, layer * 65536 + 2, image * 33280 + 8192 + (m + 3), 512, 858993459, real(1.25));
-    const vec t79 = v_mul(t77, t78);
-    v_store(transformer_blocks_ffn_multiply + (m * 65 + 211), t79);
-    const vec t80 = v_gelu(t79);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 211), t80);
-    const vec t81 = v_add(sum17, x72);
-    const vec t82 = v_keep(random, layer * 65536 + 2, image * 33280 + 16384 + (m + 3), 512, 858993459, real(1.25));
-    const vec t83 = v_mul(t81, t82);
-    v_store(transformer_blocks_ffn_multiply + (m * 65 + 227), t83);
-    const vec t84 = v_gelu(t83);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 227), t84);
-    const vec t85 = v_add(sum18, x72);
-    const vec t86 = v_keep(random, layer * 65536 + 2, image * 33280 + 24576 + (m + 3), 512, 858993459, real(1.25));
-    const vec t87 = v_mul(t85, t86);
-    v_store(transformer_blocks_ffn_multiply + (m * 65 + 243), t87);
-    const vec t88 = v_gelu(t87);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 243), t88);
-    const vec t89 = v_add(sum19, x72);
-    const vec t90 = v_keep(random, layer * 65536 + 2, image * 33280 + 32768 + (m + 3), 512, 858993459, real(1.25));
-    const vec t91 = v_mul(t89, t90);
-    v_store_n(transformer_blocks_ffn_multiply + (m * 65 + 259), t91, 1);
-    const vec t92 = v_gelu(t91);
-    v_store_n(transformer_blocks_ffn_gelu + (m * 65 + 259), t92, 1);
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      for (std::int64_t d = 0; d < 256; ++d) {
+        const vec x15 = v_set(transformer_blocks_norm2_add[d + 15360]);
+        const vec x16 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
+        sum0 = v_fma(x15, x16, sum0);
+        const vec x17 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64 + 16));
+        sum1 = v_fma(x15, x17, sum1);
+        const vec x18 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64 + 32));
+        sum2 = v_fma(x15, x18, sum2);
+        const vec x19 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64 + 48));
+        sum3 = v_fma(x15, x19, sum3);
+        const vec x20 = v_set(transformer_blocks_norm2_add[d + 15616]);
+        sum4 = v_fma(x20, x16, sum4);
+        sum5 = v_fma(x20, x17, sum5);
+        sum6 = v_fma(x20, x18, sum6);
+        sum7 = v_fma(x20, x19, sum7);
+        const vec x21 = v_set(transformer_blocks_norm2_add[d + 15872]);
+        sum8 = v_fma(x21, x16, sum8);
+        sum9 = v_fma(x21, x17, sum9);
+        sum10 = v_fma(x21, x18, sum10);
+        sum11 = v_fma(x21, x19, sum11);
+        const vec x22 = v_set(transformer_blocks_norm2_add[d + 16128]);
+        sum12 = v_fma(x22, x16, sum12);
+        sum13 = v_fma(x22, x17, sum13);
+        sum14 = v_fma(x22, x18, sum14);
+        sum15 = v_fma(x22, x19, sum15);
+        const vec x23 = v_set(transformer_blocks_norm2_add[d + 16384]);
+        sum16 = v_fma(x23, x16, sum16);
+        sum17 = v_fma(x23, x17, sum17);
+        sum18 = v_fma(x23, x18, sum18);
+        sum19 = v_fma(x23, x19, sum19);
+      }
+      alignas(64) real sums[320];
+      v_store(sums, sum0);
+      v_store(sums + 16, sum1);
+      v_store(sums + 32, sum2);
+      v_store(sums + 48, sum3);
+      v_store(sums + 64, sum4);
+      v_store(sums + 80, sum5);
+      v_store(sums + 96, sum6);
+      v_store(sums + 112, sum7);
+      v_store(sums + 128, sum8);
+      v_store(sums + 144, sum9);
+      v_store(sums + 160, sum10);
+      v_store(sums + 176, sum11);
+      v_store(sums + 192, sum12);
+      v_store(sums + 208, sum13);
+      v_store(sums + 224, sum14);
+      v_store(sums + 240, sum15);
+      v_store(sums + 256, sum16);
+      v_store(sums + 272, sum17);
+      v_store(sums + 288, sum18);
+      v_store(sums + 304, sum19);
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          const vec sum = v_load(sums + (row * 64 + column));
+          const vec x24 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
+          const vec t25 = v_add(sum, x24);
+          const vec t26 = v_keep(random, layer * 65536 + 2, image * 33280 + (row * 512 + 30720) + (m + column), 1,
+                                 858993459, real(1.25));
+          const vec t27 = v_mul(t25, t26);
+          v_store(transformer_blocks_ffn_multiply + (row * 512 + (m + column) + 30720), t27);
+          const vec t28 = v_gelu(t27);
+          v_store(transformer_blocks_ffn_gelu + (row * 512 + (m + column) + 30720), t28);
+        }
+      }
+    }
   }
 }
 
-// b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along n
+// b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
 static void transformer_blocks_ffn_linear2_forward_train(const std::int64_t image, const std::int64_t layer,
                                                          const real* transformer_blocks_ffn_gelu,
-                                                         const real* transformer_blocks_ffn_linear2_weight,
+                                                         const real* transformer_blocks_ffn_linear2_weight_packed,
                                                          const real* transformer_blocks_add,
                                                          const real* transformer_blocks_ffn_linear2_bias,
                                                          const std::int32_t* random,
                                                          real* transformer_blocks_carry_next) {
-  for (std::int64_t d = 0; d < 256; d += 4) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    vec sum12 = v_zero();
-    vec sum13 = v_zero();
-    vec sum14 = v_zero();
-    vec sum15 = v_zero();
-    vec sum16 = v_zero();
-    vec sum17 = v_zero();
-    vec sum18 = v_zero();
-    vec sum19 = v_zero();
-    for (std::int64_t m = 0; m < 512; ++m) {
-      const vec x0 = v_load(transformer_blocks_ffn_gelu + m * 65);
-      const vec x1 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(transformer_blocks_ffn_gelu + (m * 65 + 16));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(transformer_blocks_ffn_gelu + (m * 65 + 32));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_load(transformer_blocks_ffn_gelu + (m * 65 + 48));
-      sum3 = v_fma(x4, x1, sum3);
-      const vec x5 = v_load_n(transformer_blocks_ffn_gelu + (m * 65 + 64), 1);
-      sum4 = v_fma(x5, x1, sum4);
-      const vec x6 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m + 512]);
-      sum5 = v_fma(x0, x6, sum5);
-      sum6 = v_fma(x2, x6, sum6);
-      sum7 = v_fma(x3, x6, sum7);
-      sum8 = v_fma(x4, x6, sum8);
-      sum9 = v_fma(x5, x6, sum9);
-      const vec x7 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m + 1024]);
-      sum10 = v_fma(x0, x7, sum10);
-      sum11 = v_fma(x2, x7, sum11);
-      sum12 = v_fma(x3, x7, sum12);
-      sum13 = v_fma(x4, x7, sum13);
-      sum14 = v_fma(x5, x7, sum14);
-      const vec x8 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m + 1536]);
-      sum15 = v_fma(x0, x8, sum15);
-      sum16 = v_fma(x2, x8, sum16);
-      sum17 = v_fma(x3, x8, sum17);
-      sum18 = v_fma(x4, x8, sum18);
-      sum19 = v_fma(x5, x8, sum19);
+  for (std::int64_t d = 0; d < 256; d += 64) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      vec sum20 = v_zero();
+      vec sum21 = v_zero();
+      vec sum22 = v_zero();
+      vec sum23 = v_zero();
+      for (std::int64_t m = 0; m < 512; ++m) {
+        const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + m]);
+        const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64 + 16));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64 + 32));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64 + 48));
+        sum3 = v_fma(x0, x4, sum3);
+        const vec x5 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 512]);
+        sum4 = v_fma(x5, x1, sum4);
+        sum5 = v_fma(x5, x2, sum5);
+        sum6 = v_fma(x5, x3, sum6);
+        sum7 = v_fma(x5, x4, sum7);
+        const vec x6 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 1024]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        sum10 = v_fma(x6, x3, sum10);
+        sum11 = v_fma(x6, x4, sum11);
+        const vec x7 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 1536]);
+        sum12 = v_fma(x7, x1, sum12);
+        sum13 = v_fma(x7, x2, sum13);
+        sum14 = v_fma(x7, x3, sum14);
+        sum15 = v_fma(x7, x4, sum15);
+        const vec x8 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 2048]);
+        sum16 = v_fma(x8, x1, sum16);
+        sum17 = v_fma(x8, x2, sum17);
+        sum18 = v_fma(x8, x3, sum18);
+        sum19 = v_fma(x8, x4, sum19);
+        const vec x9 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 2560]);
+        sum20 = v_fma(x9, x1, sum20);
+        sum21 = v_fma(x9, x2, sum21);
+        sum22 = v_fma(x9, x3, sum22);
+        sum23 = v_fma(x9, x4, sum23);
+      }
+      alignas(64) real sums[384];
+      v_store(sums, sum0);
+      v_store(sums + 16, sum1);
+      v_store(sums + 32, sum2);
+      v_store(sums + 48, sum3);
+      v_store(sums + 64, sum4);
+      v_store(sums + 80, sum5);
+      v_store(sums + 96, sum6);
+      v_store(sums + 112, sum7);
+      v_store(sums + 128, sum8);
+      v_store(sums + 144, sum9);
+      v_store(sums + 160, sum10);
+      v_store(sums + 176, sum11);
+      v_store(sums + 192, sum12);
+      v_store(sums + 208, sum13);
+      v_store(sums + 224, sum14);
+      v_store(sums + 240, sum15);
+      v_store(sums + 256, sum16);
+      v_store(sums + 272, sum17);
+      v_store(sums + 288, sum18);
+      v_store(sums + 304, sum19);
+      v_store(sums + 320, sum20);
+      v_store(sums + 336, sum21);
+      v_store(sums + 352, sum22);
+      v_store(sums + 368, sum23);
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          const vec sum = v_load(sums + (row * 64 + column));
+          const vec x10 = v_load(transformer_blocks_add + ((n + row) * 256 + (d + column)));
+          const vec x11 = v_load(transformer_blocks_ffn_linear2_bias + (d + column));
+          const vec t12 = v_add(sum, x11);
+          const vec t13 = v_keep(random, layer * 65536 + 3, image * 16640 + (n + row) * 256 + (d + column), 1,
+                                 858993459, real(1.25));
+          const vec t14 = v_mul(t12, t13);
+          const vec t15 = v_add(x10, t14);
+          v_store(transformer_blocks_carry_next + ((n + row) * 256 + (d + column)), t15);
+        }
+      }
     }
-    const vec x9 = v_load_strided(transformer_blocks_add + d, 256, lanes);
-    const vec x10 = v_set(transformer_blocks_ffn_linear2_bias[d]);
-    const vec t11 = v_add(sum0, x10);
-    const vec t12 = v_keep(random, layer * 65536 + 3, image * 16640 + d, 256, 858993459, real(1.25));
-    const vec t13 = v_mul(t11, t12);
-    const vec t14 = v_add(x9, t13);
-    v_store_strided(transformer_blocks_carry_next + d, 256, t14, lanes);
-    const vec x15 = v_load_strided(transformer_blocks_add + (d + 4096), 256, lanes);
-    const vec t16 = v_add(sum1, x10);
-    const vec t17 = v_keep(random, layer * 65536 + 3, image * 16640 + 4096 + d, 256, 858993459, real(1.25));
-    const vec t18 = v_mul(t16, t17);
-    const vec t19 = v_add(x15, t18);
-    v_store_strided(transformer_blocks_carry_next + (d + 4096), 256, t19, lanes);
-    const vec x20 = v_load_strided(transformer_blocks_add + (d + 8192), 256, lanes);
-    const vec t21 = v_add(sum2, x10);
-    const vec t22 = v_keep(random, layer * 65536 + 3, image * 16640 + 8192 + d, 256, 858993459, real(1.25));
-    const vec t23 = v_mul(t21, t22);
-    const vec t24 = v_add(x20, t23);
-    v_store_strided(transformer_blocks_carry_next + (d + 8192), 256, t24, lanes);
-    const vec x25 = v_load_strided(transformer_blocks_add + (d + 12288), 256, lanes);
-    const vec t26 = v_add(sum3, x10);
-    const vec t27 = v_keep(random, layer * 65536 + 3, image * 16640 + 12288 + d, 256, 858993459, real(1.25));
-    const vec t28 = v_mul(t26, t27);
-    const vec t29 = v_add(x25, t28);
-    v_store_strided(transformer_blocks_carry_next + (d + 12288), 256, t29, lanes);
-    const vec x30 = v_load_strided(transformer_blocks_add + (d + 16384), 256, 1);
-    const vec t31 = v_add(sum4, x10);
-    const vec t32 = v_keep(random, layer * 65536 + 3, image * 16640 + 16384 + d, 256, 858993459, real(1.25));
-    const vec t33 = v_mul(t31, t32);
-    const vec t34 = v_add(x30, t33);
-    v_store_strided(transformer_blocks_carry_next + (d + 16384), 256, t34, 1);
-    const vec x35 = v_load_strided(transformer_blocks_add + (d + 1), 256, lanes);
-    const vec x36 = v_set(transformer_blocks_ffn_linear2_bias[d + 1]);
-    const vec t37 = v_add(sum5, x36);
-    const vec t38 = v_keep(random, layer * 65536 + 3, image * 16640 + (d + 1), 256, 858993459, real(1.25));
-    const vec t39 = v_mul(t37, t38);
-    const vec t40 = v_add(x35, t39);
-    v_store_strided(transformer_blocks_carry_next + (d + 1), 256, t40, lanes);
-    const vec x41 = v_load_strided(transformer_blocks_add + (d + 4097), 256, lanes);
-    const vec t42 = v_add(sum6, x36);
-    const vec t43 = v_keep(random, layer * 65536 + 3, image * 16640 + 4096 + (d + 1), 256, 858993459, real(1.25));
-    const vec t44 = v_mul(t42, t43);
-    const vec t45 = v_add(x41, t44);
-    v_store_strided(transformer_blocks_carry_next + (d + 4097), 256, t45, lanes);
-    const vec x46 = v_load_strided(transformer_blocks_add + (d + 8193), 256, lanes);
-    const vec t47 = v_add(sum7, x36);
-    const vec t48 = v_keep(random, layer * 65536 + 3, image * 16640 + 8192 + (d + 1), 256, 858993459, real(1.25));
-    const vec t49 = v_mul(t47, t48);
-    const vec t50 = v_add(x46, t49);
-    v_store_strided(transformer_blocks_carry_next + (d + 8193), 256, t50, lanes);
-    const vec x51 = v_load_strided(transformer_blocks_add + (d + 12289), 256, lanes);
-    const vec t52 = v_add(sum8, x36);
-    const vec t53 = v_keep(random, layer * 65536 + 3, image * 16640 + 12288 + (d + 1), 256, 858993459, real(1.25));
-    const vec t54 = v_mul(t52, t53);
-    const vec t55 = v_add(x51, t54);
-    v_store_strided(transformer_blocks_carry_next + (d + 12289), 256, t55, lanes);
-    const vec x56 = v_load_strided(transformer_blocks_add + (d + 16385), 256, 1);
-    const vec t57 = v_add(sum9, x36);
-    const vec t58 = v_keep(random, layer * 65536 + 3, image * 16640 + 16384 + (d + 1), 256, 858993459, real(1.25));
-    const vec t59 = v_mul(t57, t58);
-    const vec t60 = v_add(x56, t59);
-    v_store_strided(transformer_blocks_carry_next + (d + 16385), 256, t60, 1);
-    const vec x61 = v_load_strided(transformer_blocks_add + (d + 2), 256, lanes);
-    const vec x62 = v_set(transformer_blocks_ffn_linear2_bias[d + 2]);
-    const vec t63 = v_add(sum10, x62);
-    const vec t64 = v_keep(random, layer * 65536 + 3, image * 16640 + (d + 2), 256, 858993459, real(1.25));
-    const vec t65 = v_mul(t63, t64);
-    const vec t66 = v_add(x61, t65);
-    v_store_strided(transformer_blocks_carry_next + (d + 2), 256, t66, lanes);
-    const vec x67 = v_load_strided(transformer_blocks_add + (d + 4098), 256, lanes);
-    const vec t68 = v_add(sum11, x62);
-    const vec t69 = v_keep(random, layer * 65536 + 3, image * 16640 + 4096 + (d + 2), 256, 858993459, real(1.25));
-    const vec t70 = v_mul(t68, t69);
-    const vec t71 = v_add(x67, t70);
-    v_store_strided(transformer_blocks_carry_next + (d + 4098), 256, t71, lanes);
-    const vec x72 = v_load_strided(transformer_blocks_add + (d + 8194), 256, lanes);
-    const vec t73 = v_add(sum12, x62);
-    const vec t74 = v_keep(random, layer * 65536 + 3, image * 16640 + 8192 + (d + 2), 256, 858993459, real(1.25));
-    const vec t75 = v_mul(t73, t74);
-    const vec t76 = v_add(x72, t75);
-    v_store_strided(transformer_blocks_carry_next + (d + 8194), 256, t76, lanes);
-    const vec x77 = v_load_strided(transformer_blocks_add + (d + 12290), 256, lanes);
-    const vec t78 = v_add(sum13, x62);
-    const vec t79 = v_keep(random, layer * 65536 + 3, image * 16640 + 12288 + (d + 2), 256, 858993459, real(1.25));
-    const vec t80 = v_mul(t78, t79);
-    const vec t81 = v_add(x77, t80);
-    v_store_strided(transformer_blocks_carry_next + (d + 12290), 256, t81, lanes);
-    const vec x82 = v_load_strided(transformer_blocks_add + (d + 16386), 256, 1);
-    const vec t83 = v_add(sum14, x62);
-    const vec t84 = v_keep(random, layer * 65536 + 3, image * 16640 + 16384 + (d + 2), 256, 858993459, real(1.25));
-    const vec t85 = v_mul(t83, t84);
-    const vec t86 = v_add(x82, t85);
-    v_store_strided(transformer_blocks_carry_next + (d + 16386), 256, t86, 1);
-    const vec x87 = v_load_strided(transformer_blocks_add + (d + 3), 256, lanes);
-    const vec x88 = v_set(transformer_blocks_ffn_linear2_bias[d + 3]);
-    const vec t89 = v_add(sum15, x88);
-    const vec t90 = v_keep(random, layer * 65536 + 3, image * 16640 + (d + 3), 256, 858993459, real(1.25));
-    const vec t91 = v_mul(t89, t90);
-    const vec t92 = v_add(x87, t91);
-    v_store_strided(transformer_blocks_carry_next + (d + 3), 256, t92, lanes);
-    const vec x93 = v_load_strided(transformer_blocks_add + (d + 4099), 256, lanes);
-    const vec t94 = v_add(sum16, x88);
-    const vec t95 = v_keep(random, layer * 65536 + 3, image * 16640 + 4096 + (d + 3), 256, 858993459, real(1.25));
-    const vec t96 = v_mul(t94, t95);
-    const vec t97 = v_add(x93, t96);
-    v_store_strided(transformer_blocks_carry_next + (d + 4099), 256, t97, lanes);
-    const vec x98 = v_load_strided(transformer_blocks_add + (d + 8195), 256, lanes);
-    const vec t99 = v_add(sum17, x88);
-    const vec t100 = v_keep(random, layer * 65536 + 3, image * 16640 + 8192 + (d + 3), 256, 858993459, real(1.25));
-    const vec t101 = v_mul(t99, t100);
-    const vec t102 = v_add(x98, t101);
-    v_store_strided(transformer_blocks_carry_next + (d + 8195), 256, t102, lanes);
-    const vec x103 = v_load_strided(transformer_blocks_add + (d + 12291), 256, lanes);
-    const vec t104 = v_add(sum18, x88);
-    const vec t105 = v_keep(random, layer * 65536 + 3, image * 16640 + 12288 + (d + 3), 256, 858993459, real(1.25));
-    const vec t106 = v_mul(t104, t105);
-    const vec t107 = v_add(x103, t106);
-    v_store_strided(transformer_blocks_carry_next + (d + 12291), 256, t107, lanes);
-    const vec x108 = v_load_strided(transformer_blocks_add + (d + 16387), 256, 1);
-    const vec t109 = v_add(sum19, x88);
-    const vec t110 = v_keep(random, layer * 65536 + 3, image * 16640 + 16384 + (d + 3), 256, 858993459, real(1.25));
-    const vec t111 = v_mul(t109, t110);
-    const vec t112 = v_add(x108, t111);
-    v_store_strided(transformer_blocks_carry_next + (d + 16387), 256, t112, 1);
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      for (std::int64_t m = 0; m < 512; ++m) {
+        const vec x16 = v_set(transformer_blocks_ffn_gelu[m + 30720]);
+        const vec x17 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64));
+        sum0 = v_fma(x16, x17, sum0);
+        const vec x18 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64 + 16));
+        sum1 = v_fma(x16, x18, sum1);
+        const vec x19 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64 + 32));
+        sum2 = v_fma(x16, x19, sum2);
+        const vec x20 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64 + 48));
+        sum3 = v_fma(x16, x20, sum3);
+        const vec x21 = v_set(transformer_blocks_ffn_gelu[m + 31232]);
+        sum4 = v_fma(x21, x17, sum4);
+        sum5 = v_fma(x21, x18, sum5);
+        sum6 = v_fma(x21, x19, sum6);
+        sum7 = v_fma(x21, x20, sum7);
+        const vec x22 = v_set(transformer_blocks_ffn_gelu[m + 31744]);
+        sum8 = v_fma(x22, x17, sum8);
+        sum9 = v_fma(x22, x18, sum9);
+        sum10 = v_fma(x22, x19, sum10);
+        sum11 = v_fma(x22, x20, sum11);
+        const vec x23 = v_set(transformer_blocks_ffn_gelu[m + 32256]);
+        sum12 = v_fma(x23, x17, sum12);
+        sum13 = v_fma(x23, x18, sum13);
+        sum14 = v_fma(x23, x19, sum14);
+        sum15 = v_fma(x23, x20, sum15);
+        const vec x24 = v_set(transformer_blocks_ffn_gelu[m + 32768]);
+        sum16 = v_fma(x24, x17, sum16);
+        sum17 = v_fma(x24, x18, sum17);
+        sum18 = v_fma(x24, x19, sum18);
+        sum19 = v_fma(x24, x20, sum19);
+      }
+      alignas(64) real sums[320];
+      v_store(sums, sum0);
+      v_store(sums + 16, sum1);
+      v_store(sums + 32, sum2);
+      v_store(sums + 48, sum3);
+      v_store(sums + 64, sum4);
+      v_store(sums + 80, sum5);
+      v_store(sums + 96, sum6);
+      v_store(sums + 112, sum7);
+      v_store(sums + 128, sum8);
+      v_store(sums + 144, sum9);
+      v_store(sums + 160, sum10);
+      v_store(sums + 176, sum11);
+      v_store(sums + 192, sum12);
+      v_store(sums + 208, sum13);
+      v_store(sums + 224, sum14);
+      v_store(sums + 240, sum15);
+      v_store(sums + 256, sum16);
+      v_store(sums + 272, sum17);
+      v_store(sums + 288, sum18);
+      v_store(sums + 304, sum19);
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          const vec sum = v_load(sums + (row * 64 + column));
+          const vec x25 = v_load(transformer_blocks_add + (row * 256 + (d + column) + 15360));
+          const vec x26 = v_load(transformer_blocks_ffn_linear2_bias + (d + column));
+          const vec t27 = v_add(sum, x26);
+          const vec t28 = v_keep(random, layer * 65536 + 3, image * 16640 + (row * 256 + 15360) + (d + column), 1,
+                                 858993459, real(1.25));
+          const vec t29 = v_mul(t27, t28);
+          const vec t30 = v_add(x25, t29);
+          v_store(transformer_blocks_carry_next + (row * 256 + (d + column) + 15360), t30);
+        }
+      }
+    }
   }
 }
 
@@ -2851,50 +2986,6 @@ static void norm_forward_train(const real* transformer_blocks_carry_next, real* 
       const vec t23 = v_add(t21, x22);
       v_store(norm_add + (n * 256 + d), t23);
     }
-  }
-}
-
-// b < B, classes < CLASSES=10, d < D=256 (summed); lanes along d
-static void head_forward_train(const real* norm_add, const real* head_weight, const real* head_bias, real* outputs) {
-  for (std::int64_t classes = 0; classes < 10; classes += 5) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x0 = v_load(norm_add + d);
-      const vec x1 = v_load(head_weight + (classes * 256 + d));
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(head_weight + (classes * 256 + d + 256));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(head_weight + (classes * 256 + d + 512));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(head_weight + (classes * 256 + d + 768));
-      sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_load(head_weight + (classes * 256 + d + 1024));
-      sum4 = v_fma(x0, x5, sum4);
-    }
-    const vec all0 = v_set(v_sum(sum0));
-    const vec all1 = v_set(v_sum(sum1));
-    const vec all2 = v_set(v_sum(sum2));
-    const vec all3 = v_set(v_sum(sum3));
-    const vec all4 = v_set(v_sum(sum4));
-    const vec x6 = v_set(head_bias[classes]);
-    const vec t7 = v_add(all0, x6);
-    v_store_n(outputs + classes, t7, 1);
-    const vec x8 = v_set(head_bias[classes + 1]);
-    const vec t9 = v_add(all1, x8);
-    v_store_n(outputs + (classes + 1), t9, 1);
-    const vec x10 = v_set(head_bias[classes + 2]);
-    const vec t11 = v_add(all2, x10);
-    v_store_n(outputs + (classes + 2), t11, 1);
-    const vec x12 = v_set(head_bias[classes + 3]);
-    const vec t13 = v_add(all3, x12);
-    v_store_n(outputs + (classes + 3), t13, 1);
-    const vec x14 = v_set(head_bias[classes + 4]);
-    const vec t15 = v_add(all4, x14);
-    v_store_n(outputs + (classes + 4), t15, 1);
   }
 }
 
@@ -3062,12 +3153,10 @@ static void head_bias_gradient_sum(real* gradient_head_bias, const real* partial
 }
 
 // classes < CLASSES=10, d < D=256, b < B (summed); lanes along d
-static void head_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch, const real* d_multiply,
-                                         const real* norm_add, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
-  for (std::int64_t classes = 0; classes < 10; classes += 5) {
-    for (std::int64_t d = 0; d < 256; d += 64) {
+static void head_weight_gradient(const std::int64_t begin, const std::int64_t end, const std::int64_t batch,
+                                 const real* d_multiply, const real* norm_add, real* gradient_head_weight) {
+  for (std::int64_t d = 0; d < 256; d += 64) {
+    for (std::int64_t classes = begin; classes < end; classes += 5) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3088,7 +3177,7 @@ static void head_weight_gradient_partial(const std::int64_t chunk, const std::in
       vec sum17 = v_zero();
       vec sum18 = v_zero();
       vec sum19 = v_zero();
-      for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t b = 0; b < batch; ++b) {
         const vec x0 = v_set(d_multiply[classes + b * 1824656]);
         const vec x1 = v_load(norm_add + (d + b * 1824656));
         sum0 = v_fma(x0, x1, sum0);
@@ -3119,39 +3208,26 @@ static void head_weight_gradient_partial(const std::int64_t chunk, const std::in
         sum18 = v_fma(x8, x3, sum18);
         sum19 = v_fma(x8, x4, sum19);
       }
-      v_store(partial + (chunk * 2560 + (classes * 256 + d)), sum0);
-      v_store(partial + (chunk * 2560 + (classes * 256 + (d + 16))), sum1);
-      v_store(partial + (chunk * 2560 + (classes * 256 + (d + 32))), sum2);
-      v_store(partial + (chunk * 2560 + (classes * 256 + (d + 48))), sum3);
-      v_store(partial + (chunk * 2560 + (classes * 256 + 256 + d)), sum4);
-      v_store(partial + (chunk * 2560 + (classes * 256 + 256 + (d + 16))), sum5);
-      v_store(partial + (chunk * 2560 + (classes * 256 + 256 + (d + 32))), sum6);
-      v_store(partial + (chunk * 2560 + (classes * 256 + 256 + (d + 48))), sum7);
-      v_store(partial + (chunk * 2560 + (classes * 256 + 512 + d)), sum8);
-      v_store(partial + (chunk * 2560 + (classes * 256 + 512 + (d + 16))), sum9);
-      v_store(partial + (chunk * 2560 + (classes * 256 + 512 + (d + 32))), sum10);
-      v_store(partial + (chunk * 2560 + (classes * 256 + 512 + (d + 48))), sum11);
-      v_store(partial + (chunk * 2560 + (classes * 256 + 768 + d)), sum12);
-      v_store(partial + (chunk * 2560 + (classes * 256 + 768 + (d + 16))), sum13);
-      v_store(partial + (chunk * 2560 + (classes * 256 + 768 + (d + 32))), sum14);
-      v_store(partial + (chunk * 2560 + (classes * 256 + 768 + (d + 48))), sum15);
-      v_store(partial + (chunk * 2560 + (classes * 256 + 1024 + d)), sum16);
-      v_store(partial + (chunk * 2560 + (classes * 256 + 1024 + (d + 16))), sum17);
-      v_store(partial + (chunk * 2560 + (classes * 256 + 1024 + (d + 32))), sum18);
-      v_store(partial + (chunk * 2560 + (classes * 256 + 1024 + (d + 48))), sum19);
-    }
-  }
-}
-
-// classes < CLASSES=10, d < D=256, b < B (summed); lanes along d
-static void head_weight_gradient_sum(real* gradient_head_weight, const real* partial) {
-  for (std::int64_t classes = 0; classes < 10; ++classes) {
-    for (std::int64_t d = 0; d < 256; d += 16) {
-      vec sum0 = v_zero();
-      for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-        sum0 = v_add(sum0, v_load(partial + (chunk * 2560 + (classes * 256 + d))));
-      }
       v_store(gradient_head_weight + (classes * 256 + d), sum0);
+      v_store(gradient_head_weight + (classes * 256 + d + 16), sum1);
+      v_store(gradient_head_weight + (classes * 256 + d + 32), sum2);
+      v_store(gradient_head_weight + (classes * 256 + d + 48), sum3);
+      v_store(gradient_head_weight + (classes * 256 + d + 256), sum4);
+      v_store(gradient_head_weight + (classes * 256 + d + 272), sum5);
+      v_store(gradient_head_weight + (classes * 256 + d + 288), sum6);
+      v_store(gradient_head_weight + (classes * 256 + d + 304), sum7);
+      v_store(gradient_head_weight + (classes * 256 + d + 512), sum8);
+      v_store(gradient_head_weight + (classes * 256 + d + 528), sum9);
+      v_store(gradient_head_weight + (classes * 256 + d + 544), sum10);
+      v_store(gradient_head_weight + (classes * 256 + d + 560), sum11);
+      v_store(gradient_head_weight + (classes * 256 + d + 768), sum12);
+      v_store(gradient_head_weight + (classes * 256 + d + 784), sum13);
+      v_store(gradient_head_weight + (classes * 256 + d + 800), sum14);
+      v_store(gradient_head_weight + (classes * 256 + d + 816), sum15);
+      v_store(gradient_head_weight + (classes * 256 + d + 1024), sum16);
+      v_store(gradient_head_weight + (classes * 256 + d + 1040), sum17);
+      v_store(gradient_head_weight + (classes * 256 + d + 1056), sum18);
+      v_store(gradient_head_weight + (classes * 256 + d + 1072), sum19);
     }
   }
 }
@@ -3293,8 +3369,8 @@ static void transformer_blocks_ffn_linear2_backward(const std::int64_t image, co
                                                     const real* transformer_blocks_ffn_multiply,
                                                     const std::int32_t* random,
                                                     real* d_transformer_blocks_ffn_multiply_2) {
-  for (std::int64_t n = 0; n < 65; n += 5) {
-    for (std::int64_t m = 0; m < 512; m += 64) {
+  for (std::int64_t m = 0; m < 512; m += 64) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3315,6 +3391,10 @@ static void transformer_blocks_ffn_linear2_backward(const std::int64_t image, co
       vec sum17 = v_zero();
       vec sum18 = v_zero();
       vec sum19 = v_zero();
+      vec sum20 = v_zero();
+      vec sum21 = v_zero();
+      vec sum22 = v_zero();
+      vec sum23 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
         const vec x0 = v_set(d_transformer_blocks_ffn_multiply[n * 256 + d]);
         const vec x1 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512));
@@ -3345,149 +3425,51 @@ static void transformer_blocks_ffn_linear2_backward(const std::int64_t image, co
         sum17 = v_fma(x8, x2, sum17);
         sum18 = v_fma(x8, x3, sum18);
         sum19 = v_fma(x8, x4, sum19);
+        const vec x9 = v_set(d_transformer_blocks_ffn_multiply[n * 256 + d + 1280]);
+        sum20 = v_fma(x9, x1, sum20);
+        sum21 = v_fma(x9, x2, sum21);
+        sum22 = v_fma(x9, x3, sum22);
+        sum23 = v_fma(x9, x4, sum23);
       }
-      const vec x9 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65), 65, lanes);
-      const vec t10 = v_gelu_gradient(x9);
-      const vec t11 = v_mul(sum0, t10);
-      const vec t12 = v_keep(random, layer * 65536 + 2, image * 33280 + n * 512 + m, 1, 858993459, real(1.25));
-      const vec t13 = v_mul(t11, t12);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m), t13);
-      const vec x14 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 1040), 65, lanes);
-      const vec t15 = v_gelu_gradient(x14);
-      const vec t16 = v_mul(sum1, t15);
-      const vec t17 = v_keep(random, layer * 65536 + 2, image * 33280 + n * 512 + (m + 16), 1, 858993459, real(1.25));
-      const vec t18 = v_mul(t16, t17);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 16), t18);
-      const vec x19 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 2080), 65, lanes);
-      const vec t20 = v_gelu_gradient(x19);
-      const vec t21 = v_mul(sum2, t20);
-      const vec t22 = v_keep(random, layer * 65536 + 2, image * 33280 + n * 512 + (m + 32), 1, 858993459, real(1.25));
-      const vec t23 = v_mul(t21, t22);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 32), t23);
-      const vec x24 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 3120), 65, lanes);
-      const vec t25 = v_gelu_gradient(x24);
-      const vec t26 = v_mul(sum3, t25);
-      const vec t27 = v_keep(random, layer * 65536 + 2, image * 33280 + n * 512 + (m + 48), 1, 858993459, real(1.25));
-      const vec t28 = v_mul(t26, t27);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 48), t28);
-      const vec x29 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 1), 65, lanes);
-      const vec t30 = v_gelu_gradient(x29);
-      const vec t31 = v_mul(sum4, t30);
-      const vec t32 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 512) + m, 1, 858993459, real(1.25));
-      const vec t33 = v_mul(t31, t32);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 512), t33);
-      const vec x34 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 1041), 65, lanes);
-      const vec t35 = v_gelu_gradient(x34);
-      const vec t36 = v_mul(sum5, t35);
-      const vec t37 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 512) + (m + 16), 1, 858993459,
-                             real(1.25));
-      const vec t38 = v_mul(t36, t37);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 528), t38);
-      const vec x39 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 2081), 65, lanes);
-      const vec t40 = v_gelu_gradient(x39);
-      const vec t41 = v_mul(sum6, t40);
-      const vec t42 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 512) + (m + 32), 1, 858993459,
-                             real(1.25));
-      const vec t43 = v_mul(t41, t42);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 544), t43);
-      const vec x44 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 3121), 65, lanes);
-      const vec t45 = v_gelu_gradient(x44);
-      const vec t46 = v_mul(sum7, t45);
-      const vec t47 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 512) + (m + 48), 1, 858993459,
-                             real(1.25));
-      const vec t48 = v_mul(t46, t47);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 560), t48);
-      const vec x49 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 2), 65, lanes);
-      const vec t50 = v_gelu_gradient(x49);
-      const vec t51 = v_mul(sum8, t50);
-      const vec t52 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 1024) + m, 1, 858993459, real(1.25));
-      const vec t53 = v_mul(t51, t52);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 1024), t53);
-      const vec x54 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 1042), 65, lanes);
-      const vec t55 = v_gelu_gradient(x54);
-      const vec t56 = v_mul(sum9, t55);
-      const vec t57 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 1024) + (m + 16), 1, 858993459,
-                             real(1.25));
-      const vec t58 = v_mul(t56, t57);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 1040), t58);
-      const vec x59 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 2082), 65, lanes);
-      const vec t60 = v_gelu_gradient(x59);
-      const vec t61 = v_mul(sum10, t60);
-      const vec t62 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 1024) + (m + 32), 1, 858993459,
-                             real(1.25));
-      const vec t63 = v_mul(t61, t62);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 1056), t63);
-      const vec x64 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 3122), 65, lanes);
-      const vec t65 = v_gelu_gradient(x64);
-      const vec t66 = v_mul(sum11, t65);
-      const vec t67 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 1024) + (m + 48), 1, 858993459,
-                             real(1.25));
-      const vec t68 = v_mul(t66, t67);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 1072), t68);
-      const vec x69 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 3), 65, lanes);
-      const vec t70 = v_gelu_gradient(x69);
-      const vec t71 = v_mul(sum12, t70);
-      const vec t72 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 1536) + m, 1, 858993459, real(1.25));
-      const vec t73 = v_mul(t71, t72);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 1536), t73);
-      const vec x74 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 1043), 65, lanes);
-      const vec t75 = v_gelu_gradient(x74);
-      const vec t76 = v_mul(sum13, t75);
-      const vec t77 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 1536) + (m + 16), 1, 858993459,
-                             real(1.25));
-      const vec t78 = v_mul(t76, t77);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 1552), t78);
-      const vec x79 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 2083), 65, lanes);
-      const vec t80 = v_gelu_gradient(x79);
-      const vec t81 = v_mul(sum14, t80);
-      const vec t82 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 1536) + (m + 32), 1, 858993459,
-                             real(1.25));
-      const vec t83 = v_mul(t81, t82);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 1568), t83);
-      const vec x84 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 3123), 65, lanes);
-      const vec t85 = v_gelu_gradient(x84);
-      const vec t86 = v_mul(sum15, t85);
-      const vec t87 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 1536) + (m + 48), 1, 858993459,
-                             real(1.25));
-      const vec t88 = v_mul(t86, t87);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 1584), t88);
-      const vec x89 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 4), 65, lanes);
-      const vec t90 = v_gelu_gradient(x89);
-      const vec t91 = v_mul(sum16, t90);
-      const vec t92 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 2048) + m, 1, 858993459, real(1.25));
-      const vec t93 = v_mul(t91, t92);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 2048), t93);
-      const vec x94 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 1044), 65, lanes);
-      const vec t95 = v_gelu_gradient(x94);
-      const vec t96 = v_mul(sum17, t95);
-      const vec t97 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 2048) + (m + 16), 1, 858993459,
-                             real(1.25));
-      const vec t98 = v_mul(t96, t97);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 2064), t98);
-      const vec x99 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 2084), 65, lanes);
-      const vec t100 = v_gelu_gradient(x99);
-      const vec t101 = v_mul(sum18, t100);
-      const vec t102 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 2048) + (m + 32), 1, 858993459,
-                              real(1.25));
-      const vec t103 = v_mul(t101, t102);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 2080), t103);
-      const vec x104 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 3124), 65, lanes);
-      const vec t105 = v_gelu_gradient(x104);
-      const vec t106 = v_mul(sum19, t105);
-      const vec t107 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 2048) + (m + 48), 1, 858993459,
-                              real(1.25));
-      const vec t108 = v_mul(t106, t107);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 2096), t108);
+      alignas(64) real sums[384];
+      v_store(sums, sum0);
+      v_store(sums + 16, sum1);
+      v_store(sums + 32, sum2);
+      v_store(sums + 48, sum3);
+      v_store(sums + 64, sum4);
+      v_store(sums + 80, sum5);
+      v_store(sums + 96, sum6);
+      v_store(sums + 112, sum7);
+      v_store(sums + 128, sum8);
+      v_store(sums + 144, sum9);
+      v_store(sums + 160, sum10);
+      v_store(sums + 176, sum11);
+      v_store(sums + 192, sum12);
+      v_store(sums + 208, sum13);
+      v_store(sums + 224, sum14);
+      v_store(sums + 240, sum15);
+      v_store(sums + 256, sum16);
+      v_store(sums + 272, sum17);
+      v_store(sums + 288, sum18);
+      v_store(sums + 304, sum19);
+      v_store(sums + 320, sum20);
+      v_store(sums + 336, sum21);
+      v_store(sums + 352, sum22);
+      v_store(sums + 368, sum23);
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          const vec sum = v_load(sums + (row * 64 + column));
+          const vec x10 = v_load(transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)));
+          const vec t11 = v_gelu_gradient(x10);
+          const vec t12 = v_mul(sum, t11);
+          const vec t13 = v_keep(random, layer * 65536 + 2, image * 33280 + (n + row) * 512 + (m + column), 1,
+                                 858993459, real(1.25));
+          const vec t14 = v_mul(t12, t13);
+          v_store(d_transformer_blocks_ffn_multiply_2 + ((n + row) * 512 + (m + column)), t14);
+        }
+      }
     }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
-static void transformer_blocks_ffn_linear1_backward(const real* d_transformer_blocks_ffn_multiply_2,
-                                                    const real* transformer_blocks_ffn_linear1_weight,
-                                                    real* d_transformer_blocks_ffn_linear1_einsum) {
-  for (std::int64_t n = 0; n < 65; n += 5) {
-    for (std::int64_t d = 0; d < 256; d += 64) {
+    {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3508,6 +3490,104 @@ static void transformer_blocks_ffn_linear1_backward(const real* d_transformer_bl
       vec sum17 = v_zero();
       vec sum18 = v_zero();
       vec sum19 = v_zero();
+      for (std::int64_t d = 0; d < 256; ++d) {
+        const vec x15 = v_set(d_transformer_blocks_ffn_multiply[d + 15360]);
+        const vec x16 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512));
+        sum0 = v_fma(x15, x16, sum0);
+        const vec x17 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 16));
+        sum1 = v_fma(x15, x17, sum1);
+        const vec x18 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 32));
+        sum2 = v_fma(x15, x18, sum2);
+        const vec x19 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 48));
+        sum3 = v_fma(x15, x19, sum3);
+        const vec x20 = v_set(d_transformer_blocks_ffn_multiply[d + 15616]);
+        sum4 = v_fma(x20, x16, sum4);
+        sum5 = v_fma(x20, x17, sum5);
+        sum6 = v_fma(x20, x18, sum6);
+        sum7 = v_fma(x20, x19, sum7);
+        const vec x21 = v_set(d_transformer_blocks_ffn_multiply[d + 15872]);
+        sum8 = v_fma(x21, x16, sum8);
+        sum9 = v_fma(x21, x17, sum9);
+        sum10 = v_fma(x21, x18, sum10);
+        sum11 = v_fma(x21, x19, sum11);
+        const vec x22 = v_set(d_transformer_blocks_ffn_multiply[d + 16128]);
+        sum12 = v_fma(x22, x16, sum12);
+        sum13 = v_fma(x22, x17, sum13);
+        sum14 = v_fma(x22, x18, sum14);
+        sum15 = v_fma(x22, x19, sum15);
+        const vec x23 = v_set(d_transformer_blocks_ffn_multiply[d + 16384]);
+        sum16 = v_fma(x23, x16, sum16);
+        sum17 = v_fma(x23, x17, sum17);
+        sum18 = v_fma(x23, x18, sum18);
+        sum19 = v_fma(x23, x19, sum19);
+      }
+      alignas(64) real sums[320];
+      v_store(sums, sum0);
+      v_store(sums + 16, sum1);
+      v_store(sums + 32, sum2);
+      v_store(sums + 48, sum3);
+      v_store(sums + 64, sum4);
+      v_store(sums + 80, sum5);
+      v_store(sums + 96, sum6);
+      v_store(sums + 112, sum7);
+      v_store(sums + 128, sum8);
+      v_store(sums + 144, sum9);
+      v_store(sums + 160, sum10);
+      v_store(sums + 176, sum11);
+      v_store(sums + 192, sum12);
+      v_store(sums + 208, sum13);
+      v_store(sums + 224, sum14);
+      v_store(sums + 240, sum15);
+      v_store(sums + 256, sum16);
+      v_store(sums + 272, sum17);
+      v_store(sums + 288, sum18);
+      v_store(sums + 304, sum19);
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          const vec sum = v_load(sums + (row * 64 + column));
+          const vec x24 = v_load(transformer_blocks_ffn_multiply + (row * 512 + (m + column) + 30720));
+          const vec t25 = v_gelu_gradient(x24);
+          const vec t26 = v_mul(sum, t25);
+          const vec t27 = v_keep(random, layer * 65536 + 2, image * 33280 + (row * 512 + 30720) + (m + column), 1,
+                                 858993459, real(1.25));
+          const vec t28 = v_mul(t26, t27);
+          v_store(d_transformer_blocks_ffn_multiply_2 + (row * 512 + (m + column) + 30720), t28);
+        }
+      }
+    }
+  }
+}
+
+// b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
+static void transformer_blocks_ffn_linear1_backward(const real* d_transformer_blocks_ffn_multiply_2,
+                                                    const real* transformer_blocks_ffn_linear1_weight,
+                                                    real* d_transformer_blocks_ffn_linear1_einsum) {
+  for (std::int64_t d = 0; d < 256; d += 64) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      vec sum20 = v_zero();
+      vec sum21 = v_zero();
+      vec sum22 = v_zero();
+      vec sum23 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
         const vec x0 = v_set(d_transformer_blocks_ffn_multiply_2[n * 512 + m]);
         const vec x1 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256));
@@ -3538,6 +3618,11 @@ static void transformer_blocks_ffn_linear1_backward(const real* d_transformer_bl
         sum17 = v_fma(x8, x2, sum17);
         sum18 = v_fma(x8, x3, sum18);
         sum19 = v_fma(x8, x4, sum19);
+        const vec x9 = v_set(d_transformer_blocks_ffn_multiply_2[n * 512 + m + 2560]);
+        sum20 = v_fma(x9, x1, sum20);
+        sum21 = v_fma(x9, x2, sum21);
+        sum22 = v_fma(x9, x3, sum22);
+        sum23 = v_fma(x9, x4, sum23);
       }
       v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d), sum0);
       v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 16), sum1);
@@ -3559,6 +3644,83 @@ static void transformer_blocks_ffn_linear1_backward(const real* d_transformer_bl
       v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1040), sum17);
       v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1056), sum18);
       v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1072), sum19);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1280), sum20);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1296), sum21);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1312), sum22);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1328), sum23);
+    }
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      for (std::int64_t m = 0; m < 512; ++m) {
+        const vec x10 = v_set(d_transformer_blocks_ffn_multiply_2[m + 30720]);
+        const vec x11 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256));
+        sum0 = v_fma(x10, x11, sum0);
+        const vec x12 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 16));
+        sum1 = v_fma(x10, x12, sum1);
+        const vec x13 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 32));
+        sum2 = v_fma(x10, x13, sum2);
+        const vec x14 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 48));
+        sum3 = v_fma(x10, x14, sum3);
+        const vec x15 = v_set(d_transformer_blocks_ffn_multiply_2[m + 31232]);
+        sum4 = v_fma(x15, x11, sum4);
+        sum5 = v_fma(x15, x12, sum5);
+        sum6 = v_fma(x15, x13, sum6);
+        sum7 = v_fma(x15, x14, sum7);
+        const vec x16 = v_set(d_transformer_blocks_ffn_multiply_2[m + 31744]);
+        sum8 = v_fma(x16, x11, sum8);
+        sum9 = v_fma(x16, x12, sum9);
+        sum10 = v_fma(x16, x13, sum10);
+        sum11 = v_fma(x16, x14, sum11);
+        const vec x17 = v_set(d_transformer_blocks_ffn_multiply_2[m + 32256]);
+        sum12 = v_fma(x17, x11, sum12);
+        sum13 = v_fma(x17, x12, sum13);
+        sum14 = v_fma(x17, x13, sum14);
+        sum15 = v_fma(x17, x14, sum15);
+        const vec x18 = v_set(d_transformer_blocks_ffn_multiply_2[m + 32768]);
+        sum16 = v_fma(x18, x11, sum16);
+        sum17 = v_fma(x18, x12, sum17);
+        sum18 = v_fma(x18, x13, sum18);
+        sum19 = v_fma(x18, x14, sum19);
+      }
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15360), sum0);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15376), sum1);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15392), sum2);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15408), sum3);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15616), sum4);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15632), sum5);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15648), sum6);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15664), sum7);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15872), sum8);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15888), sum9);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15904), sum10);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15920), sum11);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16128), sum12);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16144), sum13);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16160), sum14);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16176), sum15);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16384), sum16);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16400), sum17);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16416), sum18);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16432), sum19);
     }
   }
 }
@@ -3608,8 +3770,8 @@ static void transformer_blocks_norm2_backward(const real* d_transformer_blocks_f
 static void transformer_blocks_attention_out_proj_backward(const real* d_transformer_blocks_add,
                                                            const real* transformer_blocks_attention_out_proj_weight,
                                                            real* d_transformer_blocks_attention_out_proj_einsum) {
-  for (std::int64_t n = 0; n < 65; n += 5) {
-    for (std::int64_t d = 0; d < 256; d += 64) {
+  for (std::int64_t d = 0; d < 256; d += 64) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3630,6 +3792,10 @@ static void transformer_blocks_attention_out_proj_backward(const real* d_transfo
       vec sum17 = v_zero();
       vec sum18 = v_zero();
       vec sum19 = v_zero();
+      vec sum20 = v_zero();
+      vec sum21 = v_zero();
+      vec sum22 = v_zero();
+      vec sum23 = v_zero();
       for (std::int64_t d2 = 0; d2 < 256; ++d2) {
         const vec x0 = v_set(d_transformer_blocks_add[n * 256 + d2]);
         const vec x1 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256));
@@ -3660,6 +3826,11 @@ static void transformer_blocks_attention_out_proj_backward(const real* d_transfo
         sum17 = v_fma(x8, x2, sum17);
         sum18 = v_fma(x8, x3, sum18);
         sum19 = v_fma(x8, x4, sum19);
+        const vec x9 = v_set(d_transformer_blocks_add[n * 256 + d2 + 1280]);
+        sum20 = v_fma(x9, x1, sum20);
+        sum21 = v_fma(x9, x2, sum21);
+        sum22 = v_fma(x9, x3, sum22);
+        sum23 = v_fma(x9, x4, sum23);
       }
       v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d), sum0);
       v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 16), sum1);
@@ -3681,16 +3852,12 @@ static void transformer_blocks_attention_out_proj_backward(const real* d_transfo
       v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1040), sum17);
       v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1056), sum18);
       v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1072), sum19);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1280), sum20);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1296), sum21);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1312), sum22);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1328), sum23);
     }
-  }
-}
-
-// b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed); lanes along n2
-static void transformer_blocks_attention_backward(const real* d_transformer_blocks_attention_out_proj_einsum,
-                                                  const real* transformer_blocks_attention_add,
-                                                  real* d_transformer_blocks_attention_einsum) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 64; n += 4) {
+    {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3711,92 +3878,84 @@ static void transformer_blocks_attention_backward(const real* d_transformer_bloc
       vec sum17 = v_zero();
       vec sum18 = v_zero();
       vec sum19 = v_zero();
-      for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x0 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k]);
-        const vec x1 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33280));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33296));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33312));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33328));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33344), 1);
-        sum4 = v_fma(x0, x5, sum4);
-        const vec x6 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 256]);
-        sum5 = v_fma(x6, x1, sum5);
-        sum6 = v_fma(x6, x2, sum6);
-        sum7 = v_fma(x6, x3, sum7);
-        sum8 = v_fma(x6, x4, sum8);
-        sum9 = v_fma(x6, x5, sum9);
-        const vec x7 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 512]);
-        sum10 = v_fma(x7, x1, sum10);
-        sum11 = v_fma(x7, x2, sum11);
-        sum12 = v_fma(x7, x3, sum12);
-        sum13 = v_fma(x7, x4, sum13);
-        sum14 = v_fma(x7, x5, sum14);
-        const vec x8 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 768]);
-        sum15 = v_fma(x8, x1, sum15);
-        sum16 = v_fma(x8, x2, sum16);
-        sum17 = v_fma(x8, x3, sum17);
-        sum18 = v_fma(x8, x4, sum18);
-        sum19 = v_fma(x8, x5, sum19);
+      for (std::int64_t d2 = 0; d2 < 256; ++d2) {
+        const vec x10 = v_set(d_transformer_blocks_add[d2 + 15360]);
+        const vec x11 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256));
+        sum0 = v_fma(x10, x11, sum0);
+        const vec x12 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 16));
+        sum1 = v_fma(x10, x12, sum1);
+        const vec x13 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 32));
+        sum2 = v_fma(x10, x13, sum2);
+        const vec x14 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 48));
+        sum3 = v_fma(x10, x14, sum3);
+        const vec x15 = v_set(d_transformer_blocks_add[d2 + 15616]);
+        sum4 = v_fma(x15, x11, sum4);
+        sum5 = v_fma(x15, x12, sum5);
+        sum6 = v_fma(x15, x13, sum6);
+        sum7 = v_fma(x15, x14, sum7);
+        const vec x16 = v_set(d_transformer_blocks_add[d2 + 15872]);
+        sum8 = v_fma(x16, x11, sum8);
+        sum9 = v_fma(x16, x12, sum9);
+        sum10 = v_fma(x16, x13, sum10);
+        sum11 = v_fma(x16, x14, sum11);
+        const vec x17 = v_set(d_transformer_blocks_add[d2 + 16128]);
+        sum12 = v_fma(x17, x11, sum12);
+        sum13 = v_fma(x17, x12, sum13);
+        sum14 = v_fma(x17, x13, sum14);
+        sum15 = v_fma(x17, x14, sum15);
+        const vec x18 = v_set(d_transformer_blocks_add[d2 + 16384]);
+        sum16 = v_fma(x18, x11, sum16);
+        sum17 = v_fma(x18, x12, sum17);
+        sum18 = v_fma(x18, x13, sum18);
+        sum19 = v_fma(x18, x14, sum19);
       }
-      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65), sum0);
-      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 16), sum1);
-      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 32), sum2);
-      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 48), sum3);
-      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), sum4, 1);
-      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 65), sum5);
-      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 81), sum6);
-      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 97), sum7);
-      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 113), sum8);
-      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 129), sum9, 1);
-      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 130), sum10);
-      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 146), sum11);
-      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 162), sum12);
-      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 178), sum13);
-      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 194), sum14, 1);
-      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 195), sum15);
-      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 211), sum16);
-      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 227), sum17);
-      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 243), sum18);
-      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 259), sum19, 1);
-    }
-    {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x9 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 16384]);
-        const vec x10 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33280));
-        sum0 = v_fma(x9, x10, sum0);
-        const vec x11 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33296));
-        sum1 = v_fma(x9, x11, sum1);
-        const vec x12 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33312));
-        sum2 = v_fma(x9, x12, sum2);
-        const vec x13 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33328));
-        sum3 = v_fma(x9, x13, sum3);
-        const vec x14 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33344), 1);
-        sum4 = v_fma(x9, x14, sum4);
-      }
-      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + 4160), sum0);
-      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + 4176), sum1);
-      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + 4192), sum2);
-      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + 4208), sum3);
-      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + 4224), sum4, 1);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 15360), sum0);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 15376), sum1);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 15392), sum2);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 15408), sum3);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 15616), sum4);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 15632), sum5);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 15648), sum6);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 15664), sum7);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 15872), sum8);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 15888), sum9);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 15904), sum10);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 15920), sum11);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16128), sum12);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16144), sum13);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16160), sum14);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16176), sum15);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16384), sum16);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16400), sum17);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16416), sum18);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16432), sum19);
     }
   }
 }
 
-// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-static void transformer_blocks_attention_backward_2(const real* d_transformer_blocks_attention_out_proj_einsum,
-                                                    const real* transformer_blocks_attention_multiply,
-                                                    real* d_transformer_blocks_attention_einsum_2) {
+// b < B, h < H=8, k < K=32, n < N+1=65; lanes along n
+static void transformer_blocks_attention_backward(const real* transformer_blocks_attention_add,
+                                                  real* d_transformer_blocks_attention_copy) {
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 65; n += 5) {
+    for (std::int64_t k = 0; k < 32; ++k) {
+      for (std::int64_t n = 0; n < 64; n += 16) {
+        const vec x0 = v_load_strided(transformer_blocks_attention_add + (h * 32 + k + n * 768 + 512), 768, lanes);
+        v_store(d_transformer_blocks_attention_copy + (h * 2080 + k * 65 + n), x0);
+      }
+      {
+        const vec x1 = v_load_strided(transformer_blocks_attention_add + (h * 32 + k + 49664), 768, 1);
+        v_store_n(d_transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64), x1, 1);
+      }
+    }
+  }
+}
+
+// b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed); lanes along n2
+static void transformer_blocks_attention_backward_2(const real* d_transformer_blocks_attention_out_proj_einsum,
+                                                    const real* d_transformer_blocks_attention_copy,
+                                                    real* d_transformer_blocks_attention_einsum) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t n = 0; n < 63; n += 9) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3807,24 +3966,285 @@ static void transformer_blocks_attention_backward_2(const real* d_transformer_bl
       vec sum7 = v_zero();
       vec sum8 = v_zero();
       vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      vec sum20 = v_zero();
+      vec sum21 = v_zero();
+      vec sum22 = v_zero();
+      vec sum23 = v_zero();
+      vec sum24 = v_zero();
+      vec sum25 = v_zero();
+      vec sum26 = v_zero();
+      for (std::int64_t k = 0; k < 32; ++k) {
+        const vec x0 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k]);
+        const vec x1 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + k * 65));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + k * 65 + 16));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + k * 65 + 32));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 256]);
+        sum3 = v_fma(x4, x1, sum3);
+        sum4 = v_fma(x4, x2, sum4);
+        sum5 = v_fma(x4, x3, sum5);
+        const vec x5 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 512]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        sum8 = v_fma(x5, x3, sum8);
+        const vec x6 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 768]);
+        sum9 = v_fma(x6, x1, sum9);
+        sum10 = v_fma(x6, x2, sum10);
+        sum11 = v_fma(x6, x3, sum11);
+        const vec x7 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 1024]);
+        sum12 = v_fma(x7, x1, sum12);
+        sum13 = v_fma(x7, x2, sum13);
+        sum14 = v_fma(x7, x3, sum14);
+        const vec x8 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 1280]);
+        sum15 = v_fma(x8, x1, sum15);
+        sum16 = v_fma(x8, x2, sum16);
+        sum17 = v_fma(x8, x3, sum17);
+        const vec x9 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 1536]);
+        sum18 = v_fma(x9, x1, sum18);
+        sum19 = v_fma(x9, x2, sum19);
+        sum20 = v_fma(x9, x3, sum20);
+        const vec x10 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 1792]);
+        sum21 = v_fma(x10, x1, sum21);
+        sum22 = v_fma(x10, x2, sum22);
+        sum23 = v_fma(x10, x3, sum23);
+        const vec x11 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 2048]);
+        sum24 = v_fma(x11, x1, sum24);
+        sum25 = v_fma(x11, x2, sum25);
+        sum26 = v_fma(x11, x3, sum26);
+      }
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65), sum0);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 16), sum1);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 32), sum2);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 65), sum3);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 81), sum4);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 97), sum5);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 130), sum6);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 146), sum7);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 162), sum8);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 195), sum9);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 211), sum10);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 227), sum11);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 260), sum12);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 276), sum13);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 292), sum14);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 325), sum15);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 341), sum16);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 357), sum17);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 390), sum18);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 406), sum19);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 422), sum20);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 455), sum21);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 471), sum22);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 487), sum23);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 520), sum24);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 536), sum25);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 552), sum26);
+    }
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      for (std::int64_t k = 0; k < 32; ++k) {
+        const vec x12 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 16128]);
+        const vec x13 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + k * 65));
+        sum0 = v_fma(x12, x13, sum0);
+        const vec x14 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + k * 65 + 16));
+        sum1 = v_fma(x12, x14, sum1);
+        const vec x15 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + k * 65 + 32));
+        sum2 = v_fma(x12, x15, sum2);
+        const vec x16 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 16384]);
+        sum3 = v_fma(x16, x13, sum3);
+        sum4 = v_fma(x16, x14, sum4);
+        sum5 = v_fma(x16, x15, sum5);
+      }
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + 4095), sum0);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + 4111), sum1);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + 4127), sum2);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + 4160), sum3);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + 4176), sum4);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + 4192), sum5);
+    }
+    for (std::int64_t n = 0; n < 63; n += 9) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      for (std::int64_t k = 0; k < 32; ++k) {
+        const vec x17 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k]);
+        const vec x18 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + k * 65 + 48));
+        sum0 = v_fma(x17, x18, sum0);
+        const vec x19 = v_load_n(d_transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64), 1);
+        sum1 = v_fma(x17, x19, sum1);
+        const vec x20 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 256]);
+        sum2 = v_fma(x20, x18, sum2);
+        sum3 = v_fma(x20, x19, sum3);
+        const vec x21 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 512]);
+        sum4 = v_fma(x21, x18, sum4);
+        sum5 = v_fma(x21, x19, sum5);
+        const vec x22 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 768]);
+        sum6 = v_fma(x22, x18, sum6);
+        sum7 = v_fma(x22, x19, sum7);
+        const vec x23 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 1024]);
+        sum8 = v_fma(x23, x18, sum8);
+        sum9 = v_fma(x23, x19, sum9);
+        const vec x24 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 1280]);
+        sum10 = v_fma(x24, x18, sum10);
+        sum11 = v_fma(x24, x19, sum11);
+        const vec x25 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 1536]);
+        sum12 = v_fma(x25, x18, sum12);
+        sum13 = v_fma(x25, x19, sum13);
+        const vec x26 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 1792]);
+        sum14 = v_fma(x26, x18, sum14);
+        sum15 = v_fma(x26, x19, sum15);
+        const vec x27 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 2048]);
+        sum16 = v_fma(x27, x18, sum16);
+        sum17 = v_fma(x27, x19, sum17);
+      }
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 48), sum0);
+      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), sum1, 1);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 113), sum2);
+      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 129), sum3, 1);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 178), sum4);
+      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 194), sum5, 1);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 243), sum6);
+      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 259), sum7, 1);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 308), sum8);
+      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 324), sum9, 1);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 373), sum10);
+      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 389), sum11, 1);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 438), sum12);
+      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 454), sum13, 1);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 503), sum14);
+      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 519), sum15, 1);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 568), sum16);
+      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 584), sum17, 1);
+    }
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      for (std::int64_t k = 0; k < 32; ++k) {
+        const vec x28 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 16128]);
+        const vec x29 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + k * 65 + 48));
+        sum0 = v_fma(x28, x29, sum0);
+        const vec x30 = v_load_n(d_transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64), 1);
+        sum1 = v_fma(x28, x30, sum1);
+        const vec x31 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 16384]);
+        sum2 = v_fma(x31, x29, sum2);
+        sum3 = v_fma(x31, x30, sum3);
+      }
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + 4143), sum0);
+      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + 4159), sum1, 1);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + 4208), sum2);
+      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + 4224), sum3, 1);
+    }
+  }
+}
+
+// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
+static void transformer_blocks_attention_backward_3(const real* d_transformer_blocks_attention_out_proj_einsum,
+                                                    const real* transformer_blocks_attention_multiply,
+                                                    real* d_transformer_blocks_attention_einsum_2) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t n = 0; n < 65; n += 13) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      vec sum20 = v_zero();
+      vec sum21 = v_zero();
+      vec sum22 = v_zero();
+      vec sum23 = v_zero();
+      vec sum24 = v_zero();
+      vec sum25 = v_zero();
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
         const vec x0 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + n2 * 256));
-        const vec x1 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2]);
+        const vec x1 = v_set(transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65]);
         sum0 = v_fma(x0, x1, sum0);
         const vec x2 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + n2 * 256 + 16));
         sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 65]);
+        const vec x3 = v_set(transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 1]);
         sum2 = v_fma(x0, x3, sum2);
         sum3 = v_fma(x2, x3, sum3);
-        const vec x4 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 130]);
+        const vec x4 = v_set(transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 2]);
         sum4 = v_fma(x0, x4, sum4);
         sum5 = v_fma(x2, x4, sum5);
-        const vec x5 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 195]);
+        const vec x5 = v_set(transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 3]);
         sum6 = v_fma(x0, x5, sum6);
         sum7 = v_fma(x2, x5, sum7);
-        const vec x6 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 260]);
+        const vec x6 = v_set(transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 4]);
         sum8 = v_fma(x0, x6, sum8);
         sum9 = v_fma(x2, x6, sum9);
+        const vec x7 = v_set(transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 5]);
+        sum10 = v_fma(x0, x7, sum10);
+        sum11 = v_fma(x2, x7, sum11);
+        const vec x8 = v_set(transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 6]);
+        sum12 = v_fma(x0, x8, sum12);
+        sum13 = v_fma(x2, x8, sum13);
+        const vec x9 = v_set(transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 7]);
+        sum14 = v_fma(x0, x9, sum14);
+        sum15 = v_fma(x2, x9, sum15);
+        const vec x10 = v_set(transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 8]);
+        sum16 = v_fma(x0, x10, sum16);
+        sum17 = v_fma(x2, x10, sum17);
+        const vec x11 = v_set(transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 9]);
+        sum18 = v_fma(x0, x11, sum18);
+        sum19 = v_fma(x2, x11, sum19);
+        const vec x12 = v_set(transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 10]);
+        sum20 = v_fma(x0, x12, sum20);
+        sum21 = v_fma(x2, x12, sum21);
+        const vec x13 = v_set(transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 11]);
+        sum22 = v_fma(x0, x13, sum22);
+        sum23 = v_fma(x2, x13, sum23);
+        const vec x14 = v_set(transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 12]);
+        sum24 = v_fma(x0, x14, sum24);
+        sum25 = v_fma(x2, x14, sum25);
       }
       v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32), sum0);
       v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 16), sum1);
@@ -3836,12 +4256,28 @@ static void transformer_blocks_attention_backward_2(const real* d_transformer_bl
       v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 112), sum7);
       v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 128), sum8);
       v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 144), sum9);
+      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 160), sum10);
+      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 176), sum11);
+      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 192), sum12);
+      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 208), sum13);
+      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 224), sum14);
+      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 240), sum15);
+      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 256), sum16);
+      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 272), sum17);
+      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 288), sum18);
+      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 304), sum19);
+      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 320), sum20);
+      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 336), sum21);
+      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 352), sum22);
+      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 368), sum23);
+      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 384), sum24);
+      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 400), sum25);
     }
   }
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
-static void transformer_blocks_attention_backward_3(const std::int64_t image, const std::int64_t layer,
+static void transformer_blocks_attention_backward_4(const std::int64_t image, const std::int64_t layer,
                                                     const real* d_transformer_blocks_attention_einsum,
                                                     const std::int32_t* random,
                                                     const real* transformer_blocks_attention_divide,
@@ -3896,146 +4332,12 @@ static void transformer_blocks_attention_backward_3(const std::int64_t image, co
   }
 }
 
-// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along n2
-static void transformer_blocks_attention_backward_4(const real* d_transformer_blocks_attention_multiply,
+// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
+static void transformer_blocks_attention_backward_5(const real* d_transformer_blocks_attention_multiply,
                                                     const real* transformer_blocks_attention_add,
                                                     real* d_transformer_blocks_attention_einsum_3) {
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 65; n += 5) {
-      for (std::int64_t k = 0; k < 32; k += 4) {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        vec sum10 = v_zero();
-        vec sum11 = v_zero();
-        vec sum12 = v_zero();
-        vec sum13 = v_zero();
-        vec sum14 = v_zero();
-        vec sum15 = v_zero();
-        vec sum16 = v_zero();
-        vec sum17 = v_zero();
-        vec sum18 = v_zero();
-        vec sum19 = v_zero();
-        for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
-          const vec x0 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2));
-          const vec x1 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 16640));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 16705));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 16770));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 16835));
-          sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2 + 65));
-          sum4 = v_fma(x5, x1, sum4);
-          sum5 = v_fma(x5, x2, sum5);
-          sum6 = v_fma(x5, x3, sum6);
-          sum7 = v_fma(x5, x4, sum7);
-          const vec x6 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2 + 130));
-          sum8 = v_fma(x6, x1, sum8);
-          sum9 = v_fma(x6, x2, sum9);
-          sum10 = v_fma(x6, x3, sum10);
-          sum11 = v_fma(x6, x4, sum11);
-          const vec x7 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2 + 195));
-          sum12 = v_fma(x7, x1, sum12);
-          sum13 = v_fma(x7, x2, sum13);
-          sum14 = v_fma(x7, x3, sum14);
-          sum15 = v_fma(x7, x4, sum15);
-          const vec x8 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2 + 260));
-          sum16 = v_fma(x8, x1, sum16);
-          sum17 = v_fma(x8, x2, sum17);
-          sum18 = v_fma(x8, x3, sum18);
-          sum19 = v_fma(x8, x4, sum19);
-        }
-        {
-          const vec x9 = v_load_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), 1);
-          const vec x10 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 16704), 1);
-          sum0 = v_fma(x9, x10, sum0);
-          const vec x11 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 16769), 1);
-          sum1 = v_fma(x9, x11, sum1);
-          const vec x12 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 16834), 1);
-          sum2 = v_fma(x9, x12, sum2);
-          const vec x13 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 16899), 1);
-          sum3 = v_fma(x9, x13, sum3);
-          const vec x14 = v_load_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 129), 1);
-          sum4 = v_fma(x14, x10, sum4);
-          sum5 = v_fma(x14, x11, sum5);
-          sum6 = v_fma(x14, x12, sum6);
-          sum7 = v_fma(x14, x13, sum7);
-          const vec x15 = v_load_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 194), 1);
-          sum8 = v_fma(x15, x10, sum8);
-          sum9 = v_fma(x15, x11, sum9);
-          sum10 = v_fma(x15, x12, sum10);
-          sum11 = v_fma(x15, x13, sum11);
-          const vec x16 = v_load_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 259), 1);
-          sum12 = v_fma(x16, x10, sum12);
-          sum13 = v_fma(x16, x11, sum13);
-          sum14 = v_fma(x16, x12, sum14);
-          sum15 = v_fma(x16, x13, sum15);
-          const vec x17 = v_load_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 324), 1);
-          sum16 = v_fma(x17, x10, sum16);
-          sum17 = v_fma(x17, x11, sum17);
-          sum18 = v_fma(x17, x12, sum18);
-          sum19 = v_fma(x17, x13, sum19);
-        }
-        const vec all0 = v_set(v_sum(sum0));
-        const vec all1 = v_set(v_sum(sum1));
-        const vec all2 = v_set(v_sum(sum2));
-        const vec all3 = v_set(v_sum(sum3));
-        const vec all4 = v_set(v_sum(sum4));
-        const vec all5 = v_set(v_sum(sum5));
-        const vec all6 = v_set(v_sum(sum6));
-        const vec all7 = v_set(v_sum(sum7));
-        const vec all8 = v_set(v_sum(sum8));
-        const vec all9 = v_set(v_sum(sum9));
-        const vec all10 = v_set(v_sum(sum10));
-        const vec all11 = v_set(v_sum(sum11));
-        const vec all12 = v_set(v_sum(sum12));
-        const vec all13 = v_set(v_sum(sum13));
-        const vec all14 = v_set(v_sum(sum14));
-        const vec all15 = v_set(v_sum(sum15));
-        const vec all16 = v_set(v_sum(sum16));
-        const vec all17 = v_set(v_sum(sum17));
-        const vec all18 = v_set(v_sum(sum18));
-        const vec all19 = v_set(v_sum(sum19));
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k), all0, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 1), all1, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 2), all2, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 3), all3, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 32), all4, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 33), all5, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 34), all6, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 35), all7, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 64), all8, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 65), all9, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 66), all10, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 67), all11, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 96), all12, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 97), all13, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 98), all14, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 99), all15, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 128), all16, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 129), all17, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 130), all18, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 131), all19, 1);
-      }
-    }
-  }
-}
-
-// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along n
-static void transformer_blocks_attention_backward_5(const real* d_transformer_blocks_attention_multiply,
-                                                    const real* transformer_blocks_attention_add,
-                                                    real* d_transformer_blocks_attention_einsum_4) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t k = 0; k < 32; k += 4) {
+    for (std::int64_t n = 0; n < 65; n += 13) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -4056,63 +4358,192 @@ static void transformer_blocks_attention_backward_5(const real* d_transformer_bl
       vec sum17 = v_zero();
       vec sum18 = v_zero();
       vec sum19 = v_zero();
+      vec sum20 = v_zero();
+      vec sum21 = v_zero();
+      vec sum22 = v_zero();
+      vec sum23 = v_zero();
+      vec sum24 = v_zero();
+      vec sum25 = v_zero();
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x0 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n2 * 65));
-        const vec x1 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2]);
+        const vec x0 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2]);
+        const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + n2 * 768 + 256));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n2 * 65 + 16));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n2 * 65 + 32));
+        const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + n2 * 768 + 272));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 65]);
         sum2 = v_fma(x3, x1, sum2);
-        const vec x4 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n2 * 65 + 48));
-        sum3 = v_fma(x4, x1, sum3);
-        const vec x5 = v_load_n(d_transformer_blocks_attention_multiply + (h * 4225 + n2 * 65 + 64), 1);
-        sum4 = v_fma(x5, x1, sum4);
-        const vec x6 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 65]);
-        sum5 = v_fma(x0, x6, sum5);
-        sum6 = v_fma(x2, x6, sum6);
-        sum7 = v_fma(x3, x6, sum7);
-        sum8 = v_fma(x4, x6, sum8);
-        sum9 = v_fma(x5, x6, sum9);
-        const vec x7 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 130]);
-        sum10 = v_fma(x0, x7, sum10);
-        sum11 = v_fma(x2, x7, sum11);
-        sum12 = v_fma(x3, x7, sum12);
-        sum13 = v_fma(x4, x7, sum13);
-        sum14 = v_fma(x5, x7, sum14);
-        const vec x8 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 195]);
-        sum15 = v_fma(x0, x8, sum15);
-        sum16 = v_fma(x2, x8, sum16);
-        sum17 = v_fma(x3, x8, sum17);
-        sum18 = v_fma(x4, x8, sum18);
-        sum19 = v_fma(x5, x8, sum19);
+        sum3 = v_fma(x3, x2, sum3);
+        const vec x4 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 130]);
+        sum4 = v_fma(x4, x1, sum4);
+        sum5 = v_fma(x4, x2, sum5);
+        const vec x5 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 195]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        const vec x6 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 260]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        const vec x7 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 325]);
+        sum10 = v_fma(x7, x1, sum10);
+        sum11 = v_fma(x7, x2, sum11);
+        const vec x8 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 390]);
+        sum12 = v_fma(x8, x1, sum12);
+        sum13 = v_fma(x8, x2, sum13);
+        const vec x9 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 455]);
+        sum14 = v_fma(x9, x1, sum14);
+        sum15 = v_fma(x9, x2, sum15);
+        const vec x10 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 520]);
+        sum16 = v_fma(x10, x1, sum16);
+        sum17 = v_fma(x10, x2, sum17);
+        const vec x11 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 585]);
+        sum18 = v_fma(x11, x1, sum18);
+        sum19 = v_fma(x11, x2, sum19);
+        const vec x12 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 650]);
+        sum20 = v_fma(x12, x1, sum20);
+        sum21 = v_fma(x12, x2, sum21);
+        const vec x13 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 715]);
+        sum22 = v_fma(x13, x1, sum22);
+        sum23 = v_fma(x13, x2, sum23);
+        const vec x14 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 780]);
+        sum24 = v_fma(x14, x1, sum24);
+        sum25 = v_fma(x14, x2, sum25);
       }
-      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65), sum0);
-      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 16), sum1);
-      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 32), sum2);
-      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 48), sum3);
-      v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 64), sum4, 1);
-      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 65), sum5);
-      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 81), sum6);
-      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 97), sum7);
-      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 113), sum8);
-      v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 129), sum9, 1);
-      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 130), sum10);
-      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 146), sum11);
-      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 162), sum12);
-      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 178), sum13);
-      v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 194), sum14, 1);
-      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 195), sum15);
-      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 211), sum16);
-      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 227), sum17);
-      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 243), sum18);
-      v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 259), sum19, 1);
+      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32), sum0);
+      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + 16), sum1);
+      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + 32), sum2);
+      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + 48), sum3);
+      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + 64), sum4);
+      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + 80), sum5);
+      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + 96), sum6);
+      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + 112), sum7);
+      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + 128), sum8);
+      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + 144), sum9);
+      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + 160), sum10);
+      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + 176), sum11);
+      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + 192), sum12);
+      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + 208), sum13);
+      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + 224), sum14);
+      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + 240), sum15);
+      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + 256), sum16);
+      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + 272), sum17);
+      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + 288), sum18);
+      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + 304), sum19);
+      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + 320), sum20);
+      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + 336), sum21);
+      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + 352), sum22);
+      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + 368), sum23);
+      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + 384), sum24);
+      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + 400), sum25);
+    }
+  }
+}
+
+// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
+static void transformer_blocks_attention_backward_6(const real* d_transformer_blocks_attention_multiply,
+                                                    const real* transformer_blocks_attention_add,
+                                                    real* d_transformer_blocks_attention_einsum_4) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t n = 0; n < 65; n += 13) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      vec sum20 = v_zero();
+      vec sum21 = v_zero();
+      vec sum22 = v_zero();
+      vec sum23 = v_zero();
+      vec sum24 = v_zero();
+      vec sum25 = v_zero();
+      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
+        const vec x0 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65]);
+        const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + n2 * 768));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + n2 * 768 + 16));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 1]);
+        sum2 = v_fma(x3, x1, sum2);
+        sum3 = v_fma(x3, x2, sum3);
+        const vec x4 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 2]);
+        sum4 = v_fma(x4, x1, sum4);
+        sum5 = v_fma(x4, x2, sum5);
+        const vec x5 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 3]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        const vec x6 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 4]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        const vec x7 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 5]);
+        sum10 = v_fma(x7, x1, sum10);
+        sum11 = v_fma(x7, x2, sum11);
+        const vec x8 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 6]);
+        sum12 = v_fma(x8, x1, sum12);
+        sum13 = v_fma(x8, x2, sum13);
+        const vec x9 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 7]);
+        sum14 = v_fma(x9, x1, sum14);
+        sum15 = v_fma(x9, x2, sum15);
+        const vec x10 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 8]);
+        sum16 = v_fma(x10, x1, sum16);
+        sum17 = v_fma(x10, x2, sum17);
+        const vec x11 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 9]);
+        sum18 = v_fma(x11, x1, sum18);
+        sum19 = v_fma(x11, x2, sum19);
+        const vec x12 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 10]);
+        sum20 = v_fma(x12, x1, sum20);
+        sum21 = v_fma(x12, x2, sum21);
+        const vec x13 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 11]);
+        sum22 = v_fma(x13, x1, sum22);
+        sum23 = v_fma(x13, x2, sum23);
+        const vec x14 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 12]);
+        sum24 = v_fma(x14, x1, sum24);
+        sum25 = v_fma(x14, x2, sum25);
+      }
+      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32), sum0);
+      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + 16), sum1);
+      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + 32), sum2);
+      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + 48), sum3);
+      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + 64), sum4);
+      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + 80), sum5);
+      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + 96), sum6);
+      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + 112), sum7);
+      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + 128), sum8);
+      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + 144), sum9);
+      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + 160), sum10);
+      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + 176), sum11);
+      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + 192), sum12);
+      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + 208), sum13);
+      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + 224), sum14);
+      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + 240), sum15);
+      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + 256), sum16);
+      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + 272), sum17);
+      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + 288), sum18);
+      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + 304), sum19);
+      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + 320), sum20);
+      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + 336), sum21);
+      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + 352), sum22);
+      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + 368), sum23);
+      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + 384), sum24);
+      v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + 400), sum25);
     }
   }
 }
 
 // i < 1, b < B, h < H=8, n < N+1=65, k < K=32; lanes along k
-static void transformer_blocks_attention_backward_6(const real* d_transformer_blocks_attention_einsum_3,
+static void transformer_blocks_attention_backward_7(const real* d_transformer_blocks_attention_einsum_3,
                                                     real* d_transformer_blocks_attention_rearrange) {
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t h = 0; h < 8; ++h) {
@@ -4127,13 +4558,13 @@ static void transformer_blocks_attention_backward_6(const real* d_transformer_bl
 }
 
 // i < 1, b < B, h < H=8, n < N+1=65, k < K=32; lanes along k
-static void transformer_blocks_attention_backward_7(const real* d_transformer_blocks_attention_einsum_4,
+static void transformer_blocks_attention_backward_8(const real* d_transformer_blocks_attention_einsum_4,
                                                     real* d_transformer_blocks_attention_rearrange) {
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t h = 0; h < 8; ++h) {
       for (std::int64_t n = 0; n < 65; ++n) {
         for (std::int64_t k = 0; k < 32; k += 16) {
-          const vec x0 = v_load_strided(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65), 65, lanes);
+          const vec x0 = v_load(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k));
           v_store(d_transformer_blocks_attention_rearrange + (i * 256 + h * 32 + n * 768 + k + 256), x0);
         }
       }
@@ -4142,7 +4573,7 @@ static void transformer_blocks_attention_backward_7(const real* d_transformer_bl
 }
 
 // i < 1, b < B, h < H=8, n < N+1=65, k < K=32; lanes along k
-static void transformer_blocks_attention_backward_8(const real* d_transformer_blocks_attention_einsum_2,
+static void transformer_blocks_attention_backward_9(const real* d_transformer_blocks_attention_einsum_2,
                                                     real* d_transformer_blocks_attention_rearrange) {
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t h = 0; h < 8; ++h) {
@@ -4157,11 +4588,11 @@ static void transformer_blocks_attention_backward_8(const real* d_transformer_bl
 }
 
 // b < B, n < N+1=65, d < D=256, d2 < 3*D=768 (summed); lanes along d
-static void transformer_blocks_attention_backward_9(const real* d_transformer_blocks_attention_rearrange,
-                                                    const real* transformer_blocks_attention_in_proj_weight,
-                                                    real* d_transformer_blocks_attention_einsum_5) {
-  for (std::int64_t n = 0; n < 65; n += 5) {
-    for (std::int64_t d = 0; d < 256; d += 64) {
+static void transformer_blocks_attention_backward_10(const real* d_transformer_blocks_attention_rearrange,
+                                                     const real* transformer_blocks_attention_in_proj_weight,
+                                                     real* d_transformer_blocks_attention_einsum_5) {
+  for (std::int64_t d = 0; d < 256; d += 64) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -4182,6 +4613,10 @@ static void transformer_blocks_attention_backward_9(const real* d_transformer_bl
       vec sum17 = v_zero();
       vec sum18 = v_zero();
       vec sum19 = v_zero();
+      vec sum20 = v_zero();
+      vec sum21 = v_zero();
+      vec sum22 = v_zero();
+      vec sum23 = v_zero();
       for (std::int64_t d2 = 0; d2 < 768; ++d2) {
         const vec x0 = v_set(d_transformer_blocks_attention_rearrange[n * 768 + d2]);
         const vec x1 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256));
@@ -4212,6 +4647,11 @@ static void transformer_blocks_attention_backward_9(const real* d_transformer_bl
         sum17 = v_fma(x8, x2, sum17);
         sum18 = v_fma(x8, x3, sum18);
         sum19 = v_fma(x8, x4, sum19);
+        const vec x9 = v_set(d_transformer_blocks_attention_rearrange[n * 768 + d2 + 3840]);
+        sum20 = v_fma(x9, x1, sum20);
+        sum21 = v_fma(x9, x2, sum21);
+        sum22 = v_fma(x9, x3, sum22);
+        sum23 = v_fma(x9, x4, sum23);
       }
       v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d), sum0);
       v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 16), sum1);
@@ -4233,6 +4673,83 @@ static void transformer_blocks_attention_backward_9(const real* d_transformer_bl
       v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 1040), sum17);
       v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 1056), sum18);
       v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 1072), sum19);
+      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 1280), sum20);
+      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 1296), sum21);
+      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 1312), sum22);
+      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 1328), sum23);
+    }
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      for (std::int64_t d2 = 0; d2 < 768; ++d2) {
+        const vec x10 = v_set(d_transformer_blocks_attention_rearrange[d2 + 46080]);
+        const vec x11 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256));
+        sum0 = v_fma(x10, x11, sum0);
+        const vec x12 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 16));
+        sum1 = v_fma(x10, x12, sum1);
+        const vec x13 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 32));
+        sum2 = v_fma(x10, x13, sum2);
+        const vec x14 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 48));
+        sum3 = v_fma(x10, x14, sum3);
+        const vec x15 = v_set(d_transformer_blocks_attention_rearrange[d2 + 46848]);
+        sum4 = v_fma(x15, x11, sum4);
+        sum5 = v_fma(x15, x12, sum5);
+        sum6 = v_fma(x15, x13, sum6);
+        sum7 = v_fma(x15, x14, sum7);
+        const vec x16 = v_set(d_transformer_blocks_attention_rearrange[d2 + 47616]);
+        sum8 = v_fma(x16, x11, sum8);
+        sum9 = v_fma(x16, x12, sum9);
+        sum10 = v_fma(x16, x13, sum10);
+        sum11 = v_fma(x16, x14, sum11);
+        const vec x17 = v_set(d_transformer_blocks_attention_rearrange[d2 + 48384]);
+        sum12 = v_fma(x17, x11, sum12);
+        sum13 = v_fma(x17, x12, sum13);
+        sum14 = v_fma(x17, x13, sum14);
+        sum15 = v_fma(x17, x14, sum15);
+        const vec x18 = v_set(d_transformer_blocks_attention_rearrange[d2 + 49152]);
+        sum16 = v_fma(x18, x11, sum16);
+        sum17 = v_fma(x18, x12, sum17);
+        sum18 = v_fma(x18, x13, sum18);
+        sum19 = v_fma(x18, x14, sum19);
+      }
+      v_store(d_transformer_blocks_attention_einsum_5 + (d + 15360), sum0);
+      v_store(d_transformer_blocks_attention_einsum_5 + (d + 15376), sum1);
+      v_store(d_transformer_blocks_attention_einsum_5 + (d + 15392), sum2);
+      v_store(d_transformer_blocks_attention_einsum_5 + (d + 15408), sum3);
+      v_store(d_transformer_blocks_attention_einsum_5 + (d + 15616), sum4);
+      v_store(d_transformer_blocks_attention_einsum_5 + (d + 15632), sum5);
+      v_store(d_transformer_blocks_attention_einsum_5 + (d + 15648), sum6);
+      v_store(d_transformer_blocks_attention_einsum_5 + (d + 15664), sum7);
+      v_store(d_transformer_blocks_attention_einsum_5 + (d + 15872), sum8);
+      v_store(d_transformer_blocks_attention_einsum_5 + (d + 15888), sum9);
+      v_store(d_transformer_blocks_attention_einsum_5 + (d + 15904), sum10);
+      v_store(d_transformer_blocks_attention_einsum_5 + (d + 15920), sum11);
+      v_store(d_transformer_blocks_attention_einsum_5 + (d + 16128), sum12);
+      v_store(d_transformer_blocks_attention_einsum_5 + (d + 16144), sum13);
+      v_store(d_transformer_blocks_attention_einsum_5 + (d + 16160), sum14);
+      v_store(d_transformer_blocks_attention_einsum_5 + (d + 16176), sum15);
+      v_store(d_transformer_blocks_attention_einsum_5 + (d + 16384), sum16);
+      v_store(d_transformer_blocks_attention_einsum_5 + (d + 16400), sum17);
+      v_store(d_transformer_blocks_attention_einsum_5 + (d + 16416), sum18);
+      v_store(d_transformer_blocks_attention_einsum_5 + (d + 16432), sum19);
     }
   }
 }
@@ -4334,151 +4851,96 @@ static void transformer_blocks_ffn_linear2_bias_gradient_sum(real* gradient_tran
   }
 }
 
-// d < D=256, m < M=512, b < B (summed), n < N+1=65 (summed); lanes along d
-static void transformer_blocks_ffn_linear2_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
-                                                                   const real* d_transformer_blocks_ffn_multiply,
-                                                                   const real* transformer_blocks_ffn_gelu,
-                                                                   real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
-  for (std::int64_t m = 0; m < 510; m += 6) {
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      vec sum12 = v_zero();
-      vec sum13 = v_zero();
-      vec sum14 = v_zero();
-      vec sum15 = v_zero();
-      vec sum16 = v_zero();
-      vec sum17 = v_zero();
-      vec sum18 = v_zero();
-      vec sum19 = v_zero();
-      vec sum20 = v_zero();
-      vec sum21 = v_zero();
-      vec sum22 = v_zero();
-      vec sum23 = v_zero();
-      for (std::int64_t b = begin; b < end; ++b) {
+// d < D=256, m < M=512, b < B (summed), n < N+1=65 (summed); lanes along m
+static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t begin, const std::int64_t end,
+                                                           const std::int64_t batch,
+                                                           real* gradient_transformer_blocks_ffn_linear2_weight,
+                                                           const real* d_transformer_blocks_ffn_multiply,
+                                                           const real* transformer_blocks_ffn_gelu) {
+  for (std::int64_t d = begin; d < end; ++d) {
+    for (std::int64_t m = 0; m < 512; m += 16) {
+      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m), v_zero());
+    }
+  }
+  for (std::int64_t b = 0; b < batch; ++b) {
+    for (std::int64_t m = 0; m < 512; m += 64) {
+      for (std::int64_t d = begin; d < end; d += 4) {
+        vec sum0 = v_zero();
+        vec sum1 = v_zero();
+        vec sum2 = v_zero();
+        vec sum3 = v_zero();
+        vec sum4 = v_zero();
+        vec sum5 = v_zero();
+        vec sum6 = v_zero();
+        vec sum7 = v_zero();
+        vec sum8 = v_zero();
+        vec sum9 = v_zero();
+        vec sum10 = v_zero();
+        vec sum11 = v_zero();
+        vec sum12 = v_zero();
+        vec sum13 = v_zero();
+        vec sum14 = v_zero();
+        vec sum15 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_load(d_transformer_blocks_ffn_multiply + (d + b * 1824656 + n * 256));
-          const vec x1 = v_set(transformer_blocks_ffn_gelu[m * 65 + b * 1824656 + n]);
+          const vec x0 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1824656 + n * 256]);
+          const vec x1 = v_load(transformer_blocks_ffn_gelu + (m + b * 1824656 + n * 512));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_transformer_blocks_ffn_multiply + (d + b * 1824656 + n * 256 + 16));
-          sum1 = v_fma(x2, x1, sum1);
-          const vec x3 = v_load(d_transformer_blocks_ffn_multiply + (d + b * 1824656 + n * 256 + 32));
-          sum2 = v_fma(x3, x1, sum2);
-          const vec x4 = v_load(d_transformer_blocks_ffn_multiply + (d + b * 1824656 + n * 256 + 48));
-          sum3 = v_fma(x4, x1, sum3);
-          const vec x5 = v_set(transformer_blocks_ffn_gelu[m * 65 + b * 1824656 + n + 65]);
-          sum4 = v_fma(x0, x5, sum4);
-          sum5 = v_fma(x2, x5, sum5);
-          sum6 = v_fma(x3, x5, sum6);
-          sum7 = v_fma(x4, x5, sum7);
-          const vec x6 = v_set(transformer_blocks_ffn_gelu[m * 65 + b * 1824656 + n + 130]);
-          sum8 = v_fma(x0, x6, sum8);
-          sum9 = v_fma(x2, x6, sum9);
-          sum10 = v_fma(x3, x6, sum10);
-          sum11 = v_fma(x4, x6, sum11);
-          const vec x7 = v_set(transformer_blocks_ffn_gelu[m * 65 + b * 1824656 + n + 195]);
-          sum12 = v_fma(x0, x7, sum12);
-          sum13 = v_fma(x2, x7, sum13);
-          sum14 = v_fma(x3, x7, sum14);
-          sum15 = v_fma(x4, x7, sum15);
-          const vec x8 = v_set(transformer_blocks_ffn_gelu[m * 65 + b * 1824656 + n + 260]);
-          sum16 = v_fma(x0, x8, sum16);
-          sum17 = v_fma(x2, x8, sum17);
-          sum18 = v_fma(x3, x8, sum18);
-          sum19 = v_fma(x4, x8, sum19);
-          const vec x9 = v_set(transformer_blocks_ffn_gelu[m * 65 + b * 1824656 + n + 325]);
-          sum20 = v_fma(x0, x9, sum20);
-          sum21 = v_fma(x2, x9, sum21);
-          sum22 = v_fma(x3, x9, sum22);
-          sum23 = v_fma(x4, x9, sum23);
+          const vec x2 = v_load(transformer_blocks_ffn_gelu + (m + b * 1824656 + n * 512 + 16));
+          sum1 = v_fma(x0, x2, sum1);
+          const vec x3 = v_load(transformer_blocks_ffn_gelu + (m + b * 1824656 + n * 512 + 32));
+          sum2 = v_fma(x0, x3, sum2);
+          const vec x4 = v_load(transformer_blocks_ffn_gelu + (m + b * 1824656 + n * 512 + 48));
+          sum3 = v_fma(x0, x4, sum3);
+          const vec x5 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1824656 + n * 256 + 1]);
+          sum4 = v_fma(x5, x1, sum4);
+          sum5 = v_fma(x5, x2, sum5);
+          sum6 = v_fma(x5, x3, sum6);
+          sum7 = v_fma(x5, x4, sum7);
+          const vec x6 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1824656 + n * 256 + 2]);
+          sum8 = v_fma(x6, x1, sum8);
+          sum9 = v_fma(x6, x2, sum9);
+          sum10 = v_fma(x6, x3, sum10);
+          sum11 = v_fma(x6, x4, sum11);
+          const vec x7 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1824656 + n * 256 + 3]);
+          sum12 = v_fma(x7, x1, sum12);
+          sum13 = v_fma(x7, x2, sum13);
+          sum14 = v_fma(x7, x3, sum14);
+          sum15 = v_fma(x7, x4, sum15);
         }
-      }
-      v_store(partial + (chunk * 131072 + (m * 256 + d)), sum0);
-      v_store(partial + (chunk * 131072 + (m * 256 + (d + 16))), sum1);
-      v_store(partial + (chunk * 131072 + (m * 256 + (d + 32))), sum2);
-      v_store(partial + (chunk * 131072 + (m * 256 + (d + 48))), sum3);
-      v_store(partial + (chunk * 131072 + (m * 256 + 256 + d)), sum4);
-      v_store(partial + (chunk * 131072 + (m * 256 + 256 + (d + 16))), sum5);
-      v_store(partial + (chunk * 131072 + (m * 256 + 256 + (d + 32))), sum6);
-      v_store(partial + (chunk * 131072 + (m * 256 + 256 + (d + 48))), sum7);
-      v_store(partial + (chunk * 131072 + (m * 256 + 512 + d)), sum8);
-      v_store(partial + (chunk * 131072 + (m * 256 + 512 + (d + 16))), sum9);
-      v_store(partial + (chunk * 131072 + (m * 256 + 512 + (d + 32))), sum10);
-      v_store(partial + (chunk * 131072 + (m * 256 + 512 + (d + 48))), sum11);
-      v_store(partial + (chunk * 131072 + (m * 256 + 768 + d)), sum12);
-      v_store(partial + (chunk * 131072 + (m * 256 + 768 + (d + 16))), sum13);
-      v_store(partial + (chunk * 131072 + (m * 256 + 768 + (d + 32))), sum14);
-      v_store(partial + (chunk * 131072 + (m * 256 + 768 + (d + 48))), sum15);
-      v_store(partial + (chunk * 131072 + (m * 256 + 1024 + d)), sum16);
-      v_store(partial + (chunk * 131072 + (m * 256 + 1024 + (d + 16))), sum17);
-      v_store(partial + (chunk * 131072 + (m * 256 + 1024 + (d + 32))), sum18);
-      v_store(partial + (chunk * 131072 + (m * 256 + 1024 + (d + 48))), sum19);
-      v_store(partial + (chunk * 131072 + (m * 256 + 1280 + d)), sum20);
-      v_store(partial + (chunk * 131072 + (m * 256 + 1280 + (d + 16))), sum21);
-      v_store(partial + (chunk * 131072 + (m * 256 + 1280 + (d + 32))), sum22);
-      v_store(partial + (chunk * 131072 + (m * 256 + 1280 + (d + 48))), sum23);
-    }
-  }
-  for (std::int64_t d = 0; d < 256; d += 64) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x10 = v_load(d_transformer_blocks_ffn_multiply + (d + b * 1824656 + n * 256));
-        const vec x11 = v_set(transformer_blocks_ffn_gelu[b * 1824656 + n + 33150]);
-        sum0 = v_fma(x10, x11, sum0);
-        const vec x12 = v_load(d_transformer_blocks_ffn_multiply + (d + b * 1824656 + n * 256 + 16));
-        sum1 = v_fma(x12, x11, sum1);
-        const vec x13 = v_load(d_transformer_blocks_ffn_multiply + (d + b * 1824656 + n * 256 + 32));
-        sum2 = v_fma(x13, x11, sum2);
-        const vec x14 = v_load(d_transformer_blocks_ffn_multiply + (d + b * 1824656 + n * 256 + 48));
-        sum3 = v_fma(x14, x11, sum3);
-        const vec x15 = v_set(transformer_blocks_ffn_gelu[b * 1824656 + n + 33215]);
-        sum4 = v_fma(x10, x15, sum4);
-        sum5 = v_fma(x12, x15, sum5);
-        sum6 = v_fma(x13, x15, sum6);
-        sum7 = v_fma(x14, x15, sum7);
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m)), sum0));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 16),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 16)), sum1));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 32),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 32)), sum2));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 48),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 48)), sum3));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 512),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 512)), sum4));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 528),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 528)), sum5));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 544),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 544)), sum6));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 560),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 560)), sum7));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1024),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1024)), sum8));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1040),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1040)), sum9));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1056),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1056)), sum10));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1072),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1072)), sum11));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1536),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1536)), sum12));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1552),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1552)), sum13));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1568),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1568)), sum14));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1584),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1584)), sum15));
       }
     }
-    v_store(partial + (chunk * 131072 + (130560 + d)), sum0);
-    v_store(partial + (chunk * 131072 + (130560 + (d + 16))), sum1);
-    v_store(partial + (chunk * 131072 + (130560 + (d + 32))), sum2);
-    v_store(partial + (chunk * 131072 + (130560 + (d + 48))), sum3);
-    v_store(partial + (chunk * 131072 + (130816 + d)), sum4);
-    v_store(partial + (chunk * 131072 + (130816 + (d + 16))), sum5);
-    v_store(partial + (chunk * 131072 + (130816 + (d + 32))), sum6);
-    v_store(partial + (chunk * 131072 + (130816 + (d + 48))), sum7);
-  }
-}
-
-// d < D=256, m < M=512, b < B (summed), n < N+1=65 (summed); lanes along d
-static void transformer_blocks_ffn_linear2_weight_gradient_sum(const std::int64_t m,
-                                                               real* gradient_transformer_blocks_ffn_linear2_weight,
-                                                               const real* partial) {
-  for (std::int64_t d = 0; d < 256; d += 16) {
-    vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 131072 + (m * 256 + d))));
-    }
-    v_store_strided(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m), 512, sum0, lanes);
   }
 }
 
@@ -4538,177 +5000,96 @@ static void transformer_blocks_ffn_linear1_bias_gradient_sum(real* gradient_tran
   }
 }
 
-// m < M=512, d < D=256, b < B (summed), n < N+1=65 (summed); lanes along m
-static void transformer_blocks_ffn_linear1_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
-                                                                   const real* d_transformer_blocks_ffn_multiply_2,
-                                                                   const real* transformer_blocks_norm2_add,
-                                                                   real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
-  for (std::int64_t d = 0; d < 252; d += 6) {
-    for (std::int64_t m = 0; m < 512; m += 64) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      vec sum12 = v_zero();
-      vec sum13 = v_zero();
-      vec sum14 = v_zero();
-      vec sum15 = v_zero();
-      vec sum16 = v_zero();
-      vec sum17 = v_zero();
-      vec sum18 = v_zero();
-      vec sum19 = v_zero();
-      vec sum20 = v_zero();
-      vec sum21 = v_zero();
-      vec sum22 = v_zero();
-      vec sum23 = v_zero();
-      for (std::int64_t b = begin; b < end; ++b) {
+// m < M=512, d < D=256, b < B (summed), n < N+1=65 (summed); lanes along d
+static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t begin, const std::int64_t end,
+                                                           const std::int64_t batch,
+                                                           real* gradient_transformer_blocks_ffn_linear1_weight,
+                                                           const real* d_transformer_blocks_ffn_multiply_2,
+                                                           const real* transformer_blocks_norm2_add) {
+  for (std::int64_t m = begin; m < end; ++m) {
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d), v_zero());
+    }
+  }
+  for (std::int64_t b = 0; b < batch; ++b) {
+    for (std::int64_t d = 0; d < 256; d += 64) {
+      for (std::int64_t m = begin; m < end; m += 4) {
+        vec sum0 = v_zero();
+        vec sum1 = v_zero();
+        vec sum2 = v_zero();
+        vec sum3 = v_zero();
+        vec sum4 = v_zero();
+        vec sum5 = v_zero();
+        vec sum6 = v_zero();
+        vec sum7 = v_zero();
+        vec sum8 = v_zero();
+        vec sum9 = v_zero();
+        vec sum10 = v_zero();
+        vec sum11 = v_zero();
+        vec sum12 = v_zero();
+        vec sum13 = v_zero();
+        vec sum14 = v_zero();
+        vec sum15 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_load(d_transformer_blocks_ffn_multiply_2 + (m + b * 1824656 + n * 512));
-          const vec x1 = v_set(transformer_blocks_norm2_add[d * 65 + b * 1824656 + n]);
+          const vec x0 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1824656 + n * 512]);
+          const vec x1 = v_load(transformer_blocks_norm2_add + (d + b * 1824656 + n * 256));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_transformer_blocks_ffn_multiply_2 + (m + b * 1824656 + n * 512 + 16));
-          sum1 = v_fma(x2, x1, sum1);
-          const vec x3 = v_load(d_transformer_blocks_ffn_multiply_2 + (m + b * 1824656 + n * 512 + 32));
-          sum2 = v_fma(x3, x1, sum2);
-          const vec x4 = v_load(d_transformer_blocks_ffn_multiply_2 + (m + b * 1824656 + n * 512 + 48));
-          sum3 = v_fma(x4, x1, sum3);
-          const vec x5 = v_set(transformer_blocks_norm2_add[d * 65 + b * 1824656 + n + 65]);
-          sum4 = v_fma(x0, x5, sum4);
-          sum5 = v_fma(x2, x5, sum5);
-          sum6 = v_fma(x3, x5, sum6);
-          sum7 = v_fma(x4, x5, sum7);
-          const vec x6 = v_set(transformer_blocks_norm2_add[d * 65 + b * 1824656 + n + 130]);
-          sum8 = v_fma(x0, x6, sum8);
-          sum9 = v_fma(x2, x6, sum9);
-          sum10 = v_fma(x3, x6, sum10);
-          sum11 = v_fma(x4, x6, sum11);
-          const vec x7 = v_set(transformer_blocks_norm2_add[d * 65 + b * 1824656 + n + 195]);
-          sum12 = v_fma(x0, x7, sum12);
-          sum13 = v_fma(x2, x7, sum13);
-          sum14 = v_fma(x3, x7, sum14);
-          sum15 = v_fma(x4, x7, sum15);
-          const vec x8 = v_set(transformer_blocks_norm2_add[d * 65 + b * 1824656 + n + 260]);
-          sum16 = v_fma(x0, x8, sum16);
-          sum17 = v_fma(x2, x8, sum17);
-          sum18 = v_fma(x3, x8, sum18);
-          sum19 = v_fma(x4, x8, sum19);
-          const vec x9 = v_set(transformer_blocks_norm2_add[d * 65 + b * 1824656 + n + 325]);
-          sum20 = v_fma(x0, x9, sum20);
-          sum21 = v_fma(x2, x9, sum21);
-          sum22 = v_fma(x3, x9, sum22);
-          sum23 = v_fma(x4, x9, sum23);
+          const vec x2 = v_load(transformer_blocks_norm2_add + (d + b * 1824656 + n * 256 + 16));
+          sum1 = v_fma(x0, x2, sum1);
+          const vec x3 = v_load(transformer_blocks_norm2_add + (d + b * 1824656 + n * 256 + 32));
+          sum2 = v_fma(x0, x3, sum2);
+          const vec x4 = v_load(transformer_blocks_norm2_add + (d + b * 1824656 + n * 256 + 48));
+          sum3 = v_fma(x0, x4, sum3);
+          const vec x5 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1824656 + n * 512 + 1]);
+          sum4 = v_fma(x5, x1, sum4);
+          sum5 = v_fma(x5, x2, sum5);
+          sum6 = v_fma(x5, x3, sum6);
+          sum7 = v_fma(x5, x4, sum7);
+          const vec x6 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1824656 + n * 512 + 2]);
+          sum8 = v_fma(x6, x1, sum8);
+          sum9 = v_fma(x6, x2, sum9);
+          sum10 = v_fma(x6, x3, sum10);
+          sum11 = v_fma(x6, x4, sum11);
+          const vec x7 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1824656 + n * 512 + 3]);
+          sum12 = v_fma(x7, x1, sum12);
+          sum13 = v_fma(x7, x2, sum13);
+          sum14 = v_fma(x7, x3, sum14);
+          sum15 = v_fma(x7, x4, sum15);
         }
-      }
-      v_store(partial + (chunk * 131072 + (d * 512 + m)), sum0);
-      v_store(partial + (chunk * 131072 + (d * 512 + (m + 16))), sum1);
-      v_store(partial + (chunk * 131072 + (d * 512 + (m + 32))), sum2);
-      v_store(partial + (chunk * 131072 + (d * 512 + (m + 48))), sum3);
-      v_store(partial + (chunk * 131072 + (d * 512 + 512 + m)), sum4);
-      v_store(partial + (chunk * 131072 + (d * 512 + 512 + (m + 16))), sum5);
-      v_store(partial + (chunk * 131072 + (d * 512 + 512 + (m + 32))), sum6);
-      v_store(partial + (chunk * 131072 + (d * 512 + 512 + (m + 48))), sum7);
-      v_store(partial + (chunk * 131072 + (d * 512 + 1024 + m)), sum8);
-      v_store(partial + (chunk * 131072 + (d * 512 + 1024 + (m + 16))), sum9);
-      v_store(partial + (chunk * 131072 + (d * 512 + 1024 + (m + 32))), sum10);
-      v_store(partial + (chunk * 131072 + (d * 512 + 1024 + (m + 48))), sum11);
-      v_store(partial + (chunk * 131072 + (d * 512 + 1536 + m)), sum12);
-      v_store(partial + (chunk * 131072 + (d * 512 + 1536 + (m + 16))), sum13);
-      v_store(partial + (chunk * 131072 + (d * 512 + 1536 + (m + 32))), sum14);
-      v_store(partial + (chunk * 131072 + (d * 512 + 1536 + (m + 48))), sum15);
-      v_store(partial + (chunk * 131072 + (d * 512 + 2048 + m)), sum16);
-      v_store(partial + (chunk * 131072 + (d * 512 + 2048 + (m + 16))), sum17);
-      v_store(partial + (chunk * 131072 + (d * 512 + 2048 + (m + 32))), sum18);
-      v_store(partial + (chunk * 131072 + (d * 512 + 2048 + (m + 48))), sum19);
-      v_store(partial + (chunk * 131072 + (d * 512 + 2560 + m)), sum20);
-      v_store(partial + (chunk * 131072 + (d * 512 + 2560 + (m + 16))), sum21);
-      v_store(partial + (chunk * 131072 + (d * 512 + 2560 + (m + 32))), sum22);
-      v_store(partial + (chunk * 131072 + (d * 512 + 2560 + (m + 48))), sum23);
-    }
-  }
-  for (std::int64_t m = 0; m < 512; m += 64) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    vec sum12 = v_zero();
-    vec sum13 = v_zero();
-    vec sum14 = v_zero();
-    vec sum15 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x10 = v_load(d_transformer_blocks_ffn_multiply_2 + (m + b * 1824656 + n * 512));
-        const vec x11 = v_set(transformer_blocks_norm2_add[b * 1824656 + n + 16380]);
-        sum0 = v_fma(x10, x11, sum0);
-        const vec x12 = v_load(d_transformer_blocks_ffn_multiply_2 + (m + b * 1824656 + n * 512 + 16));
-        sum1 = v_fma(x12, x11, sum1);
-        const vec x13 = v_load(d_transformer_blocks_ffn_multiply_2 + (m + b * 1824656 + n * 512 + 32));
-        sum2 = v_fma(x13, x11, sum2);
-        const vec x14 = v_load(d_transformer_blocks_ffn_multiply_2 + (m + b * 1824656 + n * 512 + 48));
-        sum3 = v_fma(x14, x11, sum3);
-        const vec x15 = v_set(transformer_blocks_norm2_add[b * 1824656 + n + 16445]);
-        sum4 = v_fma(x10, x15, sum4);
-        sum5 = v_fma(x12, x15, sum5);
-        sum6 = v_fma(x13, x15, sum6);
-        sum7 = v_fma(x14, x15, sum7);
-        const vec x16 = v_set(transformer_blocks_norm2_add[b * 1824656 + n + 16510]);
-        sum8 = v_fma(x10, x16, sum8);
-        sum9 = v_fma(x12, x16, sum9);
-        sum10 = v_fma(x13, x16, sum10);
-        sum11 = v_fma(x14, x16, sum11);
-        const vec x17 = v_set(transformer_blocks_norm2_add[b * 1824656 + n + 16575]);
-        sum12 = v_fma(x10, x17, sum12);
-        sum13 = v_fma(x12, x17, sum13);
-        sum14 = v_fma(x13, x17, sum14);
-        sum15 = v_fma(x14, x17, sum15);
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d)), sum0));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 16),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 16)), sum1));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 32),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 32)), sum2));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 48),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 48)), sum3));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 256),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 256)), sum4));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 272),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 272)), sum5));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 288),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 288)), sum6));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 304),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 304)), sum7));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 512),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 512)), sum8));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 528),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 528)), sum9));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 544),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 544)), sum10));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 560),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 560)), sum11));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 768),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 768)), sum12));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 784),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 784)), sum13));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 800),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 800)), sum14));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 816),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 816)), sum15));
       }
     }
-    v_store(partial + (chunk * 131072 + (129024 + m)), sum0);
-    v_store(partial + (chunk * 131072 + (129024 + (m + 16))), sum1);
-    v_store(partial + (chunk * 131072 + (129024 + (m + 32))), sum2);
-    v_store(partial + (chunk * 131072 + (129024 + (m + 48))), sum3);
-    v_store(partial + (chunk * 131072 + (129536 + m)), sum4);
-    v_store(partial + (chunk * 131072 + (129536 + (m + 16))), sum5);
-    v_store(partial + (chunk * 131072 + (129536 + (m + 32))), sum6);
-    v_store(partial + (chunk * 131072 + (129536 + (m + 48))), sum7);
-    v_store(partial + (chunk * 131072 + (130048 + m)), sum8);
-    v_store(partial + (chunk * 131072 + (130048 + (m + 16))), sum9);
-    v_store(partial + (chunk * 131072 + (130048 + (m + 32))), sum10);
-    v_store(partial + (chunk * 131072 + (130048 + (m + 48))), sum11);
-    v_store(partial + (chunk * 131072 + (130560 + m)), sum12);
-    v_store(partial + (chunk * 131072 + (130560 + (m + 16))), sum13);
-    v_store(partial + (chunk * 131072 + (130560 + (m + 32))), sum14);
-    v_store(partial + (chunk * 131072 + (130560 + (m + 48))), sum15);
-  }
-}
-
-// m < M=512, d < D=256, b < B (summed), n < N+1=65 (summed); lanes along m
-static void transformer_blocks_ffn_linear1_weight_gradient_sum(const std::int64_t d,
-                                                               real* gradient_transformer_blocks_ffn_linear1_weight,
-                                                               const real* partial) {
-  for (std::int64_t m = 0; m < 512; m += 16) {
-    vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 131072 + (d * 512 + m))));
-    }
-    v_store_strided(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d), 256, sum0, lanes);
   }
 }
 
@@ -4890,178 +5271,96 @@ static void transformer_blocks_attention_out_proj_bias_gradient_sum(real* gradie
   }
 }
 
-// d < D=256, h < H*K=256, b < B (summed), n < N+1=65 (summed); lanes along d
-static void transformer_blocks_attention_out_proj_weight_gradient_partial(const std::int64_t chunk,
-                                                                          const std::int64_t batch,
-                                                                          const real* d_transformer_blocks_add,
-                                                                          const real* transformer_blocks_attention_rearrange,
-                                                                          real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
-  for (std::int64_t h = 0; h < 252; h += 6) {
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      vec sum12 = v_zero();
-      vec sum13 = v_zero();
-      vec sum14 = v_zero();
-      vec sum15 = v_zero();
-      vec sum16 = v_zero();
-      vec sum17 = v_zero();
-      vec sum18 = v_zero();
-      vec sum19 = v_zero();
-      vec sum20 = v_zero();
-      vec sum21 = v_zero();
-      vec sum22 = v_zero();
-      vec sum23 = v_zero();
-      for (std::int64_t b = begin; b < end; ++b) {
+// d < D=256, h < H*K=256, b < B (summed), n < N+1=65 (summed); lanes along h
+static void transformer_blocks_attention_out_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
+                                                                  const std::int64_t batch,
+                                                                  real* gradient_transformer_blocks_attention_out_proj_weight,
+                                                                  const real* d_transformer_blocks_add,
+                                                                  const real* transformer_blocks_attention_rearrange) {
+  for (std::int64_t d = begin; d < end; ++d) {
+    for (std::int64_t h = 0; h < 256; h += 16) {
+      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h), v_zero());
+    }
+  }
+  for (std::int64_t b = 0; b < batch; ++b) {
+    for (std::int64_t h = 0; h < 256; h += 64) {
+      for (std::int64_t d = begin; d < end; d += 4) {
+        vec sum0 = v_zero();
+        vec sum1 = v_zero();
+        vec sum2 = v_zero();
+        vec sum3 = v_zero();
+        vec sum4 = v_zero();
+        vec sum5 = v_zero();
+        vec sum6 = v_zero();
+        vec sum7 = v_zero();
+        vec sum8 = v_zero();
+        vec sum9 = v_zero();
+        vec sum10 = v_zero();
+        vec sum11 = v_zero();
+        vec sum12 = v_zero();
+        vec sum13 = v_zero();
+        vec sum14 = v_zero();
+        vec sum15 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_load(d_transformer_blocks_add + (d + b * 1824656 + n * 256));
-          const vec x1 = v_set(transformer_blocks_attention_rearrange[h * 65 + b * 1824656 + n]);
+          const vec x0 = v_set(d_transformer_blocks_add[d + b * 1824656 + n * 256]);
+          const vec x1 = v_load(transformer_blocks_attention_rearrange + (h + b * 1824656 + n * 256));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_transformer_blocks_add + (d + b * 1824656 + n * 256 + 16));
-          sum1 = v_fma(x2, x1, sum1);
-          const vec x3 = v_load(d_transformer_blocks_add + (d + b * 1824656 + n * 256 + 32));
-          sum2 = v_fma(x3, x1, sum2);
-          const vec x4 = v_load(d_transformer_blocks_add + (d + b * 1824656 + n * 256 + 48));
-          sum3 = v_fma(x4, x1, sum3);
-          const vec x5 = v_set(transformer_blocks_attention_rearrange[h * 65 + b * 1824656 + n + 65]);
-          sum4 = v_fma(x0, x5, sum4);
-          sum5 = v_fma(x2, x5, sum5);
-          sum6 = v_fma(x3, x5, sum6);
-          sum7 = v_fma(x4, x5, sum7);
-          const vec x6 = v_set(transformer_blocks_attention_rearrange[h * 65 + b * 1824656 + n + 130]);
-          sum8 = v_fma(x0, x6, sum8);
-          sum9 = v_fma(x2, x6, sum9);
-          sum10 = v_fma(x3, x6, sum10);
-          sum11 = v_fma(x4, x6, sum11);
-          const vec x7 = v_set(transformer_blocks_attention_rearrange[h * 65 + b * 1824656 + n + 195]);
-          sum12 = v_fma(x0, x7, sum12);
-          sum13 = v_fma(x2, x7, sum13);
-          sum14 = v_fma(x3, x7, sum14);
-          sum15 = v_fma(x4, x7, sum15);
-          const vec x8 = v_set(transformer_blocks_attention_rearrange[h * 65 + b * 1824656 + n + 260]);
-          sum16 = v_fma(x0, x8, sum16);
-          sum17 = v_fma(x2, x8, sum17);
-          sum18 = v_fma(x3, x8, sum18);
-          sum19 = v_fma(x4, x8, sum19);
-          const vec x9 = v_set(transformer_blocks_attention_rearrange[h * 65 + b * 1824656 + n + 325]);
-          sum20 = v_fma(x0, x9, sum20);
-          sum21 = v_fma(x2, x9, sum21);
-          sum22 = v_fma(x3, x9, sum22);
-          sum23 = v_fma(x4, x9, sum23);
+          const vec x2 = v_load(transformer_blocks_attention_rearrange + (h + b * 1824656 + n * 256 + 16));
+          sum1 = v_fma(x0, x2, sum1);
+          const vec x3 = v_load(transformer_blocks_attention_rearrange + (h + b * 1824656 + n * 256 + 32));
+          sum2 = v_fma(x0, x3, sum2);
+          const vec x4 = v_load(transformer_blocks_attention_rearrange + (h + b * 1824656 + n * 256 + 48));
+          sum3 = v_fma(x0, x4, sum3);
+          const vec x5 = v_set(d_transformer_blocks_add[d + b * 1824656 + n * 256 + 1]);
+          sum4 = v_fma(x5, x1, sum4);
+          sum5 = v_fma(x5, x2, sum5);
+          sum6 = v_fma(x5, x3, sum6);
+          sum7 = v_fma(x5, x4, sum7);
+          const vec x6 = v_set(d_transformer_blocks_add[d + b * 1824656 + n * 256 + 2]);
+          sum8 = v_fma(x6, x1, sum8);
+          sum9 = v_fma(x6, x2, sum9);
+          sum10 = v_fma(x6, x3, sum10);
+          sum11 = v_fma(x6, x4, sum11);
+          const vec x7 = v_set(d_transformer_blocks_add[d + b * 1824656 + n * 256 + 3]);
+          sum12 = v_fma(x7, x1, sum12);
+          sum13 = v_fma(x7, x2, sum13);
+          sum14 = v_fma(x7, x3, sum14);
+          sum15 = v_fma(x7, x4, sum15);
         }
-      }
-      v_store(partial + (chunk * 65536 + (h * 256 + d)), sum0);
-      v_store(partial + (chunk * 65536 + (h * 256 + (d + 16))), sum1);
-      v_store(partial + (chunk * 65536 + (h * 256 + (d + 32))), sum2);
-      v_store(partial + (chunk * 65536 + (h * 256 + (d + 48))), sum3);
-      v_store(partial + (chunk * 65536 + (h * 256 + 256 + d)), sum4);
-      v_store(partial + (chunk * 65536 + (h * 256 + 256 + (d + 16))), sum5);
-      v_store(partial + (chunk * 65536 + (h * 256 + 256 + (d + 32))), sum6);
-      v_store(partial + (chunk * 65536 + (h * 256 + 256 + (d + 48))), sum7);
-      v_store(partial + (chunk * 65536 + (h * 256 + 512 + d)), sum8);
-      v_store(partial + (chunk * 65536 + (h * 256 + 512 + (d + 16))), sum9);
-      v_store(partial + (chunk * 65536 + (h * 256 + 512 + (d + 32))), sum10);
-      v_store(partial + (chunk * 65536 + (h * 256 + 512 + (d + 48))), sum11);
-      v_store(partial + (chunk * 65536 + (h * 256 + 768 + d)), sum12);
-      v_store(partial + (chunk * 65536 + (h * 256 + 768 + (d + 16))), sum13);
-      v_store(partial + (chunk * 65536 + (h * 256 + 768 + (d + 32))), sum14);
-      v_store(partial + (chunk * 65536 + (h * 256 + 768 + (d + 48))), sum15);
-      v_store(partial + (chunk * 65536 + (h * 256 + 1024 + d)), sum16);
-      v_store(partial + (chunk * 65536 + (h * 256 + 1024 + (d + 16))), sum17);
-      v_store(partial + (chunk * 65536 + (h * 256 + 1024 + (d + 32))), sum18);
-      v_store(partial + (chunk * 65536 + (h * 256 + 1024 + (d + 48))), sum19);
-      v_store(partial + (chunk * 65536 + (h * 256 + 1280 + d)), sum20);
-      v_store(partial + (chunk * 65536 + (h * 256 + 1280 + (d + 16))), sum21);
-      v_store(partial + (chunk * 65536 + (h * 256 + 1280 + (d + 32))), sum22);
-      v_store(partial + (chunk * 65536 + (h * 256 + 1280 + (d + 48))), sum23);
-    }
-  }
-  for (std::int64_t d = 0; d < 256; d += 64) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    vec sum12 = v_zero();
-    vec sum13 = v_zero();
-    vec sum14 = v_zero();
-    vec sum15 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x10 = v_load(d_transformer_blocks_add + (d + b * 1824656 + n * 256));
-        const vec x11 = v_set(transformer_blocks_attention_rearrange[b * 1824656 + n + 16380]);
-        sum0 = v_fma(x10, x11, sum0);
-        const vec x12 = v_load(d_transformer_blocks_add + (d + b * 1824656 + n * 256 + 16));
-        sum1 = v_fma(x12, x11, sum1);
-        const vec x13 = v_load(d_transformer_blocks_add + (d + b * 1824656 + n * 256 + 32));
-        sum2 = v_fma(x13, x11, sum2);
-        const vec x14 = v_load(d_transformer_blocks_add + (d + b * 1824656 + n * 256 + 48));
-        sum3 = v_fma(x14, x11, sum3);
-        const vec x15 = v_set(transformer_blocks_attention_rearrange[b * 1824656 + n + 16445]);
-        sum4 = v_fma(x10, x15, sum4);
-        sum5 = v_fma(x12, x15, sum5);
-        sum6 = v_fma(x13, x15, sum6);
-        sum7 = v_fma(x14, x15, sum7);
-        const vec x16 = v_set(transformer_blocks_attention_rearrange[b * 1824656 + n + 16510]);
-        sum8 = v_fma(x10, x16, sum8);
-        sum9 = v_fma(x12, x16, sum9);
-        sum10 = v_fma(x13, x16, sum10);
-        sum11 = v_fma(x14, x16, sum11);
-        const vec x17 = v_set(transformer_blocks_attention_rearrange[b * 1824656 + n + 16575]);
-        sum12 = v_fma(x10, x17, sum12);
-        sum13 = v_fma(x12, x17, sum13);
-        sum14 = v_fma(x13, x17, sum14);
-        sum15 = v_fma(x14, x17, sum15);
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h)), sum0));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 16),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 16)), sum1));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 32),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 32)), sum2));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 48),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 48)), sum3));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 256),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 256)), sum4));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 272),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 272)), sum5));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 288),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 288)), sum6));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 304),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 304)), sum7));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 512),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 512)), sum8));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 528),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 528)), sum9));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 544),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 544)), sum10));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 560),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 560)), sum11));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 768),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 768)), sum12));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 784),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 784)), sum13));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 800),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 800)), sum14));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 816),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 816)), sum15));
       }
     }
-    v_store(partial + (chunk * 65536 + (64512 + d)), sum0);
-    v_store(partial + (chunk * 65536 + (64512 + (d + 16))), sum1);
-    v_store(partial + (chunk * 65536 + (64512 + (d + 32))), sum2);
-    v_store(partial + (chunk * 65536 + (64512 + (d + 48))), sum3);
-    v_store(partial + (chunk * 65536 + (64768 + d)), sum4);
-    v_store(partial + (chunk * 65536 + (64768 + (d + 16))), sum5);
-    v_store(partial + (chunk * 65536 + (64768 + (d + 32))), sum6);
-    v_store(partial + (chunk * 65536 + (64768 + (d + 48))), sum7);
-    v_store(partial + (chunk * 65536 + (65024 + d)), sum8);
-    v_store(partial + (chunk * 65536 + (65024 + (d + 16))), sum9);
-    v_store(partial + (chunk * 65536 + (65024 + (d + 32))), sum10);
-    v_store(partial + (chunk * 65536 + (65024 + (d + 48))), sum11);
-    v_store(partial + (chunk * 65536 + (65280 + d)), sum12);
-    v_store(partial + (chunk * 65536 + (65280 + (d + 16))), sum13);
-    v_store(partial + (chunk * 65536 + (65280 + (d + 32))), sum14);
-    v_store(partial + (chunk * 65536 + (65280 + (d + 48))), sum15);
-  }
-}
-
-// d < D=256, h < H*K=256, b < B (summed), n < N+1=65 (summed); lanes along d
-static void transformer_blocks_attention_out_proj_weight_gradient_sum(const std::int64_t h,
-                                                                      real* gradient_transformer_blocks_attention_out_proj_weight,
-                                                                      const real* partial) {
-  for (std::int64_t d = 0; d < 256; d += 16) {
-    vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 65536 + (h * 256 + d))));
-    }
-    v_store_strided(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h), 256, sum0, lanes);
   }
 }
 
@@ -5122,116 +5421,130 @@ static void transformer_blocks_attention_in_proj_bias_gradient_sum(real* gradien
   }
 }
 
-// d < 3*D=768, d2 < D=256, b < B (summed), n < N+1=65 (summed); lanes along d
-static void transformer_blocks_attention_in_proj_weight_gradient_partial(const std::int64_t chunk,
-                                                                         const std::int64_t batch,
-                                                                         const real* d_transformer_blocks_attention_rearrange,
-                                                                         const real* transformer_blocks_norm1_add,
-                                                                         real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
-  for (std::int64_t d2 = 0; d2 < 256; d2 += 4) {
-    for (std::int64_t d = 0; d < 768; d += 96) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      vec sum12 = v_zero();
-      vec sum13 = v_zero();
-      vec sum14 = v_zero();
-      vec sum15 = v_zero();
-      vec sum16 = v_zero();
-      vec sum17 = v_zero();
-      vec sum18 = v_zero();
-      vec sum19 = v_zero();
-      vec sum20 = v_zero();
-      vec sum21 = v_zero();
-      vec sum22 = v_zero();
-      vec sum23 = v_zero();
-      for (std::int64_t b = begin; b < end; ++b) {
-        for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_load(d_transformer_blocks_attention_rearrange + (d + b * 1824656 + n * 768));
-          const vec x1 = v_set(transformer_blocks_norm1_add[d2 * 65 + b * 1824656 + n]);
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_transformer_blocks_attention_rearrange + (d + b * 1824656 + n * 768 + 16));
-          sum1 = v_fma(x2, x1, sum1);
-          const vec x3 = v_load(d_transformer_blocks_attention_rearrange + (d + b * 1824656 + n * 768 + 32));
-          sum2 = v_fma(x3, x1, sum2);
-          const vec x4 = v_load(d_transformer_blocks_attention_rearrange + (d + b * 1824656 + n * 768 + 48));
-          sum3 = v_fma(x4, x1, sum3);
-          const vec x5 = v_load(d_transformer_blocks_attention_rearrange + (d + b * 1824656 + n * 768 + 64));
-          sum4 = v_fma(x5, x1, sum4);
-          const vec x6 = v_load(d_transformer_blocks_attention_rearrange + (d + b * 1824656 + n * 768 + 80));
-          sum5 = v_fma(x6, x1, sum5);
-          const vec x7 = v_set(transformer_blocks_norm1_add[d2 * 65 + b * 1824656 + n + 65]);
-          sum6 = v_fma(x0, x7, sum6);
-          sum7 = v_fma(x2, x7, sum7);
-          sum8 = v_fma(x3, x7, sum8);
-          sum9 = v_fma(x4, x7, sum9);
-          sum10 = v_fma(x5, x7, sum10);
-          sum11 = v_fma(x6, x7, sum11);
-          const vec x8 = v_set(transformer_blocks_norm1_add[d2 * 65 + b * 1824656 + n + 130]);
-          sum12 = v_fma(x0, x8, sum12);
-          sum13 = v_fma(x2, x8, sum13);
-          sum14 = v_fma(x3, x8, sum14);
-          sum15 = v_fma(x4, x8, sum15);
-          sum16 = v_fma(x5, x8, sum16);
-          sum17 = v_fma(x6, x8, sum17);
-          const vec x9 = v_set(transformer_blocks_norm1_add[d2 * 65 + b * 1824656 + n + 195]);
-          sum18 = v_fma(x0, x9, sum18);
-          sum19 = v_fma(x2, x9, sum19);
-          sum20 = v_fma(x3, x9, sum20);
-          sum21 = v_fma(x4, x9, sum21);
-          sum22 = v_fma(x5, x9, sum22);
-          sum23 = v_fma(x6, x9, sum23);
-        }
-      }
-      v_store(partial + (chunk * 196608 + (d2 * 768 + d)), sum0);
-      v_store(partial + (chunk * 196608 + (d2 * 768 + (d + 16))), sum1);
-      v_store(partial + (chunk * 196608 + (d2 * 768 + (d + 32))), sum2);
-      v_store(partial + (chunk * 196608 + (d2 * 768 + (d + 48))), sum3);
-      v_store(partial + (chunk * 196608 + (d2 * 768 + (d + 64))), sum4);
-      v_store(partial + (chunk * 196608 + (d2 * 768 + (d + 80))), sum5);
-      v_store(partial + (chunk * 196608 + (d2 * 768 + 768 + d)), sum6);
-      v_store(partial + (chunk * 196608 + (d2 * 768 + 768 + (d + 16))), sum7);
-      v_store(partial + (chunk * 196608 + (d2 * 768 + 768 + (d + 32))), sum8);
-      v_store(partial + (chunk * 196608 + (d2 * 768 + 768 + (d + 48))), sum9);
-      v_store(partial + (chunk * 196608 + (d2 * 768 + 768 + (d + 64))), sum10);
-      v_store(partial + (chunk * 196608 + (d2 * 768 + 768 + (d + 80))), sum11);
-      v_store(partial + (chunk * 196608 + (d2 * 768 + 1536 + d)), sum12);
-      v_store(partial + (chunk * 196608 + (d2 * 768 + 1536 + (d + 16))), sum13);
-      v_store(partial + (chunk * 196608 + (d2 * 768 + 1536 + (d + 32))), sum14);
-      v_store(partial + (chunk * 196608 + (d2 * 768 + 1536 + (d + 48))), sum15);
-      v_store(partial + (chunk * 196608 + (d2 * 768 + 1536 + (d + 64))), sum16);
-      v_store(partial + (chunk * 196608 + (d2 * 768 + 1536 + (d + 80))), sum17);
-      v_store(partial + (chunk * 196608 + (d2 * 768 + 2304 + d)), sum18);
-      v_store(partial + (chunk * 196608 + (d2 * 768 + 2304 + (d + 16))), sum19);
-      v_store(partial + (chunk * 196608 + (d2 * 768 + 2304 + (d + 32))), sum20);
-      v_store(partial + (chunk * 196608 + (d2 * 768 + 2304 + (d + 48))), sum21);
-      v_store(partial + (chunk * 196608 + (d2 * 768 + 2304 + (d + 64))), sum22);
-      v_store(partial + (chunk * 196608 + (d2 * 768 + 2304 + (d + 80))), sum23);
+// d < 3*D=768, d2 < D=256, b < B (summed), n < N+1=65 (summed); lanes along d2
+static void transformer_blocks_attention_in_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
+                                                                 const std::int64_t batch,
+                                                                 real* gradient_transformer_blocks_attention_in_proj_weight,
+                                                                 const real* d_transformer_blocks_attention_rearrange,
+                                                                 const real* transformer_blocks_norm1_add) {
+  for (std::int64_t d = begin; d < end; ++d) {
+    for (std::int64_t d2 = 0; d2 < 256; d2 += 16) {
+      v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2), v_zero());
     }
   }
-}
-
-// d < 3*D=768, d2 < D=256, b < B (summed), n < N+1=65 (summed); lanes along d
-static void transformer_blocks_attention_in_proj_weight_gradient_sum(const std::int64_t d2,
-                                                                     real* gradient_transformer_blocks_attention_in_proj_weight,
-                                                                     const real* partial) {
-  for (std::int64_t d = 0; d < 768; d += 16) {
-    vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 196608 + (d2 * 768 + d))));
+  for (std::int64_t b = 0; b < batch; ++b) {
+    for (std::int64_t d2 = 0; d2 < 256; d2 += 64) {
+      for (std::int64_t d = begin; d < end; d += 6) {
+        vec sum0 = v_zero();
+        vec sum1 = v_zero();
+        vec sum2 = v_zero();
+        vec sum3 = v_zero();
+        vec sum4 = v_zero();
+        vec sum5 = v_zero();
+        vec sum6 = v_zero();
+        vec sum7 = v_zero();
+        vec sum8 = v_zero();
+        vec sum9 = v_zero();
+        vec sum10 = v_zero();
+        vec sum11 = v_zero();
+        vec sum12 = v_zero();
+        vec sum13 = v_zero();
+        vec sum14 = v_zero();
+        vec sum15 = v_zero();
+        vec sum16 = v_zero();
+        vec sum17 = v_zero();
+        vec sum18 = v_zero();
+        vec sum19 = v_zero();
+        vec sum20 = v_zero();
+        vec sum21 = v_zero();
+        vec sum22 = v_zero();
+        vec sum23 = v_zero();
+        for (std::int64_t n = 0; n < 65; ++n) {
+          const vec x0 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1824656 + n * 768]);
+          const vec x1 = v_load(transformer_blocks_norm1_add + (d2 + b * 1824656 + n * 256));
+          sum0 = v_fma(x0, x1, sum0);
+          const vec x2 = v_load(transformer_blocks_norm1_add + (d2 + b * 1824656 + n * 256 + 16));
+          sum1 = v_fma(x0, x2, sum1);
+          const vec x3 = v_load(transformer_blocks_norm1_add + (d2 + b * 1824656 + n * 256 + 32));
+          sum2 = v_fma(x0, x3, sum2);
+          const vec x4 = v_load(transformer_blocks_norm1_add + (d2 + b * 1824656 + n * 256 + 48));
+          sum3 = v_fma(x0, x4, sum3);
+          const vec x5 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1824656 + n * 768 + 1]);
+          sum4 = v_fma(x5, x1, sum4);
+          sum5 = v_fma(x5, x2, sum5);
+          sum6 = v_fma(x5, x3, sum6);
+          sum7 = v_fma(x5, x4, sum7);
+          const vec x6 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1824656 + n * 768 + 2]);
+          sum8 = v_fma(x6, x1, sum8);
+          sum9 = v_fma(x6, x2, sum9);
+          sum10 = v_fma(x6, x3, sum10);
+          sum11 = v_fma(x6, x4, sum11);
+          const vec x7 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1824656 + n * 768 + 3]);
+          sum12 = v_fma(x7, x1, sum12);
+          sum13 = v_fma(x7, x2, sum13);
+          sum14 = v_fma(x7, x3, sum14);
+          sum15 = v_fma(x7, x4, sum15);
+          const vec x8 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1824656 + n * 768 + 4]);
+          sum16 = v_fma(x8, x1, sum16);
+          sum17 = v_fma(x8, x2, sum17);
+          sum18 = v_fma(x8, x3, sum18);
+          sum19 = v_fma(x8, x4, sum19);
+          const vec x9 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1824656 + n * 768 + 5]);
+          sum20 = v_fma(x9, x1, sum20);
+          sum21 = v_fma(x9, x2, sum21);
+          sum22 = v_fma(x9, x3, sum22);
+          sum23 = v_fma(x9, x4, sum23);
+        }
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2)), sum0));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 16),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 16)), sum1));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 32),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 32)), sum2));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 48),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 48)), sum3));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 256),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 256)), sum4));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 272),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 272)), sum5));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 288),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 288)), sum6));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 304),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 304)), sum7));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 512),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 512)), sum8));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 528),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 528)), sum9));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 544),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 544)), sum10));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 560),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 560)), sum11));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 768),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 768)), sum12));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 784),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 784)), sum13));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 800),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 800)), sum14));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 816),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 816)), sum15));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1024),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1024)), sum16));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1040),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1040)), sum17));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1056),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1056)), sum18));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1072),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1072)), sum19));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1280),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1280)), sum20));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1296),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1296)), sum21));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1312),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1312)), sum22));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1328),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1328)), sum23));
+      }
     }
-    v_store_strided(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2), 256, sum0, lanes);
   }
 }
 
@@ -5369,107 +5682,55 @@ static void multiply_backward_2(const std::int64_t image, const real* d_transfor
   }
 }
 
-// b < B (summed), n < N+1=65, d < D=256; lanes along d
+// b < B (summed), n < D*N+D=16640; lanes along n
 static void reduce_sum_backward_partial(const std::int64_t chunk, const std::int64_t batch, const real* d_multiply_2,
                                         real* partial) {
   const std::int64_t begin = chunk * batch / 16;
   const std::int64_t end = (chunk + 1) * batch / 16;
-  for (std::int64_t n = 0; n < 65; n += 5) {
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      vec sum12 = v_zero();
-      vec sum13 = v_zero();
-      vec sum14 = v_zero();
-      vec sum15 = v_zero();
-      vec sum16 = v_zero();
-      vec sum17 = v_zero();
-      vec sum18 = v_zero();
-      vec sum19 = v_zero();
-      for (std::int64_t b = begin; b < end; ++b) {
-        const vec x0 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 16));
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 32));
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 48));
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 256));
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 272));
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 288));
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 304));
-        sum7 = v_add(sum7, x7);
-        const vec x8 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 512));
-        sum8 = v_add(sum8, x8);
-        const vec x9 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 528));
-        sum9 = v_add(sum9, x9);
-        const vec x10 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 544));
-        sum10 = v_add(sum10, x10);
-        const vec x11 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 560));
-        sum11 = v_add(sum11, x11);
-        const vec x12 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 768));
-        sum12 = v_add(sum12, x12);
-        const vec x13 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 784));
-        sum13 = v_add(sum13, x13);
-        const vec x14 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 800));
-        sum14 = v_add(sum14, x14);
-        const vec x15 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 816));
-        sum15 = v_add(sum15, x15);
-        const vec x16 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 1024));
-        sum16 = v_add(sum16, x16);
-        const vec x17 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 1040));
-        sum17 = v_add(sum17, x17);
-        const vec x18 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 1056));
-        sum18 = v_add(sum18, x18);
-        const vec x19 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 1072));
-        sum19 = v_add(sum19, x19);
-      }
-      v_store(partial + (chunk * 16640 + (n * 256 + d)), sum0);
-      v_store(partial + (chunk * 16640 + (n * 256 + (d + 16))), sum1);
-      v_store(partial + (chunk * 16640 + (n * 256 + (d + 32))), sum2);
-      v_store(partial + (chunk * 16640 + (n * 256 + (d + 48))), sum3);
-      v_store(partial + (chunk * 16640 + (n * 256 + 256 + d)), sum4);
-      v_store(partial + (chunk * 16640 + (n * 256 + 256 + (d + 16))), sum5);
-      v_store(partial + (chunk * 16640 + (n * 256 + 256 + (d + 32))), sum6);
-      v_store(partial + (chunk * 16640 + (n * 256 + 256 + (d + 48))), sum7);
-      v_store(partial + (chunk * 16640 + (n * 256 + 512 + d)), sum8);
-      v_store(partial + (chunk * 16640 + (n * 256 + 512 + (d + 16))), sum9);
-      v_store(partial + (chunk * 16640 + (n * 256 + 512 + (d + 32))), sum10);
-      v_store(partial + (chunk * 16640 + (n * 256 + 512 + (d + 48))), sum11);
-      v_store(partial + (chunk * 16640 + (n * 256 + 768 + d)), sum12);
-      v_store(partial + (chunk * 16640 + (n * 256 + 768 + (d + 16))), sum13);
-      v_store(partial + (chunk * 16640 + (n * 256 + 768 + (d + 32))), sum14);
-      v_store(partial + (chunk * 16640 + (n * 256 + 768 + (d + 48))), sum15);
-      v_store(partial + (chunk * 16640 + (n * 256 + 1024 + d)), sum16);
-      v_store(partial + (chunk * 16640 + (n * 256 + 1024 + (d + 16))), sum17);
-      v_store(partial + (chunk * 16640 + (n * 256 + 1024 + (d + 32))), sum18);
-      v_store(partial + (chunk * 16640 + (n * 256 + 1024 + (d + 48))), sum19);
+  for (std::int64_t n = 0; n < 16640; n += 128) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    for (std::int64_t b = begin; b < end; ++b) {
+      const vec x0 = v_load(d_multiply_2 + (b * 1824656 + n));
+      sum0 = v_add(sum0, x0);
+      const vec x1 = v_load(d_multiply_2 + (b * 1824656 + n + 16));
+      sum1 = v_add(sum1, x1);
+      const vec x2 = v_load(d_multiply_2 + (b * 1824656 + n + 32));
+      sum2 = v_add(sum2, x2);
+      const vec x3 = v_load(d_multiply_2 + (b * 1824656 + n + 48));
+      sum3 = v_add(sum3, x3);
+      const vec x4 = v_load(d_multiply_2 + (b * 1824656 + n + 64));
+      sum4 = v_add(sum4, x4);
+      const vec x5 = v_load(d_multiply_2 + (b * 1824656 + n + 80));
+      sum5 = v_add(sum5, x5);
+      const vec x6 = v_load(d_multiply_2 + (b * 1824656 + n + 96));
+      sum6 = v_add(sum6, x6);
+      const vec x7 = v_load(d_multiply_2 + (b * 1824656 + n + 112));
+      sum7 = v_add(sum7, x7);
     }
+    v_store(partial + (chunk * 16640 + n), sum0);
+    v_store(partial + (chunk * 16640 + (n + 16)), sum1);
+    v_store(partial + (chunk * 16640 + (n + 32)), sum2);
+    v_store(partial + (chunk * 16640 + (n + 48)), sum3);
+    v_store(partial + (chunk * 16640 + (n + 64)), sum4);
+    v_store(partial + (chunk * 16640 + (n + 80)), sum5);
+    v_store(partial + (chunk * 16640 + (n + 96)), sum6);
+    v_store(partial + (chunk * 16640 + (n + 112)), sum7);
   }
 }
 
-// b < B (summed), n < N+1=65, d < D=256; lanes along d
-static void reduce_sum_backward_sum(const std::int64_t n, real* d_reduce_sum, const real* partial) {
-  for (std::int64_t d = 0; d < 256; d += 16) {
+// b < B (summed), n < D*N+D=16640; lanes along n
+static void reduce_sum_backward_sum(real* d_reduce_sum, const real* partial) {
+  for (std::int64_t n = 0; n < 16640; n += 16) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 16640 + (n * 256 + d))));
-    }
-    v_store(d_reduce_sum + (n * 256 + d), sum0);
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 16640 + n)));
+    v_store(d_reduce_sum + n, sum0);
   }
 }
 
@@ -5539,13 +5800,15 @@ static void patch_embed_bias_gradient_sum(real* gradient_patch_embed_bias, const
   }
 }
 
-// d < D=256, c < C*P*P=48, b < B (summed), n < N=64 (summed); lanes along d
-static void patch_embed_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
-                                                const real* d_multiply_2, const real* rearrange, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
-  for (std::int64_t c = 0; c < 48; c += 6) {
-    for (std::int64_t d = 0; d < 256; d += 64) {
+// d < D=256, c < C*P*P=48, b < B (summed), n < N=64 (summed); lanes along c
+static void patch_embed_weight_gradient(const std::int64_t begin, const std::int64_t end, const std::int64_t batch,
+                                        real* gradient_patch_embed_weight, const real* d_multiply_2,
+                                        const real* rearrange) {
+  for (std::int64_t d = begin; d < end; ++d) {
+    for (std::int64_t c = 0; c < 48; c += 16) v_store(gradient_patch_embed_weight + (d * 48 + c), v_zero());
+  }
+  for (std::int64_t b = 0; b < batch; ++b) {
+    for (std::int64_t d = begin; d < end; d += 8) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -5570,81 +5833,91 @@ static void patch_embed_weight_gradient_partial(const std::int64_t chunk, const 
       vec sum21 = v_zero();
       vec sum22 = v_zero();
       vec sum23 = v_zero();
-      for (std::int64_t b = begin; b < end; ++b) {
-        for (std::int64_t n = 0; n < 64; ++n) {
-          const vec x0 = v_load(d_multiply_2 + (d + b * 1824656 + n * 256 + 256));
-          const vec x1 = v_set(rearrange[c * 64 + b * 1824656 + n]);
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_multiply_2 + (d + b * 1824656 + n * 256 + 272));
-          sum1 = v_fma(x2, x1, sum1);
-          const vec x3 = v_load(d_multiply_2 + (d + b * 1824656 + n * 256 + 288));
-          sum2 = v_fma(x3, x1, sum2);
-          const vec x4 = v_load(d_multiply_2 + (d + b * 1824656 + n * 256 + 304));
-          sum3 = v_fma(x4, x1, sum3);
-          const vec x5 = v_set(rearrange[c * 64 + b * 1824656 + n + 64]);
-          sum4 = v_fma(x0, x5, sum4);
-          sum5 = v_fma(x2, x5, sum5);
-          sum6 = v_fma(x3, x5, sum6);
-          sum7 = v_fma(x4, x5, sum7);
-          const vec x6 = v_set(rearrange[c * 64 + b * 1824656 + n + 128]);
-          sum8 = v_fma(x0, x6, sum8);
-          sum9 = v_fma(x2, x6, sum9);
-          sum10 = v_fma(x3, x6, sum10);
-          sum11 = v_fma(x4, x6, sum11);
-          const vec x7 = v_set(rearrange[c * 64 + b * 1824656 + n + 192]);
-          sum12 = v_fma(x0, x7, sum12);
-          sum13 = v_fma(x2, x7, sum13);
-          sum14 = v_fma(x3, x7, sum14);
-          sum15 = v_fma(x4, x7, sum15);
-          const vec x8 = v_set(rearrange[c * 64 + b * 1824656 + n + 256]);
-          sum16 = v_fma(x0, x8, sum16);
-          sum17 = v_fma(x2, x8, sum17);
-          sum18 = v_fma(x3, x8, sum18);
-          sum19 = v_fma(x4, x8, sum19);
-          const vec x9 = v_set(rearrange[c * 64 + b * 1824656 + n + 320]);
-          sum20 = v_fma(x0, x9, sum20);
-          sum21 = v_fma(x2, x9, sum21);
-          sum22 = v_fma(x3, x9, sum22);
-          sum23 = v_fma(x4, x9, sum23);
-        }
+      for (std::int64_t n = 0; n < 64; ++n) {
+        const vec x0 = v_set(d_multiply_2[d + b * 1824656 + n * 256 + 256]);
+        const vec x1 = v_load(rearrange + (b * 1824656 + n * 48));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(rearrange + (b * 1824656 + n * 48 + 16));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(rearrange + (b * 1824656 + n * 48 + 32));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_set(d_multiply_2[d + b * 1824656 + n * 256 + 257]);
+        sum3 = v_fma(x4, x1, sum3);
+        sum4 = v_fma(x4, x2, sum4);
+        sum5 = v_fma(x4, x3, sum5);
+        const vec x5 = v_set(d_multiply_2[d + b * 1824656 + n * 256 + 258]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        sum8 = v_fma(x5, x3, sum8);
+        const vec x6 = v_set(d_multiply_2[d + b * 1824656 + n * 256 + 259]);
+        sum9 = v_fma(x6, x1, sum9);
+        sum10 = v_fma(x6, x2, sum10);
+        sum11 = v_fma(x6, x3, sum11);
+        const vec x7 = v_set(d_multiply_2[d + b * 1824656 + n * 256 + 260]);
+        sum12 = v_fma(x7, x1, sum12);
+        sum13 = v_fma(x7, x2, sum13);
+        sum14 = v_fma(x7, x3, sum14);
+        const vec x8 = v_set(d_multiply_2[d + b * 1824656 + n * 256 + 261]);
+        sum15 = v_fma(x8, x1, sum15);
+        sum16 = v_fma(x8, x2, sum16);
+        sum17 = v_fma(x8, x3, sum17);
+        const vec x9 = v_set(d_multiply_2[d + b * 1824656 + n * 256 + 262]);
+        sum18 = v_fma(x9, x1, sum18);
+        sum19 = v_fma(x9, x2, sum19);
+        sum20 = v_fma(x9, x3, sum20);
+        const vec x10 = v_set(d_multiply_2[d + b * 1824656 + n * 256 + 263]);
+        sum21 = v_fma(x10, x1, sum21);
+        sum22 = v_fma(x10, x2, sum22);
+        sum23 = v_fma(x10, x3, sum23);
       }
-      v_store(partial + (chunk * 12288 + (c * 256 + d)), sum0);
-      v_store(partial + (chunk * 12288 + (c * 256 + (d + 16))), sum1);
-      v_store(partial + (chunk * 12288 + (c * 256 + (d + 32))), sum2);
-      v_store(partial + (chunk * 12288 + (c * 256 + (d + 48))), sum3);
-      v_store(partial + (chunk * 12288 + (c * 256 + 256 + d)), sum4);
-      v_store(partial + (chunk * 12288 + (c * 256 + 256 + (d + 16))), sum5);
-      v_store(partial + (chunk * 12288 + (c * 256 + 256 + (d + 32))), sum6);
-      v_store(partial + (chunk * 12288 + (c * 256 + 256 + (d + 48))), sum7);
-      v_store(partial + (chunk * 12288 + (c * 256 + 512 + d)), sum8);
-      v_store(partial + (chunk * 12288 + (c * 256 + 512 + (d + 16))), sum9);
-      v_store(partial + (chunk * 12288 + (c * 256 + 512 + (d + 32))), sum10);
-      v_store(partial + (chunk * 12288 + (c * 256 + 512 + (d + 48))), sum11);
-      v_store(partial + (chunk * 12288 + (c * 256 + 768 + d)), sum12);
-      v_store(partial + (chunk * 12288 + (c * 256 + 768 + (d + 16))), sum13);
-      v_store(partial + (chunk * 12288 + (c * 256 + 768 + (d + 32))), sum14);
-      v_store(partial + (chunk * 12288 + (c * 256 + 768 + (d + 48))), sum15);
-      v_store(partial + (chunk * 12288 + (c * 256 + 1024 + d)), sum16);
-      v_store(partial + (chunk * 12288 + (c * 256 + 1024 + (d + 16))), sum17);
-      v_store(partial + (chunk * 12288 + (c * 256 + 1024 + (d + 32))), sum18);
-      v_store(partial + (chunk * 12288 + (c * 256 + 1024 + (d + 48))), sum19);
-      v_store(partial + (chunk * 12288 + (c * 256 + 1280 + d)), sum20);
-      v_store(partial + (chunk * 12288 + (c * 256 + 1280 + (d + 16))), sum21);
-      v_store(partial + (chunk * 12288 + (c * 256 + 1280 + (d + 32))), sum22);
-      v_store(partial + (chunk * 12288 + (c * 256 + 1280 + (d + 48))), sum23);
+      v_store(gradient_patch_embed_weight + d * 48, v_add(v_load(gradient_patch_embed_weight + d * 48), sum0));
+      v_store(gradient_patch_embed_weight + (d * 48 + 16),
+              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 16)), sum1));
+      v_store(gradient_patch_embed_weight + (d * 48 + 32),
+              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 32)), sum2));
+      v_store(gradient_patch_embed_weight + (d * 48 + 48),
+              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 48)), sum3));
+      v_store(gradient_patch_embed_weight + (d * 48 + 64),
+              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 64)), sum4));
+      v_store(gradient_patch_embed_weight + (d * 48 + 80),
+              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 80)), sum5));
+      v_store(gradient_patch_embed_weight + (d * 48 + 96),
+              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 96)), sum6));
+      v_store(gradient_patch_embed_weight + (d * 48 + 112),
+              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 112)), sum7));
+      v_store(gradient_patch_embed_weight + (d * 48 + 128),
+              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 128)), sum8));
+      v_store(gradient_patch_embed_weight + (d * 48 + 144),
+              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 144)), sum9));
+      v_store(gradient_patch_embed_weight + (d * 48 + 160),
+              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 160)), sum10));
+      v_store(gradient_patch_embed_weight + (d * 48 + 176),
+              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 176)), sum11));
+      v_store(gradient_patch_embed_weight + (d * 48 + 192),
+              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 192)), sum12));
+      v_store(gradient_patch_embed_weight + (d * 48 + 208),
+              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 208)), sum13));
+      v_store(gradient_patch_embed_weight + (d * 48 + 224),
+              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 224)), sum14));
+      v_store(gradient_patch_embed_weight + (d * 48 + 240),
+              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 240)), sum15));
+      v_store(gradient_patch_embed_weight + (d * 48 + 256),
+              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 256)), sum16));
+      v_store(gradient_patch_embed_weight + (d * 48 + 272),
+              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 272)), sum17));
+      v_store(gradient_patch_embed_weight + (d * 48 + 288),
+              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 288)), sum18));
+      v_store(gradient_patch_embed_weight + (d * 48 + 304),
+              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 304)), sum19));
+      v_store(gradient_patch_embed_weight + (d * 48 + 320),
+              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 320)), sum20));
+      v_store(gradient_patch_embed_weight + (d * 48 + 336),
+              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 336)), sum21));
+      v_store(gradient_patch_embed_weight + (d * 48 + 352),
+              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 352)), sum22));
+      v_store(gradient_patch_embed_weight + (d * 48 + 368),
+              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 368)), sum23));
     }
-  }
-}
-
-// d < D=256, c < C*P*P=48, b < B (summed), n < N=64 (summed); lanes along d
-static void patch_embed_weight_gradient_sum(const std::int64_t c, real* gradient_patch_embed_weight,
-                                            const real* partial) {
-  for (std::int64_t d = 0; d < 256; d += 16) {
-    vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 12288 + (c * 256 + d))));
-    }
-    v_store_strided(gradient_patch_embed_weight + (d * 48 + c), 48, sum0, lanes);
   }
 }
 
@@ -5730,543 +6003,121 @@ static void norm_backward_3(const std::int64_t begin, const std::int64_t end, co
   }
 }
 
-// b < B, i < 64, d < D=256; lanes along i
+// b < B, i < 64, d < D=256; lanes along d
 static void norm_backward_2_input_gradient(const real* d_norm_multiply, real* d_norm_concat) {
-  for (std::int64_t d = 0; d < 256; ++d) {
-    for (std::int64_t i = 0; i < 64; i += 16) {
-      const vec x0 = v_set(d_norm_multiply[d]);
-      v_store(d_norm_concat + (i + d * 65 + 1), x0);
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256 (row); lanes along n
-static void transformer_blocks_norm1_forward_input_gradient(const real* transformer_blocks_carry,
-                                                            real* transformer_blocks_norm1_rsqrt,
-                                                            real* transformer_blocks_norm1_multiply,
-                                                            const real* transformer_blocks_norm1_weight,
-                                                            const real* transformer_blocks_norm1_bias,
-                                                            real* transformer_blocks_norm1_add) {
-  for (std::int64_t n = 0; n < 64; n += 16) {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load(transformer_blocks_carry + (n + d * 65));
-      sum0 = v_add(sum0, x0);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x1 = v_load(transformer_blocks_carry + (n + d * 65));
-      const vec t2 = v_set(real(256.0));
-      const vec t3 = v_div(sum0, t2);
-      const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
-    }
-    const vec t6 = v_set(real(256.0));
-    const vec t7 = v_div(sum1, t6);
-    const vec t8 = v_set(real(1e-05));
-    const vec t9 = v_add(t7, t8);
-    const vec t10 = v_rsqrt(t9);
-    v_store(transformer_blocks_norm1_rsqrt + n, t10);
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x11 = v_load(transformer_blocks_carry + (n + d * 65));
-      const vec t12 = v_set(real(256.0));
-      const vec t13 = v_div(sum0, t12);
-      const vec t14 = v_sub(x11, t13);
-      const vec t15 = v_div(sum1, t12);
-      const vec t16 = v_set(real(1e-05));
-      const vec t17 = v_add(t15, t16);
-      const vec t18 = v_rsqrt(t17);
-      const vec t19 = v_mul(t14, t18);
-      v_store(transformer_blocks_norm1_multiply + (n + d * 65), t19);
-      const vec x20 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec t21 = v_mul(t19, x20);
-      const vec x22 = v_set(transformer_blocks_norm1_bias[d]);
-      const vec t23 = v_add(t21, x22);
-      v_store(transformer_blocks_norm1_add + (n + d * 65), t23);
-    }
-  }
-  {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x24 = v_load_n(transformer_blocks_carry + (d * 65 + 64), 1);
-      sum0 = v_add(sum0, x24);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x25 = v_load_n(transformer_blocks_carry + (d * 65 + 64), 1);
-      const vec t26 = v_set(real(256.0));
-      const vec t27 = v_div(sum0, t26);
-      const vec t28 = v_sub(x25, t27);
-      const vec t29 = v_mul(t28, t28);
-      sum1 = v_add(sum1, t29);
-    }
-    const vec t30 = v_set(real(256.0));
-    const vec t31 = v_div(sum1, t30);
-    const vec t32 = v_set(real(1e-05));
-    const vec t33 = v_add(t31, t32);
-    const vec t34 = v_rsqrt(t33);
-    v_store_n(transformer_blocks_norm1_rsqrt + 64, t34, 1);
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x35 = v_load_n(transformer_blocks_carry + (d * 65 + 64), 1);
-      const vec t36 = v_set(real(256.0));
-      const vec t37 = v_div(sum0, t36);
-      const vec t38 = v_sub(x35, t37);
-      const vec t39 = v_div(sum1, t36);
-      const vec t40 = v_set(real(1e-05));
-      const vec t41 = v_add(t39, t40);
-      const vec t42 = v_rsqrt(t41);
-      const vec t43 = v_mul(t38, t42);
-      v_store_n(transformer_blocks_norm1_multiply + (d * 65 + 64), t43, 1);
-      const vec x44 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec t45 = v_mul(t43, x44);
-      const vec x46 = v_set(transformer_blocks_norm1_bias[d]);
-      const vec t47 = v_add(t45, x46);
-      v_store_n(transformer_blocks_norm1_add + (d * 65 + 64), t47, 1);
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256 (row); lanes along n
-static void transformer_blocks_attention_out_proj_forward_2_input_gradient(const real* transformer_blocks_carry,
-                                                                           const real* transformer_blocks_attention_out_proj_einsum,
-                                                                           const real* transformer_blocks_attention_out_proj_bias,
-                                                                           real* transformer_blocks_norm2_rsqrt,
-                                                                           real* transformer_blocks_add,
-                                                                           real* transformer_blocks_norm2_multiply,
-                                                                           const real* transformer_blocks_norm2_weight,
-                                                                           const real* transformer_blocks_norm2_bias,
-                                                                           real* transformer_blocks_norm2_add) {
-  for (std::int64_t n = 0; n < 64; n += 16) {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load(transformer_blocks_carry + (n + d * 65));
-      const vec x1 = v_load(transformer_blocks_attention_out_proj_einsum + (n + d * 65));
-      const vec x2 = v_set(transformer_blocks_attention_out_proj_bias[d]);
-      const vec t3 = v_add(x1, x2);
-      const vec t4 = v_add(x0, t3);
-      sum0 = v_add(sum0, t4);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x5 = v_load(transformer_blocks_carry + (n + d * 65));
-      const vec x6 = v_load(transformer_blocks_attention_out_proj_einsum + (n + d * 65));
-      const vec x7 = v_set(transformer_blocks_attention_out_proj_bias[d]);
-      const vec t8 = v_add(x6, x7);
-      const vec t9 = v_add(x5, t8);
-      const vec t10 = v_set(real(256.0));
-      const vec t11 = v_div(sum0, t10);
-      const vec t12 = v_sub(t9, t11);
-      const vec t13 = v_mul(t12, t12);
-      sum1 = v_add(sum1, t13);
-    }
-    const vec t14 = v_set(real(256.0));
-    const vec t15 = v_div(sum1, t14);
-    const vec t16 = v_set(real(1e-05));
-    const vec t17 = v_add(t15, t16);
-    const vec t18 = v_rsqrt(t17);
-    v_store(transformer_blocks_norm2_rsqrt + n, t18);
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x19 = v_load(transformer_blocks_carry + (n + d * 65));
-      const vec x20 = v_load(transformer_blocks_attention_out_proj_einsum + (n + d * 65));
-      const vec x21 = v_set(transformer_blocks_attention_out_proj_bias[d]);
-      const vec t22 = v_add(x20, x21);
-      const vec t23 = v_add(x19, t22);
-      v_store(transformer_blocks_add + (n + d * 65), t23);
-      const vec t24 = v_set(real(256.0));
-      const vec t25 = v_div(sum0, t24);
-      const vec t26 = v_sub(t23, t25);
-      const vec t27 = v_div(sum1, t24);
-      const vec t28 = v_set(real(1e-05));
-      const vec t29 = v_add(t27, t28);
-      const vec t30 = v_rsqrt(t29);
-      const vec t31 = v_mul(t26, t30);
-      v_store(transformer_blocks_norm2_multiply + (n + d * 65), t31);
-      const vec x32 = v_set(transformer_blocks_norm2_weight[d]);
-      const vec t33 = v_mul(t31, x32);
-      const vec x34 = v_set(transformer_blocks_norm2_bias[d]);
-      const vec t35 = v_add(t33, x34);
-      v_store(transformer_blocks_norm2_add + (n + d * 65), t35);
-    }
-  }
-  {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x36 = v_load_n(transformer_blocks_carry + (d * 65 + 64), 1);
-      const vec x37 = v_load_n(transformer_blocks_attention_out_proj_einsum + (d * 65 + 64), 1);
-      const vec x38 = v_set(transformer_blocks_attention_out_proj_bias[d]);
-      const vec t39 = v_add(x37, x38);
-      const vec t40 = v_add(x36, t39);
-      sum0 = v_add(sum0, t40);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x41 = v_load_n(transformer_blocks_carry + (d * 65 + 64), 1);
-      const vec x42 = v_load_n(transformer_blocks_attention_out_proj_einsum + (d * 65 + 64), 1);
-      const vec x43 = v_set(transformer_blocks_attention_out_proj_bias[d]);
-      const vec t44 = v_add(x42, x43);
-      const vec t45 = v_add(x41, t44);
-      const vec t46 = v_set(real(256.0));
-      const vec t47 = v_div(sum0, t46);
-      const vec t48 = v_sub(t45, t47);
-      const vec t49 = v_mul(t48, t48);
-      sum1 = v_add(sum1, t49);
-    }
-    const vec t50 = v_set(real(256.0));
-    const vec t51 = v_div(sum1, t50);
-    const vec t52 = v_set(real(1e-05));
-    const vec t53 = v_add(t51, t52);
-    const vec t54 = v_rsqrt(t53);
-    v_store_n(transformer_blocks_norm2_rsqrt + 64, t54, 1);
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x55 = v_load_n(transformer_blocks_carry + (d * 65 + 64), 1);
-      const vec x56 = v_load_n(transformer_blocks_attention_out_proj_einsum + (d * 65 + 64), 1);
-      const vec x57 = v_set(transformer_blocks_attention_out_proj_bias[d]);
-      const vec t58 = v_add(x56, x57);
-      const vec t59 = v_add(x55, t58);
-      v_store_n(transformer_blocks_add + (d * 65 + 64), t59, 1);
-      const vec t60 = v_set(real(256.0));
-      const vec t61 = v_div(sum0, t60);
-      const vec t62 = v_sub(t59, t61);
-      const vec t63 = v_div(sum1, t60);
-      const vec t64 = v_set(real(1e-05));
-      const vec t65 = v_add(t63, t64);
-      const vec t66 = v_rsqrt(t65);
-      const vec t67 = v_mul(t62, t66);
-      v_store_n(transformer_blocks_norm2_multiply + (d * 65 + 64), t67, 1);
-      const vec x68 = v_set(transformer_blocks_norm2_weight[d]);
-      const vec t69 = v_mul(t67, x68);
-      const vec x70 = v_set(transformer_blocks_norm2_bias[d]);
-      const vec t71 = v_add(t69, x70);
-      v_store_n(transformer_blocks_norm2_add + (d * 65 + 64), t71, 1);
-    }
-  }
-}
-
-// b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along n
-static void transformer_blocks_ffn_linear1_forward_input_gradient(const real* transformer_blocks_norm2_add,
-                                                                  const real* transformer_blocks_ffn_linear1_weight,
-                                                                  const real* transformer_blocks_ffn_linear1_bias,
-                                                                  real* transformer_blocks_ffn_linear1_add,
-                                                                  real* transformer_blocks_ffn_gelu) {
-  for (std::int64_t m = 0; m < 512; m += 4) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    vec sum12 = v_zero();
-    vec sum13 = v_zero();
-    vec sum14 = v_zero();
-    vec sum15 = v_zero();
-    vec sum16 = v_zero();
-    vec sum17 = v_zero();
-    vec sum18 = v_zero();
-    vec sum19 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load(transformer_blocks_norm2_add + d * 65);
-      const vec x1 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(transformer_blocks_norm2_add + (d * 65 + 16));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(transformer_blocks_norm2_add + (d * 65 + 32));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_load(transformer_blocks_norm2_add + (d * 65 + 48));
-      sum3 = v_fma(x4, x1, sum3);
-      const vec x5 = v_load_n(transformer_blocks_norm2_add + (d * 65 + 64), 1);
-      sum4 = v_fma(x5, x1, sum4);
-      const vec x6 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 256]);
-      sum5 = v_fma(x0, x6, sum5);
-      sum6 = v_fma(x2, x6, sum6);
-      sum7 = v_fma(x3, x6, sum7);
-      sum8 = v_fma(x4, x6, sum8);
-      sum9 = v_fma(x5, x6, sum9);
-      const vec x7 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 512]);
-      sum10 = v_fma(x0, x7, sum10);
-      sum11 = v_fma(x2, x7, sum11);
-      sum12 = v_fma(x3, x7, sum12);
-      sum13 = v_fma(x4, x7, sum13);
-      sum14 = v_fma(x5, x7, sum14);
-      const vec x8 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 768]);
-      sum15 = v_fma(x0, x8, sum15);
-      sum16 = v_fma(x2, x8, sum16);
-      sum17 = v_fma(x3, x8, sum17);
-      sum18 = v_fma(x4, x8, sum18);
-      sum19 = v_fma(x5, x8, sum19);
-    }
-    const vec x9 = v_set(transformer_blocks_ffn_linear1_bias[m]);
-    const vec t10 = v_add(sum0, x9);
-    v_store(transformer_blocks_ffn_linear1_add + m * 65, t10);
-    const vec t11 = v_gelu(t10);
-    v_store(transformer_blocks_ffn_gelu + m * 65, t11);
-    const vec t12 = v_add(sum1, x9);
-    v_store(transformer_blocks_ffn_linear1_add + (m * 65 + 16), t12);
-    const vec t13 = v_gelu(t12);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 16), t13);
-    const vec t14 = v_add(sum2, x9);
-    v_store(transformer_blocks_ffn_linear1_add + (m * 65 + 32), t14);
-    const vec t15 = v_gelu(t14);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 32), t15);
-    const vec t16 = v_add(sum3, x9);
-    v_store(transformer_blocks_ffn_linear1_add + (m * 65 + 48), t16);
-    const vec t17 = v_gelu(t16);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 48), t17);
-    const vec t18 = v_add(sum4, x9);
-    v_store_n(transformer_blocks_ffn_linear1_add + (m * 65 + 64), t18, 1);
-    const vec t19 = v_gelu(t18);
-    v_store_n(transformer_blocks_ffn_gelu + (m * 65 + 64), t19, 1);
-    const vec x20 = v_set(transformer_blocks_ffn_linear1_bias[m + 1]);
-    const vec t21 = v_add(sum5, x20);
-    v_store(transformer_blocks_ffn_linear1_add + (m * 65 + 65), t21);
-    const vec t22 = v_gelu(t21);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 65), t22);
-    const vec t23 = v_add(sum6, x20);
-    v_store(transformer_blocks_ffn_linear1_add + (m * 65 + 81), t23);
-    const vec t24 = v_gelu(t23);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 81), t24);
-    const vec t25 = v_add(sum7, x20);
-    v_store(transformer_blocks_ffn_linear1_add + (m * 65 + 97), t25);
-    const vec t26 = v_gelu(t25);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 97), t26);
-    const vec t27 = v_add(sum8, x20);
-    v_store(transformer_blocks_ffn_linear1_add + (m * 65 + 113), t27);
-    const vec t28 = v_gelu(t27);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 113), t28);
-    const vec t29 = v_add(sum9, x20);
-    v_store_n(transformer_blocks_ffn_linear1_add + (m * 65 + 129), t29, 1);
-    const vec t30 = v_gelu(t29);
-    v_store_n(transformer_blocks_ffn_gelu + (m * 65 + 129), t30, 1);
-    const vec x31 = v_set(transformer_blocks_ffn_linear1_bias[m + 2]);
-    const vec t32 = v_add(sum10, x31);
-    v_store(transformer_blocks_ffn_linear1_add + (m * 65 + 130), t32);
-    const vec t33 = v_gelu(t32);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 130), t33);
-    const vec t34 = v_add(sum11, x31);
-    v_store(transformer_blocks_ffn_linear1_add + (m * 65 + 146), t34);
-    const vec t35 = v_gelu(t34);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 146), t35);
-    const vec t36 = v_add(sum12, x31);
-    v_store(transformer_blocks_ffn_linear1_add + (m * 65 + 162), t36);
-    const vec t37 = v_gelu(t36);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 162), t37);
-    const vec t38 = v_add(sum13, x31);
-    v_store(transformer_blocks_ffn_linear1_add + (m * 65 + 178), t38);
-    const vec t39 = v_gelu(t38);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 178), t39);
-    const vec t40 = v_add(sum14, x31);
-    v_store_n(transformer_blocks_ffn_linear1_add + (m * 65 + 194), t40, 1);
-    const vec t41 = v_gelu(t40);
-    v_store_n(transformer_blocks_ffn_gelu + (m * 65 + 194), t41, 1);
-    const vec x42 = v_set(transformer_blocks_ffn_linear1_bias[m + 3]);
-    const vec t43 = v_add(sum15, x42);
-    v_store(transformer_blocks_ffn_linear1_add + (m * 65 + 195), t43);
-    const vec t44 = v_gelu(t43);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 195), t44);
-    const vec t45 = v_add(sum16, x42);
-    v_store(transformer_blocks_ffn_linear1_add + (m * 65 + 211), t45);
-    const vec t46 = v_gelu(t45);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 211), t46);
-    const vec t47 = v_add(sum17, x42);
-    v_store(transformer_blocks_ffn_linear1_add + (m * 65 + 227), t47);
-    const vec t48 = v_gelu(t47);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 227), t48);
-    const vec t49 = v_add(sum18, x42);
-    v_store(transformer_blocks_ffn_linear1_add + (m * 65 + 243), t49);
-    const vec t50 = v_gelu(t49);
-    v_store(transformer_blocks_ffn_gelu + (m * 65 + 243), t50);
-    const vec t51 = v_add(sum19, x42);
-    v_store_n(transformer_blocks_ffn_linear1_add + (m * 65 + 259), t51, 1);
-    const vec t52 = v_gelu(t51);
-    v_store_n(transformer_blocks_ffn_gelu + (m * 65 + 259), t52, 1);
-  }
-}
-
-// b < B, n < N+1=65, d < D=256 (row); lanes along n
-static void norm_forward_input_gradient(const real* transformer_blocks_carry_next, real* norm_rsqrt,
-                                        real* norm_multiply, const real* norm_weight, const real* norm_bias,
-                                        real* norm_add) {
-  for (std::int64_t n = 0; n < 64; n += 16) {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load(transformer_blocks_carry_next + (n + d * 65));
-      sum0 = v_add(sum0, x0);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x1 = v_load(transformer_blocks_carry_next + (n + d * 65));
-      const vec t2 = v_set(real(256.0));
-      const vec t3 = v_div(sum0, t2);
-      const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
-    }
-    const vec t6 = v_set(real(256.0));
-    const vec t7 = v_div(sum1, t6);
-    const vec t8 = v_set(real(1e-05));
-    const vec t9 = v_add(t7, t8);
-    const vec t10 = v_rsqrt(t9);
-    v_store(norm_rsqrt + n, t10);
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x11 = v_load(transformer_blocks_carry_next + (n + d * 65));
-      const vec t12 = v_set(real(256.0));
-      const vec t13 = v_div(sum0, t12);
-      const vec t14 = v_sub(x11, t13);
-      const vec t15 = v_div(sum1, t12);
-      const vec t16 = v_set(real(1e-05));
-      const vec t17 = v_add(t15, t16);
-      const vec t18 = v_rsqrt(t17);
-      const vec t19 = v_mul(t14, t18);
-      v_store(norm_multiply + (n + d * 65), t19);
-      const vec x20 = v_set(norm_weight[d]);
-      const vec t21 = v_mul(t19, x20);
-      const vec x22 = v_set(norm_bias[d]);
-      const vec t23 = v_add(t21, x22);
-      v_store(norm_add + (n + d * 65), t23);
-    }
-  }
-  {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x24 = v_load_n(transformer_blocks_carry_next + (d * 65 + 64), 1);
-      sum0 = v_add(sum0, x24);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x25 = v_load_n(transformer_blocks_carry_next + (d * 65 + 64), 1);
-      const vec t26 = v_set(real(256.0));
-      const vec t27 = v_div(sum0, t26);
-      const vec t28 = v_sub(x25, t27);
-      const vec t29 = v_mul(t28, t28);
-      sum1 = v_add(sum1, t29);
-    }
-    const vec t30 = v_set(real(256.0));
-    const vec t31 = v_div(sum1, t30);
-    const vec t32 = v_set(real(1e-05));
-    const vec t33 = v_add(t31, t32);
-    const vec t34 = v_rsqrt(t33);
-    v_store_n(norm_rsqrt + 64, t34, 1);
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x35 = v_load_n(transformer_blocks_carry_next + (d * 65 + 64), 1);
-      const vec t36 = v_set(real(256.0));
-      const vec t37 = v_div(sum0, t36);
-      const vec t38 = v_sub(x35, t37);
-      const vec t39 = v_div(sum1, t36);
-      const vec t40 = v_set(real(1e-05));
-      const vec t41 = v_add(t39, t40);
-      const vec t42 = v_rsqrt(t41);
-      const vec t43 = v_mul(t38, t42);
-      v_store_n(norm_multiply + (d * 65 + 64), t43, 1);
-      const vec x44 = v_set(norm_weight[d]);
-      const vec t45 = v_mul(t43, x44);
-      const vec x46 = v_set(norm_bias[d]);
-      const vec t47 = v_add(t45, x46);
-      v_store_n(norm_add + (d * 65 + 64), t47, 1);
-    }
-  }
-}
-
-// b < B, i < 1, d < D=256; lanes along d
-static void norm_backward_4(const real* d_head_einsum, const real* norm_weight, real* d_norm_concat) {
-  for (std::int64_t i = 0; i < 1; ++i) {
+  for (std::int64_t i = 0; i < 64; ++i) {
     for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x0 = v_load(d_head_einsum + d);
-      const vec x1 = v_load(norm_weight + d);
-      const vec t2 = v_mul(x0, x1);
-      v_store_strided(d_norm_concat + (i + d * 65), 65, t2, lanes);
+      const vec x0 = v_load(d_norm_multiply + d);
+      v_store(d_norm_concat + (i * 256 + d + 256), x0);
     }
   }
-}
-
-// b < B, n < N+1=65, d < D=256 (row); lanes along n
-static void norm_backward_input_gradient(const real* d_norm_concat, const real* norm_multiply, const real* norm_rsqrt,
-                                         real* d_transformer_blocks_carry) {
-  for (std::int64_t n = 0; n < 64; n += 16) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load(d_norm_concat + (n + d * 65));
-      const vec x1 = v_load(norm_multiply + (n + d * 65));
-      const vec t2 = v_mul(x0, x1);
-      sum0 = v_add(sum0, t2);
-      sum1 = v_add(sum1, x0);
-    }
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x3 = v_load(norm_rsqrt + n);
-      const vec x4 = v_load(d_norm_concat + (n + d * 65));
-      const vec t5 = v_set(real(256.0));
-      const vec t6 = v_div(sum1, t5);
-      const vec t7 = v_sub(x4, t6);
-      const vec x8 = v_load(norm_multiply + (n + d * 65));
-      const vec t9 = v_div(sum0, t5);
-      const vec t10 = v_mul(x8, t9);
-      const vec t11 = v_sub(t7, t10);
-      const vec t12 = v_mul(x3, t11);
-      v_store(d_transformer_blocks_carry + (n + d * 65), t12);
-    }
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x13 = v_load_n(d_norm_concat + (d * 65 + 64), 1);
-      const vec x14 = v_load_n(norm_multiply + (d * 65 + 64), 1);
-      const vec t15 = v_mul(x13, x14);
-      sum0 = v_add(sum0, t15);
-      sum1 = v_add(sum1, x13);
-    }
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x16 = v_load_n(norm_rsqrt + 64, 1);
-      const vec x17 = v_load_n(d_norm_concat + (d * 65 + 64), 1);
-      const vec t18 = v_set(real(256.0));
-      const vec t19 = v_div(sum1, t18);
-      const vec t20 = v_sub(x17, t19);
-      const vec x21 = v_load_n(norm_multiply + (d * 65 + 64), 1);
-      const vec t22 = v_div(sum0, t18);
-      const vec t23 = v_mul(x21, t22);
-      const vec t24 = v_sub(t20, t23);
-      const vec t25 = v_mul(x16, t24);
-      v_store_n(d_transformer_blocks_carry + (d * 65 + 64), t25, 1);
-    }
-  }
-}
-
-// b < B (summed); lanes along b
-static void divide_forward_input_gradient(const std::int64_t batch, const real* add, const real* reduce_sum,
-                                          real* loss) {
-  vec sum0 = v_zero();
-  for (std::int64_t b = 0; b + 16 <= batch; b += 16) {
-    const vec x0 = v_load_strided(add + b * 1070144, 1070144, lanes);
-    const vec x1 = v_load_strided(reduce_sum + b * 1070144, 1070144, lanes);
-    const vec t2 = v_sub(x0, x1);
-    sum0 = v_add(sum0, t2);
-  }
-  const std::int64_t b_rest = (batch - 0) / 16 * 16;
-  if (b_rest < batch) {
-    const vec x3 = v_load_strided(add + b_rest * 1070144, 1070144, static_cast<int>(batch - b_rest));
-    const vec x4 = v_load_strided(reduce_sum + b_rest * 1070144, 1070144, static_cast<int>(batch - b_rest));
-    const vec t5 = v_sub(x3, x4);
-    sum0 = v_add(sum0, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
-  }
-  const vec all0 = v_set(v_sum(sum0));
-  const vec t6 = v_set(static_cast<real>(batch));
-  const vec t7 = v_div(all0, t6);
-  v_store_n(loss, t7, 1);
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
-static void transformer_blocks_ffn_linear2_backward_input_gradient(const real* d_transformer_blocks_carry,
-                                                                   const real* transformer_blocks_ffn_linear2_weight,
-                                                                   const real* transformer_blocks_ffn_linear1_add,
-                                                                   real* d_transformer_blocks_ffn_multiply) {
-  for (std::int64_t n = 0; n < 65; n += 5) {
-    for (std::int64_t m = 0; m < 512; m += 64) {
+static void transformer_blocks_ffn_linear1_forward_input_gradient(const real* transformer_blocks_norm2_add,
+                                                                  const real* transformer_blocks_ffn_linear1_weight_packed,
+                                                                  const real* transformer_blocks_ffn_linear1_bias,
+                                                                  real* transformer_blocks_ffn_linear1_add,
+                                                                  real* transformer_blocks_ffn_gelu) {
+  for (std::int64_t m = 0; m < 512; m += 64) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      vec sum20 = v_zero();
+      vec sum21 = v_zero();
+      vec sum22 = v_zero();
+      vec sum23 = v_zero();
+      for (std::int64_t d = 0; d < 256; ++d) {
+        const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
+        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64 + 16));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64 + 32));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64 + 48));
+        sum3 = v_fma(x0, x4, sum3);
+        const vec x5 = v_set(transformer_blocks_norm2_add[n * 256 + d + 256]);
+        sum4 = v_fma(x5, x1, sum4);
+        sum5 = v_fma(x5, x2, sum5);
+        sum6 = v_fma(x5, x3, sum6);
+        sum7 = v_fma(x5, x4, sum7);
+        const vec x6 = v_set(transformer_blocks_norm2_add[n * 256 + d + 512]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        sum10 = v_fma(x6, x3, sum10);
+        sum11 = v_fma(x6, x4, sum11);
+        const vec x7 = v_set(transformer_blocks_norm2_add[n * 256 + d + 768]);
+        sum12 = v_fma(x7, x1, sum12);
+        sum13 = v_fma(x7, x2, sum13);
+        sum14 = v_fma(x7, x3, sum14);
+        sum15 = v_fma(x7, x4, sum15);
+        const vec x8 = v_set(transformer_blocks_norm2_add[n * 256 + d + 1024]);
+        sum16 = v_fma(x8, x1, sum16);
+        sum17 = v_fma(x8, x2, sum17);
+        sum18 = v_fma(x8, x3, sum18);
+        sum19 = v_fma(x8, x4, sum19);
+        const vec x9 = v_set(transformer_blocks_norm2_add[n * 256 + d + 1280]);
+        sum20 = v_fma(x9, x1, sum20);
+        sum21 = v_fma(x9, x2, sum21);
+        sum22 = v_fma(x9, x3, sum22);
+        sum23 = v_fma(x9, x4, sum23);
+      }
+      alignas(64) real sums[384];
+      v_store(sums, sum0);
+      v_store(sums + 16, sum1);
+      v_store(sums + 32, sum2);
+      v_store(sums + 48, sum3);
+      v_store(sums + 64, sum4);
+      v_store(sums + 80, sum5);
+      v_store(sums + 96, sum6);
+      v_store(sums + 112, sum7);
+      v_store(sums + 128, sum8);
+      v_store(sums + 144, sum9);
+      v_store(sums + 160, sum10);
+      v_store(sums + 176, sum11);
+      v_store(sums + 192, sum12);
+      v_store(sums + 208, sum13);
+      v_store(sums + 224, sum14);
+      v_store(sums + 240, sum15);
+      v_store(sums + 256, sum16);
+      v_store(sums + 272, sum17);
+      v_store(sums + 288, sum18);
+      v_store(sums + 304, sum19);
+      v_store(sums + 320, sum20);
+      v_store(sums + 336, sum21);
+      v_store(sums + 352, sum22);
+      v_store(sums + 368, sum23);
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          const vec sum = v_load(sums + (row * 64 + column));
+          const vec x10 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
+          const vec t11 = v_add(sum, x10);
+          v_store(transformer_blocks_ffn_linear1_add + ((n + row) * 512 + (m + column)), t11);
+          const vec t12 = v_gelu(t11);
+          v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), t12);
+        }
+      }
+    }
+    {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -6288,126 +6139,144 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const real* d
       vec sum18 = v_zero();
       vec sum19 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x0 = v_set(d_transformer_blocks_carry[n + d * 65]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 16));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 32));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 48));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_transformer_blocks_carry[n + d * 65 + 1]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_set(d_transformer_blocks_carry[n + d * 65 + 2]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        sum10 = v_fma(x6, x3, sum10);
-        sum11 = v_fma(x6, x4, sum11);
-        const vec x7 = v_set(d_transformer_blocks_carry[n + d * 65 + 3]);
-        sum12 = v_fma(x7, x1, sum12);
-        sum13 = v_fma(x7, x2, sum13);
-        sum14 = v_fma(x7, x3, sum14);
-        sum15 = v_fma(x7, x4, sum15);
-        const vec x8 = v_set(d_transformer_blocks_carry[n + d * 65 + 4]);
-        sum16 = v_fma(x8, x1, sum16);
-        sum17 = v_fma(x8, x2, sum17);
-        sum18 = v_fma(x8, x3, sum18);
-        sum19 = v_fma(x8, x4, sum19);
+        const vec x13 = v_set(transformer_blocks_norm2_add[d + 15360]);
+        const vec x14 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
+        sum0 = v_fma(x13, x14, sum0);
+        const vec x15 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64 + 16));
+        sum1 = v_fma(x13, x15, sum1);
+        const vec x16 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64 + 32));
+        sum2 = v_fma(x13, x16, sum2);
+        const vec x17 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64 + 48));
+        sum3 = v_fma(x13, x17, sum3);
+        const vec x18 = v_set(transformer_blocks_norm2_add[d + 15616]);
+        sum4 = v_fma(x18, x14, sum4);
+        sum5 = v_fma(x18, x15, sum5);
+        sum6 = v_fma(x18, x16, sum6);
+        sum7 = v_fma(x18, x17, sum7);
+        const vec x19 = v_set(transformer_blocks_norm2_add[d + 15872]);
+        sum8 = v_fma(x19, x14, sum8);
+        sum9 = v_fma(x19, x15, sum9);
+        sum10 = v_fma(x19, x16, sum10);
+        sum11 = v_fma(x19, x17, sum11);
+        const vec x20 = v_set(transformer_blocks_norm2_add[d + 16128]);
+        sum12 = v_fma(x20, x14, sum12);
+        sum13 = v_fma(x20, x15, sum13);
+        sum14 = v_fma(x20, x16, sum14);
+        sum15 = v_fma(x20, x17, sum15);
+        const vec x21 = v_set(transformer_blocks_norm2_add[d + 16384]);
+        sum16 = v_fma(x21, x14, sum16);
+        sum17 = v_fma(x21, x15, sum17);
+        sum18 = v_fma(x21, x16, sum18);
+        sum19 = v_fma(x21, x17, sum19);
       }
-      const vec x9 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65), 65, lanes);
-      const vec t10 = v_gelu_gradient(x9);
-      const vec t11 = v_mul(sum0, t10);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m), t11);
-      const vec x12 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 1040), 65, lanes);
-      const vec t13 = v_gelu_gradient(x12);
-      const vec t14 = v_mul(sum1, t13);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 16), t14);
-      const vec x15 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 2080), 65, lanes);
-      const vec t16 = v_gelu_gradient(x15);
-      const vec t17 = v_mul(sum2, t16);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 32), t17);
-      const vec x18 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 3120), 65, lanes);
-      const vec t19 = v_gelu_gradient(x18);
-      const vec t20 = v_mul(sum3, t19);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 48), t20);
-      const vec x21 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 1), 65, lanes);
-      const vec t22 = v_gelu_gradient(x21);
-      const vec t23 = v_mul(sum4, t22);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 512), t23);
-      const vec x24 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 1041), 65, lanes);
-      const vec t25 = v_gelu_gradient(x24);
-      const vec t26 = v_mul(sum5, t25);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 528), t26);
-      const vec x27 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 2081), 65, lanes);
-      const vec t28 = v_gelu_gradient(x27);
-      const vec t29 = v_mul(sum6, t28);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 544), t29);
-      const vec x30 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 3121), 65, lanes);
-      const vec t31 = v_gelu_gradient(x30);
-      const vec t32 = v_mul(sum7, t31);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 560), t32);
-      const vec x33 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 2), 65, lanes);
-      const vec t34 = v_gelu_gradient(x33);
-      const vec t35 = v_mul(sum8, t34);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 1024), t35);
-      const vec x36 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 1042), 65, lanes);
-      const vec t37 = v_gelu_gradient(x36);
-      const vec t38 = v_mul(sum9, t37);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 1040), t38);
-      const vec x39 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 2082), 65, lanes);
-      const vec t40 = v_gelu_gradient(x39);
-      const vec t41 = v_mul(sum10, t40);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 1056), t41);
-      const vec x42 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 3122), 65, lanes);
-      const vec t43 = v_gelu_gradient(x42);
-      const vec t44 = v_mul(sum11, t43);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 1072), t44);
-      const vec x45 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 3), 65, lanes);
-      const vec t46 = v_gelu_gradient(x45);
-      const vec t47 = v_mul(sum12, t46);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 1536), t47);
-      const vec x48 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 1043), 65, lanes);
-      const vec t49 = v_gelu_gradient(x48);
-      const vec t50 = v_mul(sum13, t49);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 1552), t50);
-      const vec x51 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 2083), 65, lanes);
-      const vec t52 = v_gelu_gradient(x51);
-      const vec t53 = v_mul(sum14, t52);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 1568), t53);
-      const vec x54 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 3123), 65, lanes);
-      const vec t55 = v_gelu_gradient(x54);
-      const vec t56 = v_mul(sum15, t55);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 1584), t56);
-      const vec x57 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 4), 65, lanes);
-      const vec t58 = v_gelu_gradient(x57);
-      const vec t59 = v_mul(sum16, t58);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 2048), t59);
-      const vec x60 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 1044), 65, lanes);
-      const vec t61 = v_gelu_gradient(x60);
-      const vec t62 = v_mul(sum17, t61);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 2064), t62);
-      const vec x63 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 2084), 65, lanes);
-      const vec t64 = v_gelu_gradient(x63);
-      const vec t65 = v_mul(sum18, t64);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 2080), t65);
-      const vec x66 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 3124), 65, lanes);
-      const vec t67 = v_gelu_gradient(x66);
-      const vec t68 = v_mul(sum19, t67);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 2096), t68);
+      alignas(64) real sums[320];
+      v_store(sums, sum0);
+      v_store(sums + 16, sum1);
+      v_store(sums + 32, sum2);
+      v_store(sums + 48, sum3);
+      v_store(sums + 64, sum4);
+      v_store(sums + 80, sum5);
+      v_store(sums + 96, sum6);
+      v_store(sums + 112, sum7);
+      v_store(sums + 128, sum8);
+      v_store(sums + 144, sum9);
+      v_store(sums + 160, sum10);
+      v_store(sums + 176, sum11);
+      v_store(sums + 192, sum12);
+      v_store(sums + 208, sum13);
+      v_store(sums + 224, sum14);
+      v_store(sums + 240, sum15);
+      v_store(sums + 256, sum16);
+      v_store(sums + 272, sum17);
+      v_store(sums + 288, sum18);
+      v_store(sums + 304, sum19);
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          const vec sum = v_load(sums + (row * 64 + column));
+          const vec x22 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
+          const vec t23 = v_add(sum, x22);
+          v_store(transformer_blocks_ffn_linear1_add + (row * 512 + (m + column) + 30720), t23);
+          const vec t24 = v_gelu(t23);
+          v_store(transformer_blocks_ffn_gelu + (row * 512 + (m + column) + 30720), t24);
+        }
+      }
     }
   }
 }
 
-// b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
-static void transformer_blocks_ffn_linear1_backward_input_gradient(const real* d_transformer_blocks_ffn_multiply,
-                                                                   const real* transformer_blocks_ffn_linear1_weight,
-                                                                   real* d_transformer_blocks_ffn_linear1_einsum) {
-  for (std::int64_t n = 0; n < 65; n += 5) {
-    for (std::int64_t d = 0; d < 256; d += 64) {
+// b < B, i < 1, d < D=256; lanes along d
+static void norm_backward_4(const real* d_head_einsum, const real* norm_weight, real* d_norm_concat) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x0 = v_load(d_head_einsum + d);
+      const vec x1 = v_load(norm_weight + d);
+      const vec t2 = v_mul(x0, x1);
+      v_store(d_norm_concat + (i * 256 + d), t2);
+    }
+  }
+}
+
+// b < B, n < N+1=65, d < D=256 (row); lanes along d
+static void norm_backward_input_gradient(const real* d_norm_concat, const real* norm_multiply, const real* norm_rsqrt,
+                                         real* d_transformer_blocks_carry) {
+  for (std::int64_t n = 0; n < 65; ++n) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x0 = v_load(d_norm_concat + (n * 256 + d));
+      const vec x1 = v_load(norm_multiply + (n * 256 + d));
+      const vec t2 = v_mul(x0, x1);
+      sum0 = v_add(sum0, t2);
+      sum1 = v_add(sum1, x0);
+    }
+    const vec row0 = v_set(v_sum(sum0));
+    const vec row1 = v_set(v_sum(sum1));
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x3 = v_set(norm_rsqrt[n]);
+      const vec x4 = v_load(d_norm_concat + (n * 256 + d));
+      const vec t5 = v_set(real(256.0));
+      const vec t6 = v_div(row1, t5);
+      const vec t7 = v_sub(x4, t6);
+      const vec x8 = v_load(norm_multiply + (n * 256 + d));
+      const vec t9 = v_div(row0, t5);
+      const vec t10 = v_mul(x8, t9);
+      const vec t11 = v_sub(t7, t10);
+      const vec t12 = v_mul(x3, t11);
+      v_store(d_transformer_blocks_carry + (n * 256 + d), t12);
+    }
+  }
+}
+
+// b < B (summed); lanes along b
+static void divide_forward_input_gradient(const std::int64_t batch, const real* add, const real* reduce_sum,
+                                          real* loss) {
+  vec sum0 = v_zero();
+  for (std::int64_t b = 0; b + 16 <= batch; b += 16) {
+    const vec x0 = v_load_strided(add + b * 1055616, 1055616, lanes);
+    const vec x1 = v_load_strided(reduce_sum + b * 1055616, 1055616, lanes);
+    const vec t2 = v_sub(x0, x1);
+    sum0 = v_add(sum0, t2);
+  }
+  const std::int64_t b_rest = (batch - 0) / 16 * 16;
+  if (b_rest < batch) {
+    const vec x3 = v_load_strided(add + b_rest * 1055616, 1055616, static_cast<int>(batch - b_rest));
+    const vec x4 = v_load_strided(reduce_sum + b_rest * 1055616, 1055616, static_cast<int>(batch - b_rest));
+    const vec t5 = v_sub(x3, x4);
+    sum0 = v_add(sum0, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
+  }
+  const vec all0 = v_set(v_sum(sum0));
+  const vec t6 = v_set(static_cast<real>(batch));
+  const vec t7 = v_div(all0, t6);
+  v_store_n(loss, t7, 1);
+}
+
+// b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
+static void transformer_blocks_ffn_linear2_backward_input_gradient(const real* d_transformer_blocks_carry,
+                                                                   const real* transformer_blocks_ffn_linear2_weight,
+                                                                   const real* transformer_blocks_ffn_linear1_add,
+                                                                   real* d_transformer_blocks_ffn_multiply) {
+  for (std::int64_t m = 0; m < 512; m += 64) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -6428,6 +6297,197 @@ static void transformer_blocks_ffn_linear1_backward_input_gradient(const real* d
       vec sum17 = v_zero();
       vec sum18 = v_zero();
       vec sum19 = v_zero();
+      vec sum20 = v_zero();
+      vec sum21 = v_zero();
+      vec sum22 = v_zero();
+      vec sum23 = v_zero();
+      for (std::int64_t d = 0; d < 256; ++d) {
+        const vec x0 = v_set(d_transformer_blocks_carry[n * 256 + d]);
+        const vec x1 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 16));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 32));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 48));
+        sum3 = v_fma(x0, x4, sum3);
+        const vec x5 = v_set(d_transformer_blocks_carry[n * 256 + d + 256]);
+        sum4 = v_fma(x5, x1, sum4);
+        sum5 = v_fma(x5, x2, sum5);
+        sum6 = v_fma(x5, x3, sum6);
+        sum7 = v_fma(x5, x4, sum7);
+        const vec x6 = v_set(d_transformer_blocks_carry[n * 256 + d + 512]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        sum10 = v_fma(x6, x3, sum10);
+        sum11 = v_fma(x6, x4, sum11);
+        const vec x7 = v_set(d_transformer_blocks_carry[n * 256 + d + 768]);
+        sum12 = v_fma(x7, x1, sum12);
+        sum13 = v_fma(x7, x2, sum13);
+        sum14 = v_fma(x7, x3, sum14);
+        sum15 = v_fma(x7, x4, sum15);
+        const vec x8 = v_set(d_transformer_blocks_carry[n * 256 + d + 1024]);
+        sum16 = v_fma(x8, x1, sum16);
+        sum17 = v_fma(x8, x2, sum17);
+        sum18 = v_fma(x8, x3, sum18);
+        sum19 = v_fma(x8, x4, sum19);
+        const vec x9 = v_set(d_transformer_blocks_carry[n * 256 + d + 1280]);
+        sum20 = v_fma(x9, x1, sum20);
+        sum21 = v_fma(x9, x2, sum21);
+        sum22 = v_fma(x9, x3, sum22);
+        sum23 = v_fma(x9, x4, sum23);
+      }
+      alignas(64) real sums[384];
+      v_store(sums, sum0);
+      v_store(sums + 16, sum1);
+      v_store(sums + 32, sum2);
+      v_store(sums + 48, sum3);
+      v_store(sums + 64, sum4);
+      v_store(sums + 80, sum5);
+      v_store(sums + 96, sum6);
+      v_store(sums + 112, sum7);
+      v_store(sums + 128, sum8);
+      v_store(sums + 144, sum9);
+      v_store(sums + 160, sum10);
+      v_store(sums + 176, sum11);
+      v_store(sums + 192, sum12);
+      v_store(sums + 208, sum13);
+      v_store(sums + 224, sum14);
+      v_store(sums + 240, sum15);
+      v_store(sums + 256, sum16);
+      v_store(sums + 272, sum17);
+      v_store(sums + 288, sum18);
+      v_store(sums + 304, sum19);
+      v_store(sums + 320, sum20);
+      v_store(sums + 336, sum21);
+      v_store(sums + 352, sum22);
+      v_store(sums + 368, sum23);
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          const vec sum = v_load(sums + (row * 64 + column));
+          const vec x10 = v_load(transformer_blocks_ffn_linear1_add + ((n + row) * 512 + (m + column)));
+          const vec t11 = v_gelu_gradient(x10);
+          const vec t12 = v_mul(sum, t11);
+          v_store(d_transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)), t12);
+        }
+      }
+    }
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      for (std::int64_t d = 0; d < 256; ++d) {
+        const vec x13 = v_set(d_transformer_blocks_carry[d + 15360]);
+        const vec x14 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512));
+        sum0 = v_fma(x13, x14, sum0);
+        const vec x15 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 16));
+        sum1 = v_fma(x13, x15, sum1);
+        const vec x16 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 32));
+        sum2 = v_fma(x13, x16, sum2);
+        const vec x17 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 48));
+        sum3 = v_fma(x13, x17, sum3);
+        const vec x18 = v_set(d_transformer_blocks_carry[d + 15616]);
+        sum4 = v_fma(x18, x14, sum4);
+        sum5 = v_fma(x18, x15, sum5);
+        sum6 = v_fma(x18, x16, sum6);
+        sum7 = v_fma(x18, x17, sum7);
+        const vec x19 = v_set(d_transformer_blocks_carry[d + 15872]);
+        sum8 = v_fma(x19, x14, sum8);
+        sum9 = v_fma(x19, x15, sum9);
+        sum10 = v_fma(x19, x16, sum10);
+        sum11 = v_fma(x19, x17, sum11);
+        const vec x20 = v_set(d_transformer_blocks_carry[d + 16128]);
+        sum12 = v_fma(x20, x14, sum12);
+        sum13 = v_fma(x20, x15, sum13);
+        sum14 = v_fma(x20, x16, sum14);
+        sum15 = v_fma(x20, x17, sum15);
+        const vec x21 = v_set(d_transformer_blocks_carry[d + 16384]);
+        sum16 = v_fma(x21, x14, sum16);
+        sum17 = v_fma(x21, x15, sum17);
+        sum18 = v_fma(x21, x16, sum18);
+        sum19 = v_fma(x21, x17, sum19);
+      }
+      alignas(64) real sums[320];
+      v_store(sums, sum0);
+      v_store(sums + 16, sum1);
+      v_store(sums + 32, sum2);
+      v_store(sums + 48, sum3);
+      v_store(sums + 64, sum4);
+      v_store(sums + 80, sum5);
+      v_store(sums + 96, sum6);
+      v_store(sums + 112, sum7);
+      v_store(sums + 128, sum8);
+      v_store(sums + 144, sum9);
+      v_store(sums + 160, sum10);
+      v_store(sums + 176, sum11);
+      v_store(sums + 192, sum12);
+      v_store(sums + 208, sum13);
+      v_store(sums + 224, sum14);
+      v_store(sums + 240, sum15);
+      v_store(sums + 256, sum16);
+      v_store(sums + 272, sum17);
+      v_store(sums + 288, sum18);
+      v_store(sums + 304, sum19);
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          const vec sum = v_load(sums + (row * 64 + column));
+          const vec x22 = v_load(transformer_blocks_ffn_linear1_add + (row * 512 + (m + column) + 30720));
+          const vec t23 = v_gelu_gradient(x22);
+          const vec t24 = v_mul(sum, t23);
+          v_store(d_transformer_blocks_ffn_multiply + (row * 512 + (m + column) + 30720), t24);
+        }
+      }
+    }
+  }
+}
+
+// b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
+static void transformer_blocks_ffn_linear1_backward_input_gradient(const real* d_transformer_blocks_ffn_multiply,
+                                                                   const real* transformer_blocks_ffn_linear1_weight,
+                                                                   real* d_transformer_blocks_ffn_linear1_einsum) {
+  for (std::int64_t d = 0; d < 256; d += 64) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      vec sum20 = v_zero();
+      vec sum21 = v_zero();
+      vec sum22 = v_zero();
+      vec sum23 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
         const vec x0 = v_set(d_transformer_blocks_ffn_multiply[n * 512 + m]);
         const vec x1 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256));
@@ -6458,258 +6518,36 @@ static void transformer_blocks_ffn_linear1_backward_input_gradient(const real* d
         sum17 = v_fma(x8, x2, sum17);
         sum18 = v_fma(x8, x3, sum18);
         sum19 = v_fma(x8, x4, sum19);
+        const vec x9 = v_set(d_transformer_blocks_ffn_multiply[n * 512 + m + 2560]);
+        sum20 = v_fma(x9, x1, sum20);
+        sum21 = v_fma(x9, x2, sum21);
+        sum22 = v_fma(x9, x3, sum22);
+        sum23 = v_fma(x9, x4, sum23);
       }
-      v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65), 65, sum0, lanes);
-      v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 1040), 65, sum1, lanes);
-      v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 2080), 65, sum2, lanes);
-      v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 3120), 65, sum3, lanes);
-      v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 1), 65, sum4, lanes);
-      v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 1041), 65, sum5, lanes);
-      v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 2081), 65, sum6, lanes);
-      v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 3121), 65, sum7, lanes);
-      v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 2), 65, sum8, lanes);
-      v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 1042), 65, sum9, lanes);
-      v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 2082), 65, sum10, lanes);
-      v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 3122), 65, sum11, lanes);
-      v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 3), 65, sum12, lanes);
-      v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 1043), 65, sum13, lanes);
-      v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 2083), 65, sum14, lanes);
-      v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 3123), 65, sum15, lanes);
-      v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 4), 65, sum16, lanes);
-      v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 1044), 65, sum17, lanes);
-      v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 2084), 65, sum18, lanes);
-      v_store_strided(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 3124), 65, sum19, lanes);
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256 (row); lanes along n
-static void transformer_blocks_norm2_backward_input_gradient(const real* d_transformer_blocks_ffn_linear1_einsum,
-                                                             const real* transformer_blocks_norm2_weight,
-                                                             const real* transformer_blocks_norm2_multiply,
-                                                             const real* d_transformer_blocks_carry,
-                                                             const real* transformer_blocks_norm2_rsqrt,
-                                                             real* d_transformer_blocks_add) {
-  for (std::int64_t n = 0; n < 64; n += 16) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65));
-      const vec x1 = v_set(transformer_blocks_norm2_weight[d]);
-      const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_load(transformer_blocks_norm2_multiply + (n + d * 65));
-      const vec t4 = v_mul(t2, x3);
-      sum0 = v_add(sum0, t4);
-      sum1 = v_add(sum1, t2);
-    }
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x5 = v_load(d_transformer_blocks_carry + (n + d * 65));
-      const vec x6 = v_load(transformer_blocks_norm2_rsqrt + n);
-      const vec x7 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65));
-      const vec x8 = v_set(transformer_blocks_norm2_weight[d]);
-      const vec t9 = v_mul(x7, x8);
-      const vec t10 = v_set(real(256.0));
-      const vec t11 = v_div(sum1, t10);
-      const vec t12 = v_sub(t9, t11);
-      const vec x13 = v_load(transformer_blocks_norm2_multiply + (n + d * 65));
-      const vec t14 = v_div(sum0, t10);
-      const vec t15 = v_mul(x13, t14);
-      const vec t16 = v_sub(t12, t15);
-      const vec t17 = v_mul(x6, t16);
-      const vec t18 = v_add(x5, t17);
-      v_store(d_transformer_blocks_add + (n + d * 65), t18);
-    }
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x19 = v_load_n(d_transformer_blocks_ffn_linear1_einsum + (d * 65 + 64), 1);
-      const vec x20 = v_set(transformer_blocks_norm2_weight[d]);
-      const vec t21 = v_mul(x19, x20);
-      const vec x22 = v_load_n(transformer_blocks_norm2_multiply + (d * 65 + 64), 1);
-      const vec t23 = v_mul(t21, x22);
-      sum0 = v_add(sum0, t23);
-      sum1 = v_add(sum1, t21);
-    }
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x24 = v_load_n(d_transformer_blocks_carry + (d * 65 + 64), 1);
-      const vec x25 = v_load_n(transformer_blocks_norm2_rsqrt + 64, 1);
-      const vec x26 = v_load_n(d_transformer_blocks_ffn_linear1_einsum + (d * 65 + 64), 1);
-      const vec x27 = v_set(transformer_blocks_norm2_weight[d]);
-      const vec t28 = v_mul(x26, x27);
-      const vec t29 = v_set(real(256.0));
-      const vec t30 = v_div(sum1, t29);
-      const vec t31 = v_sub(t28, t30);
-      const vec x32 = v_load_n(transformer_blocks_norm2_multiply + (d * 65 + 64), 1);
-      const vec t33 = v_div(sum0, t29);
-      const vec t34 = v_mul(x32, t33);
-      const vec t35 = v_sub(t31, t34);
-      const vec t36 = v_mul(x25, t35);
-      const vec t37 = v_add(x24, t36);
-      v_store_n(d_transformer_blocks_add + (d * 65 + 64), t37, 1);
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256, d2 < D=256 (summed); lanes along d
-static void transformer_blocks_attention_out_proj_backward_input_gradient(const real* d_transformer_blocks_add,
-                                                                          const real* transformer_blocks_attention_out_proj_weight,
-                                                                          real* d_transformer_blocks_attention_out_proj_einsum) {
-  for (std::int64_t n = 0; n < 65; n += 5) {
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      vec sum12 = v_zero();
-      vec sum13 = v_zero();
-      vec sum14 = v_zero();
-      vec sum15 = v_zero();
-      vec sum16 = v_zero();
-      vec sum17 = v_zero();
-      vec sum18 = v_zero();
-      vec sum19 = v_zero();
-      for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-        const vec x0 = v_set(d_transformer_blocks_add[n + d2 * 65]);
-        const vec x1 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 16));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 32));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 48));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_transformer_blocks_add[n + d2 * 65 + 1]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_set(d_transformer_blocks_add[n + d2 * 65 + 2]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        sum10 = v_fma(x6, x3, sum10);
-        sum11 = v_fma(x6, x4, sum11);
-        const vec x7 = v_set(d_transformer_blocks_add[n + d2 * 65 + 3]);
-        sum12 = v_fma(x7, x1, sum12);
-        sum13 = v_fma(x7, x2, sum13);
-        sum14 = v_fma(x7, x3, sum14);
-        sum15 = v_fma(x7, x4, sum15);
-        const vec x8 = v_set(d_transformer_blocks_add[n + d2 * 65 + 4]);
-        sum16 = v_fma(x8, x1, sum16);
-        sum17 = v_fma(x8, x2, sum17);
-        sum18 = v_fma(x8, x3, sum18);
-        sum19 = v_fma(x8, x4, sum19);
-      }
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d), sum0);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 16), sum1);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 32), sum2);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 48), sum3);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 256), sum4);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 272), sum5);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 288), sum6);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 304), sum7);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 512), sum8);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 528), sum9);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 544), sum10);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 560), sum11);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 768), sum12);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 784), sum13);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 800), sum14);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 816), sum15);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1024), sum16);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1040), sum17);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1056), sum18);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1072), sum19);
-    }
-  }
-}
-
-// b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed); lanes along n2
-static void transformer_blocks_attention_backward_input_gradient(const real* d_transformer_blocks_attention_out_proj_einsum,
-                                                                 const real* transformer_blocks_attention_add,
-                                                                 real* d_transformer_blocks_attention_einsum) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 64; n += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      vec sum12 = v_zero();
-      vec sum13 = v_zero();
-      vec sum14 = v_zero();
-      vec sum15 = v_zero();
-      vec sum16 = v_zero();
-      vec sum17 = v_zero();
-      vec sum18 = v_zero();
-      vec sum19 = v_zero();
-      for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x0 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k]);
-        const vec x1 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33280));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33296));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33312));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33328));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33344), 1);
-        sum4 = v_fma(x0, x5, sum4);
-        const vec x6 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 256]);
-        sum5 = v_fma(x6, x1, sum5);
-        sum6 = v_fma(x6, x2, sum6);
-        sum7 = v_fma(x6, x3, sum7);
-        sum8 = v_fma(x6, x4, sum8);
-        sum9 = v_fma(x6, x5, sum9);
-        const vec x7 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 512]);
-        sum10 = v_fma(x7, x1, sum10);
-        sum11 = v_fma(x7, x2, sum11);
-        sum12 = v_fma(x7, x3, sum12);
-        sum13 = v_fma(x7, x4, sum13);
-        sum14 = v_fma(x7, x5, sum14);
-        const vec x8 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 768]);
-        sum15 = v_fma(x8, x1, sum15);
-        sum16 = v_fma(x8, x2, sum16);
-        sum17 = v_fma(x8, x3, sum17);
-        sum18 = v_fma(x8, x4, sum18);
-        sum19 = v_fma(x8, x5, sum19);
-      }
-      v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n), 65, sum0, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + 1040), 65, sum1, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + 2080), 65, sum2, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + 3120), 65, sum3, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + 4160), 65, sum4, 1);
-      v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + 1), 65, sum5, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + 1041), 65, sum6, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + 2081), 65, sum7, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + 3121), 65, sum8, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + 4161), 65, sum9, 1);
-      v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + 2), 65, sum10, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + 1042), 65, sum11, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + 2082), 65, sum12, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + 3122), 65, sum13, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + 4162), 65, sum14, 1);
-      v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + 3), 65, sum15, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + 1043), 65, sum16, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + 2083), 65, sum17, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + 3123), 65, sum18, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + n + 4163), 65, sum19, 1);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d), sum0);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 16), sum1);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 32), sum2);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 48), sum3);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 256), sum4);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 272), sum5);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 288), sum6);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 304), sum7);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 512), sum8);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 528), sum9);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 544), sum10);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 560), sum11);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 768), sum12);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 784), sum13);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 800), sum14);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 816), sum15);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1024), sum16);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1040), sum17);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1056), sum18);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1072), sum19);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1280), sum20);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1296), sum21);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1312), sum22);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1328), sum23);
     }
     {
       vec sum0 = v_zero();
@@ -6717,34 +6555,82 @@ static void transformer_blocks_attention_backward_input_gradient(const real* d_t
       vec sum2 = v_zero();
       vec sum3 = v_zero();
       vec sum4 = v_zero();
-      for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x9 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 16384]);
-        const vec x10 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33280));
-        sum0 = v_fma(x9, x10, sum0);
-        const vec x11 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33296));
-        sum1 = v_fma(x9, x11, sum1);
-        const vec x12 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33312));
-        sum2 = v_fma(x9, x12, sum2);
-        const vec x13 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33328));
-        sum3 = v_fma(x9, x13, sum3);
-        const vec x14 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33344), 1);
-        sum4 = v_fma(x9, x14, sum4);
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      for (std::int64_t m = 0; m < 512; ++m) {
+        const vec x10 = v_set(d_transformer_blocks_ffn_multiply[m + 30720]);
+        const vec x11 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256));
+        sum0 = v_fma(x10, x11, sum0);
+        const vec x12 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 16));
+        sum1 = v_fma(x10, x12, sum1);
+        const vec x13 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 32));
+        sum2 = v_fma(x10, x13, sum2);
+        const vec x14 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 48));
+        sum3 = v_fma(x10, x14, sum3);
+        const vec x15 = v_set(d_transformer_blocks_ffn_multiply[m + 31232]);
+        sum4 = v_fma(x15, x11, sum4);
+        sum5 = v_fma(x15, x12, sum5);
+        sum6 = v_fma(x15, x13, sum6);
+        sum7 = v_fma(x15, x14, sum7);
+        const vec x16 = v_set(d_transformer_blocks_ffn_multiply[m + 31744]);
+        sum8 = v_fma(x16, x11, sum8);
+        sum9 = v_fma(x16, x12, sum9);
+        sum10 = v_fma(x16, x13, sum10);
+        sum11 = v_fma(x16, x14, sum11);
+        const vec x17 = v_set(d_transformer_blocks_ffn_multiply[m + 32256]);
+        sum12 = v_fma(x17, x11, sum12);
+        sum13 = v_fma(x17, x12, sum13);
+        sum14 = v_fma(x17, x13, sum14);
+        sum15 = v_fma(x17, x14, sum15);
+        const vec x18 = v_set(d_transformer_blocks_ffn_multiply[m + 32768]);
+        sum16 = v_fma(x18, x11, sum16);
+        sum17 = v_fma(x18, x12, sum17);
+        sum18 = v_fma(x18, x13, sum18);
+        sum19 = v_fma(x18, x14, sum19);
       }
-      v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + 64), 65, sum0, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + 1104), 65, sum1, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + 2144), 65, sum2, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + 3184), 65, sum3, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum + (h * 4225 + 4224), 65, sum4, 1);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15360), sum0);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15376), sum1);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15392), sum2);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15408), sum3);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15616), sum4);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15632), sum5);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15648), sum6);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15664), sum7);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15872), sum8);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15888), sum9);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15904), sum10);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15920), sum11);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16128), sum12);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16144), sum13);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16160), sum14);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16176), sum15);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16384), sum16);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16400), sum17);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16416), sum18);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16432), sum19);
     }
   }
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-static void transformer_blocks_attention_backward_2_input_gradient(const real* d_transformer_blocks_attention_out_proj_einsum,
+static void transformer_blocks_attention_backward_3_input_gradient(const real* d_transformer_blocks_attention_out_proj_einsum,
                                                                    const real* transformer_blocks_attention_divide,
                                                                    real* d_transformer_blocks_attention_einsum_2) {
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 65; n += 5) {
+    for (std::int64_t n = 0; n < 65; n += 13) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -6755,24 +6641,64 @@ static void transformer_blocks_attention_backward_2_input_gradient(const real* d
       vec sum7 = v_zero();
       vec sum8 = v_zero();
       vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      vec sum20 = v_zero();
+      vec sum21 = v_zero();
+      vec sum22 = v_zero();
+      vec sum23 = v_zero();
+      vec sum24 = v_zero();
+      vec sum25 = v_zero();
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
         const vec x0 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + n2 * 256));
-        const vec x1 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2]);
+        const vec x1 = v_set(transformer_blocks_attention_divide[h * 4225 + n + n2 * 65]);
         sum0 = v_fma(x0, x1, sum0);
         const vec x2 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + n2 * 256 + 16));
         sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 65]);
+        const vec x3 = v_set(transformer_blocks_attention_divide[h * 4225 + n + n2 * 65 + 1]);
         sum2 = v_fma(x0, x3, sum2);
         sum3 = v_fma(x2, x3, sum3);
-        const vec x4 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 130]);
+        const vec x4 = v_set(transformer_blocks_attention_divide[h * 4225 + n + n2 * 65 + 2]);
         sum4 = v_fma(x0, x4, sum4);
         sum5 = v_fma(x2, x4, sum5);
-        const vec x5 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 195]);
+        const vec x5 = v_set(transformer_blocks_attention_divide[h * 4225 + n + n2 * 65 + 3]);
         sum6 = v_fma(x0, x5, sum6);
         sum7 = v_fma(x2, x5, sum7);
-        const vec x6 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 260]);
+        const vec x6 = v_set(transformer_blocks_attention_divide[h * 4225 + n + n2 * 65 + 4]);
         sum8 = v_fma(x0, x6, sum8);
         sum9 = v_fma(x2, x6, sum9);
+        const vec x7 = v_set(transformer_blocks_attention_divide[h * 4225 + n + n2 * 65 + 5]);
+        sum10 = v_fma(x0, x7, sum10);
+        sum11 = v_fma(x2, x7, sum11);
+        const vec x8 = v_set(transformer_blocks_attention_divide[h * 4225 + n + n2 * 65 + 6]);
+        sum12 = v_fma(x0, x8, sum12);
+        sum13 = v_fma(x2, x8, sum13);
+        const vec x9 = v_set(transformer_blocks_attention_divide[h * 4225 + n + n2 * 65 + 7]);
+        sum14 = v_fma(x0, x9, sum14);
+        sum15 = v_fma(x2, x9, sum15);
+        const vec x10 = v_set(transformer_blocks_attention_divide[h * 4225 + n + n2 * 65 + 8]);
+        sum16 = v_fma(x0, x10, sum16);
+        sum17 = v_fma(x2, x10, sum17);
+        const vec x11 = v_set(transformer_blocks_attention_divide[h * 4225 + n + n2 * 65 + 9]);
+        sum18 = v_fma(x0, x11, sum18);
+        sum19 = v_fma(x2, x11, sum19);
+        const vec x12 = v_set(transformer_blocks_attention_divide[h * 4225 + n + n2 * 65 + 10]);
+        sum20 = v_fma(x0, x12, sum20);
+        sum21 = v_fma(x2, x12, sum21);
+        const vec x13 = v_set(transformer_blocks_attention_divide[h * 4225 + n + n2 * 65 + 11]);
+        sum22 = v_fma(x0, x13, sum22);
+        sum23 = v_fma(x2, x13, sum23);
+        const vec x14 = v_set(transformer_blocks_attention_divide[h * 4225 + n + n2 * 65 + 12]);
+        sum24 = v_fma(x0, x14, sum24);
+        sum25 = v_fma(x2, x14, sum25);
       }
       v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32), sum0);
       v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 16), sum1);
@@ -6784,472 +6710,64 @@ static void transformer_blocks_attention_backward_2_input_gradient(const real* d
       v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 112), sum7);
       v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 128), sum8);
       v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 144), sum9);
+      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 160), sum10);
+      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 176), sum11);
+      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 192), sum12);
+      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 208), sum13);
+      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 224), sum14);
+      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 240), sum15);
+      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 256), sum16);
+      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 272), sum17);
+      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 288), sum18);
+      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 304), sum19);
+      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 320), sum20);
+      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 336), sum21);
+      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 352), sum22);
+      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 368), sum23);
+      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 384), sum24);
+      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + 400), sum25);
     }
   }
 }
 
-// b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n
-static void transformer_blocks_attention_backward_3_input_gradient(const real* d_transformer_blocks_attention_einsum,
+// b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
+static void transformer_blocks_attention_backward_4_input_gradient(const real* d_transformer_blocks_attention_einsum,
                                                                    const real* transformer_blocks_attention_divide,
                                                                    real* d_transformer_blocks_attention_multiply) {
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 64; n += 16) {
+    for (std::int64_t n = 0; n < 65; ++n) {
       vec sum0 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x0 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65));
-        const vec x1 = v_load(transformer_blocks_attention_divide + (h * 4225 + n + n2 * 65));
+      for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
+        const vec x0 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
+        const vec x1 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
         const vec t2 = v_mul(x0, x1);
         sum0 = v_add(sum0, t2);
       }
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x3 = v_load(transformer_blocks_attention_divide + (h * 4225 + n + n2 * 65));
-        const vec x4 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65));
-        const vec t5 = v_sub(x4, sum0);
-        const vec t6 = v_mul(x3, t5);
-        const vec t7 = v_set(real(0.17677669529663687));
-        const vec t8 = v_mul(t6, t7);
-        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n + n2 * 65), t8);
+      {
+        const vec x3 = v_load_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
+        const vec x4 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
+        const vec t5 = v_mul(x3, x4);
+        sum0 = v_add(sum0, v_keep_n(t5, 1, real(0.0)));
       }
-    }
-    {
-      vec sum0 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x9 = v_load_n(d_transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 64), 1);
-        const vec x10 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n2 * 65 + 64), 1);
-        const vec t11 = v_mul(x9, x10);
-        sum0 = v_add(sum0, t11);
+      const vec row0 = v_set(v_sum(sum0));
+      for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
+        const vec x6 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
+        const vec x7 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
+        const vec t8 = v_sub(x7, row0);
+        const vec t9 = v_mul(x6, t8);
+        const vec t10 = v_set(real(0.17677669529663687));
+        const vec t11 = v_mul(t9, t10);
+        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t11);
       }
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x12 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n2 * 65 + 64), 1);
-        const vec x13 = v_load_n(d_transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 64), 1);
-        const vec t14 = v_sub(x13, sum0);
+      {
+        const vec x12 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
+        const vec x13 = v_load_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
+        const vec t14 = v_sub(x13, row0);
         const vec t15 = v_mul(x12, t14);
         const vec t16 = v_set(real(0.17677669529663687));
         const vec t17 = v_mul(t15, t16);
-        v_store_n(d_transformer_blocks_attention_multiply + (h * 4225 + n2 * 65 + 64), t17, 1);
+        v_store_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t17, 1);
       }
-    }
-  }
-}
-
-// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along n
-static void transformer_blocks_attention_backward_4_input_gradient(const real* d_transformer_blocks_attention_multiply,
-                                                                   const real* transformer_blocks_attention_add,
-                                                                   real* d_transformer_blocks_attention_einsum_3) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t k = 0; k < 32; k += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      vec sum12 = v_zero();
-      vec sum13 = v_zero();
-      vec sum14 = v_zero();
-      vec sum15 = v_zero();
-      vec sum16 = v_zero();
-      vec sum17 = v_zero();
-      vec sum18 = v_zero();
-      vec sum19 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x0 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n2 * 65));
-        const vec x1 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 16640]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n2 * 65 + 16));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n2 * 65 + 32));
-        sum2 = v_fma(x3, x1, sum2);
-        const vec x4 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n2 * 65 + 48));
-        sum3 = v_fma(x4, x1, sum3);
-        const vec x5 = v_load_n(d_transformer_blocks_attention_multiply + (h * 4225 + n2 * 65 + 64), 1);
-        sum4 = v_fma(x5, x1, sum4);
-        const vec x6 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 16705]);
-        sum5 = v_fma(x0, x6, sum5);
-        sum6 = v_fma(x2, x6, sum6);
-        sum7 = v_fma(x3, x6, sum7);
-        sum8 = v_fma(x4, x6, sum8);
-        sum9 = v_fma(x5, x6, sum9);
-        const vec x7 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 16770]);
-        sum10 = v_fma(x0, x7, sum10);
-        sum11 = v_fma(x2, x7, sum11);
-        sum12 = v_fma(x3, x7, sum12);
-        sum13 = v_fma(x4, x7, sum13);
-        sum14 = v_fma(x5, x7, sum14);
-        const vec x8 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 16835]);
-        sum15 = v_fma(x0, x8, sum15);
-        sum16 = v_fma(x2, x8, sum16);
-        sum17 = v_fma(x3, x8, sum17);
-        sum18 = v_fma(x4, x8, sum18);
-        sum19 = v_fma(x5, x8, sum19);
-      }
-      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65), sum0);
-      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 16), sum1);
-      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 32), sum2);
-      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 48), sum3);
-      v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 64), sum4, 1);
-      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 65), sum5);
-      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 81), sum6);
-      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 97), sum7);
-      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 113), sum8);
-      v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 129), sum9, 1);
-      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 130), sum10);
-      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 146), sum11);
-      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 162), sum12);
-      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 178), sum13);
-      v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 194), sum14, 1);
-      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 195), sum15);
-      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 211), sum16);
-      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 227), sum17);
-      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 243), sum18);
-      v_store_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 259), sum19, 1);
-    }
-  }
-}
-
-// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along n2
-static void transformer_blocks_attention_backward_5_input_gradient(const real* d_transformer_blocks_attention_multiply,
-                                                                   const real* transformer_blocks_attention_add,
-                                                                   real* d_transformer_blocks_attention_einsum_4) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 65; n += 5) {
-      for (std::int64_t k = 0; k < 32; k += 4) {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        vec sum10 = v_zero();
-        vec sum11 = v_zero();
-        vec sum12 = v_zero();
-        vec sum13 = v_zero();
-        vec sum14 = v_zero();
-        vec sum15 = v_zero();
-        vec sum16 = v_zero();
-        vec sum17 = v_zero();
-        vec sum18 = v_zero();
-        vec sum19 = v_zero();
-        for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
-          const vec x0 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2));
-          const vec x1 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 65));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 130));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 195));
-          sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2 + 65));
-          sum4 = v_fma(x5, x1, sum4);
-          sum5 = v_fma(x5, x2, sum5);
-          sum6 = v_fma(x5, x3, sum6);
-          sum7 = v_fma(x5, x4, sum7);
-          const vec x6 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2 + 130));
-          sum8 = v_fma(x6, x1, sum8);
-          sum9 = v_fma(x6, x2, sum9);
-          sum10 = v_fma(x6, x3, sum10);
-          sum11 = v_fma(x6, x4, sum11);
-          const vec x7 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2 + 195));
-          sum12 = v_fma(x7, x1, sum12);
-          sum13 = v_fma(x7, x2, sum13);
-          sum14 = v_fma(x7, x3, sum14);
-          sum15 = v_fma(x7, x4, sum15);
-          const vec x8 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2 + 260));
-          sum16 = v_fma(x8, x1, sum16);
-          sum17 = v_fma(x8, x2, sum17);
-          sum18 = v_fma(x8, x3, sum18);
-          sum19 = v_fma(x8, x4, sum19);
-        }
-        {
-          const vec x9 = v_load_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), 1);
-          const vec x10 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 64), 1);
-          sum0 = v_fma(x9, x10, sum0);
-          const vec x11 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 129), 1);
-          sum1 = v_fma(x9, x11, sum1);
-          const vec x12 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 194), 1);
-          sum2 = v_fma(x9, x12, sum2);
-          const vec x13 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 259), 1);
-          sum3 = v_fma(x9, x13, sum3);
-          const vec x14 = v_load_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 129), 1);
-          sum4 = v_fma(x14, x10, sum4);
-          sum5 = v_fma(x14, x11, sum5);
-          sum6 = v_fma(x14, x12, sum6);
-          sum7 = v_fma(x14, x13, sum7);
-          const vec x15 = v_load_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 194), 1);
-          sum8 = v_fma(x15, x10, sum8);
-          sum9 = v_fma(x15, x11, sum9);
-          sum10 = v_fma(x15, x12, sum10);
-          sum11 = v_fma(x15, x13, sum11);
-          const vec x16 = v_load_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 259), 1);
-          sum12 = v_fma(x16, x10, sum12);
-          sum13 = v_fma(x16, x11, sum13);
-          sum14 = v_fma(x16, x12, sum14);
-          sum15 = v_fma(x16, x13, sum15);
-          const vec x17 = v_load_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 324), 1);
-          sum16 = v_fma(x17, x10, sum16);
-          sum17 = v_fma(x17, x11, sum17);
-          sum18 = v_fma(x17, x12, sum18);
-          sum19 = v_fma(x17, x13, sum19);
-        }
-        const vec all0 = v_set(v_sum(sum0));
-        const vec all1 = v_set(v_sum(sum1));
-        const vec all2 = v_set(v_sum(sum2));
-        const vec all3 = v_set(v_sum(sum3));
-        const vec all4 = v_set(v_sum(sum4));
-        const vec all5 = v_set(v_sum(sum5));
-        const vec all6 = v_set(v_sum(sum6));
-        const vec all7 = v_set(v_sum(sum7));
-        const vec all8 = v_set(v_sum(sum8));
-        const vec all9 = v_set(v_sum(sum9));
-        const vec all10 = v_set(v_sum(sum10));
-        const vec all11 = v_set(v_sum(sum11));
-        const vec all12 = v_set(v_sum(sum12));
-        const vec all13 = v_set(v_sum(sum13));
-        const vec all14 = v_set(v_sum(sum14));
-        const vec all15 = v_set(v_sum(sum15));
-        const vec all16 = v_set(v_sum(sum16));
-        const vec all17 = v_set(v_sum(sum17));
-        const vec all18 = v_set(v_sum(sum18));
-        const vec all19 = v_set(v_sum(sum19));
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65), all0, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 65), all1, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 130), all2, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 195), all3, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 1), all4, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 66), all5, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 131), all6, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 196), all7, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 2), all8, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 67), all9, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 132), all10, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 197), all11, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 3), all12, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 68), all13, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 133), all14, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 198), all15, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 4), all16, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 69), all17, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 134), all18, 1);
-        v_store_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 199), all19, 1);
-      }
-    }
-  }
-}
-
-// i < 1, b < B, h < H=8, n < N+1=65, k < K=32; lanes along n
-static void transformer_blocks_attention_backward_6_input_gradient(const real* d_transformer_blocks_attention_einsum_3,
-                                                                   real* d_transformer_blocks_attention_rearrange) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t h = 0; h < 8; ++h) {
-      for (std::int64_t k = 0; k < 32; ++k) {
-        for (std::int64_t n = 0; n < 64; n += 16) {
-          const vec x0 = v_load(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n + k * 65));
-          v_store(d_transformer_blocks_attention_rearrange + (i * 16640 + h * 2080 + n + k * 65), x0);
-        }
-        {
-          const vec x1 = v_load_n(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 64), 1);
-          v_store_n(d_transformer_blocks_attention_rearrange + (i * 16640 + h * 2080 + k * 65 + 64), x1, 1);
-        }
-      }
-    }
-  }
-}
-
-// i < 1, b < B, h < H=8, n < N+1=65, k < K=32; lanes along n
-static void transformer_blocks_attention_backward_7_input_gradient(const real* d_transformer_blocks_attention_einsum_4,
-                                                                   real* d_transformer_blocks_attention_rearrange) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t h = 0; h < 8; ++h) {
-      for (std::int64_t k = 0; k < 32; ++k) {
-        for (std::int64_t n = 0; n < 64; n += 16) {
-          const vec x0 = v_load(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65));
-          v_store(d_transformer_blocks_attention_rearrange + (i * 16640 + h * 2080 + n + k * 65 + 16640), x0);
-        }
-        {
-          const vec x1 = v_load_n(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 64), 1);
-          v_store_n(d_transformer_blocks_attention_rearrange + (i * 16640 + h * 2080 + k * 65 + 16704), x1, 1);
-        }
-      }
-    }
-  }
-}
-
-// i < 1, b < B, h < H=8, n < N+1=65, k < K=32; lanes along n
-static void transformer_blocks_attention_backward_8_input_gradient(const real* d_transformer_blocks_attention_einsum_2,
-                                                                   real* d_transformer_blocks_attention_rearrange) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t h = 0; h < 8; ++h) {
-      for (std::int64_t k = 0; k < 32; ++k) {
-        for (std::int64_t n = 0; n < 64; n += 16) {
-          const vec x0 = v_load_strided(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k), 32, lanes);
-          v_store(d_transformer_blocks_attention_rearrange + (i * 16640 + h * 2080 + n + k * 65 + 33280), x0);
-        }
-        {
-          const vec x1 = v_load_strided(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2048), 32, 1);
-          v_store_n(d_transformer_blocks_attention_rearrange + (i * 16640 + h * 2080 + k * 65 + 33344), x1, 1);
-        }
-      }
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256, d2 < 3*D=768 (summed); lanes along d
-static void transformer_blocks_attention_backward_9_input_gradient(const real* d_transformer_blocks_attention_rearrange,
-                                                                   const real* transformer_blocks_attention_in_proj_weight,
-                                                                   real* d_transformer_blocks_attention_einsum_5) {
-  for (std::int64_t n = 0; n < 65; n += 5) {
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      vec sum12 = v_zero();
-      vec sum13 = v_zero();
-      vec sum14 = v_zero();
-      vec sum15 = v_zero();
-      vec sum16 = v_zero();
-      vec sum17 = v_zero();
-      vec sum18 = v_zero();
-      vec sum19 = v_zero();
-      for (std::int64_t d2 = 0; d2 < 768; ++d2) {
-        const vec x0 = v_set(d_transformer_blocks_attention_rearrange[n + d2 * 65]);
-        const vec x1 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 16));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 32));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 48));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_transformer_blocks_attention_rearrange[n + d2 * 65 + 1]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_set(d_transformer_blocks_attention_rearrange[n + d2 * 65 + 2]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        sum10 = v_fma(x6, x3, sum10);
-        sum11 = v_fma(x6, x4, sum11);
-        const vec x7 = v_set(d_transformer_blocks_attention_rearrange[n + d2 * 65 + 3]);
-        sum12 = v_fma(x7, x1, sum12);
-        sum13 = v_fma(x7, x2, sum13);
-        sum14 = v_fma(x7, x3, sum14);
-        sum15 = v_fma(x7, x4, sum15);
-        const vec x8 = v_set(d_transformer_blocks_attention_rearrange[n + d2 * 65 + 4]);
-        sum16 = v_fma(x8, x1, sum16);
-        sum17 = v_fma(x8, x2, sum17);
-        sum18 = v_fma(x8, x3, sum18);
-        sum19 = v_fma(x8, x4, sum19);
-      }
-      v_store_strided(d_transformer_blocks_attention_einsum_5 + (n + d * 65), 65, sum0, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 1040), 65, sum1, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 2080), 65, sum2, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 3120), 65, sum3, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 1), 65, sum4, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 1041), 65, sum5, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 2081), 65, sum6, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 3121), 65, sum7, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 2), 65, sum8, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 1042), 65, sum9, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 2082), 65, sum10, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 3122), 65, sum11, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 3), 65, sum12, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 1043), 65, sum13, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 2083), 65, sum14, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 3123), 65, sum15, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 4), 65, sum16, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 1044), 65, sum17, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 2084), 65, sum18, lanes);
-      v_store_strided(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 3124), 65, sum19, lanes);
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256 (row); lanes along n
-static void transformer_blocks_norm1_backward_input_gradient(const real* d_transformer_blocks_attention_einsum_5,
-                                                             const real* transformer_blocks_norm1_weight,
-                                                             const real* transformer_blocks_norm1_multiply,
-                                                             const real* d_transformer_blocks_add,
-                                                             const real* transformer_blocks_norm1_rsqrt,
-                                                             real* d_transformer_blocks_carry_next) {
-  for (std::int64_t n = 0; n < 64; n += 16) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load(d_transformer_blocks_attention_einsum_5 + (n + d * 65));
-      const vec x1 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_load(transformer_blocks_norm1_multiply + (n + d * 65));
-      const vec t4 = v_mul(t2, x3);
-      sum0 = v_add(sum0, t4);
-      sum1 = v_add(sum1, t2);
-    }
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x5 = v_load(d_transformer_blocks_add + (n + d * 65));
-      const vec x6 = v_load(transformer_blocks_norm1_rsqrt + n);
-      const vec x7 = v_load(d_transformer_blocks_attention_einsum_5 + (n + d * 65));
-      const vec x8 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec t9 = v_mul(x7, x8);
-      const vec t10 = v_set(real(256.0));
-      const vec t11 = v_div(sum1, t10);
-      const vec t12 = v_sub(t9, t11);
-      const vec x13 = v_load(transformer_blocks_norm1_multiply + (n + d * 65));
-      const vec t14 = v_div(sum0, t10);
-      const vec t15 = v_mul(x13, t14);
-      const vec t16 = v_sub(t12, t15);
-      const vec t17 = v_mul(x6, t16);
-      const vec t18 = v_add(x5, t17);
-      v_store(d_transformer_blocks_carry_next + (n + d * 65), t18);
-    }
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x19 = v_load_n(d_transformer_blocks_attention_einsum_5 + (d * 65 + 64), 1);
-      const vec x20 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec t21 = v_mul(x19, x20);
-      const vec x22 = v_load_n(transformer_blocks_norm1_multiply + (d * 65 + 64), 1);
-      const vec t23 = v_mul(t21, x22);
-      sum0 = v_add(sum0, t23);
-      sum1 = v_add(sum1, t21);
-    }
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x24 = v_load_n(d_transformer_blocks_add + (d * 65 + 64), 1);
-      const vec x25 = v_load_n(transformer_blocks_norm1_rsqrt + 64, 1);
-      const vec x26 = v_load_n(d_transformer_blocks_attention_einsum_5 + (d * 65 + 64), 1);
-      const vec x27 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec t28 = v_mul(x26, x27);
-      const vec t29 = v_set(real(256.0));
-      const vec t30 = v_div(sum1, t29);
-      const vec t31 = v_sub(t28, t30);
-      const vec x32 = v_load_n(transformer_blocks_norm1_multiply + (d * 65 + 64), 1);
-      const vec t33 = v_div(sum0, t29);
-      const vec t34 = v_mul(x32, t33);
-      const vec t35 = v_sub(t31, t34);
-      const vec t36 = v_mul(x25, t35);
-      const vec t37 = v_add(x24, t36);
-      v_store_n(d_transformer_blocks_carry_next + (d * 65 + 64), t37, 1);
     }
   }
 }
@@ -7283,38 +6801,38 @@ static void patch_embed_backward(const real* d_transformer_blocks_carry_next, co
     vec sum22 = v_zero();
     vec sum23 = v_zero();
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_set(d_transformer_blocks_carry_next[n + d * 65 + 1]);
+      const vec x0 = v_set(d_transformer_blocks_carry_next[n * 256 + d + 256]);
       const vec x1 = v_load(patch_embed_weight + d * 48);
       sum0 = v_fma(x0, x1, sum0);
       const vec x2 = v_load(patch_embed_weight + (d * 48 + 16));
       sum1 = v_fma(x0, x2, sum1);
       const vec x3 = v_load(patch_embed_weight + (d * 48 + 32));
       sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_set(d_transformer_blocks_carry_next[n + d * 65 + 2]);
+      const vec x4 = v_set(d_transformer_blocks_carry_next[n * 256 + d + 512]);
       sum3 = v_fma(x4, x1, sum3);
       sum4 = v_fma(x4, x2, sum4);
       sum5 = v_fma(x4, x3, sum5);
-      const vec x5 = v_set(d_transformer_blocks_carry_next[n + d * 65 + 3]);
+      const vec x5 = v_set(d_transformer_blocks_carry_next[n * 256 + d + 768]);
       sum6 = v_fma(x5, x1, sum6);
       sum7 = v_fma(x5, x2, sum7);
       sum8 = v_fma(x5, x3, sum8);
-      const vec x6 = v_set(d_transformer_blocks_carry_next[n + d * 65 + 4]);
+      const vec x6 = v_set(d_transformer_blocks_carry_next[n * 256 + d + 1024]);
       sum9 = v_fma(x6, x1, sum9);
       sum10 = v_fma(x6, x2, sum10);
       sum11 = v_fma(x6, x3, sum11);
-      const vec x7 = v_set(d_transformer_blocks_carry_next[n + d * 65 + 5]);
+      const vec x7 = v_set(d_transformer_blocks_carry_next[n * 256 + d + 1280]);
       sum12 = v_fma(x7, x1, sum12);
       sum13 = v_fma(x7, x2, sum13);
       sum14 = v_fma(x7, x3, sum14);
-      const vec x8 = v_set(d_transformer_blocks_carry_next[n + d * 65 + 6]);
+      const vec x8 = v_set(d_transformer_blocks_carry_next[n * 256 + d + 1536]);
       sum15 = v_fma(x8, x1, sum15);
       sum16 = v_fma(x8, x2, sum16);
       sum17 = v_fma(x8, x3, sum17);
-      const vec x9 = v_set(d_transformer_blocks_carry_next[n + d * 65 + 7]);
+      const vec x9 = v_set(d_transformer_blocks_carry_next[n * 256 + d + 1792]);
       sum18 = v_fma(x9, x1, sum18);
       sum19 = v_fma(x9, x2, sum19);
       sum20 = v_fma(x9, x3, sum20);
-      const vec x10 = v_set(d_transformer_blocks_carry_next[n + d * 65 + 8]);
+      const vec x10 = v_set(d_transformer_blocks_carry_next[n * 256 + d + 2048]);
       sum21 = v_fma(x10, x1, sum21);
       sum22 = v_fma(x10, x2, sum22);
       sum23 = v_fma(x10, x3, sum23);
@@ -7426,7 +6944,7 @@ static void update(const std::int64_t begin, const std::int64_t end, const real*
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
-static void transformer_blocks_attention_forward_3_attention_maps(const real* transformer_blocks_attention_einsum,
+static void transformer_blocks_attention_forward_4_attention_maps(const real* transformer_blocks_attention_einsum,
                                                                   real* attention_0) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = 0; n < 65; ++n) {
@@ -7480,136 +6998,107 @@ static void transformer_blocks_attention_forward_3_attention_maps(const real* tr
   }
 }
 
-// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along n2
-static void transformer_blocks_attention_forward_4_attention_maps(const real* attention_0,
+// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
+static void transformer_blocks_attention_forward_5_attention_maps(const real* attention_0,
                                                                   const real* transformer_blocks_attention_add,
                                                                   real* transformer_blocks_attention_rearrange) {
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 65; n += 5) {
-      for (std::int64_t k = 0; k < 32; k += 4) {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        vec sum10 = v_zero();
-        vec sum11 = v_zero();
-        vec sum12 = v_zero();
-        vec sum13 = v_zero();
-        vec sum14 = v_zero();
-        vec sum15 = v_zero();
-        vec sum16 = v_zero();
-        vec sum17 = v_zero();
-        vec sum18 = v_zero();
-        vec sum19 = v_zero();
-        for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
-          const vec x0 = v_load(attention_0 + (h * 4225 + n * 65 + n2));
-          const vec x1 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 33280));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 33345));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 33410));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 33475));
-          sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_load(attention_0 + (h * 4225 + n * 65 + n2 + 65));
-          sum4 = v_fma(x5, x1, sum4);
-          sum5 = v_fma(x5, x2, sum5);
-          sum6 = v_fma(x5, x3, sum6);
-          sum7 = v_fma(x5, x4, sum7);
-          const vec x6 = v_load(attention_0 + (h * 4225 + n * 65 + n2 + 130));
-          sum8 = v_fma(x6, x1, sum8);
-          sum9 = v_fma(x6, x2, sum9);
-          sum10 = v_fma(x6, x3, sum10);
-          sum11 = v_fma(x6, x4, sum11);
-          const vec x7 = v_load(attention_0 + (h * 4225 + n * 65 + n2 + 195));
-          sum12 = v_fma(x7, x1, sum12);
-          sum13 = v_fma(x7, x2, sum13);
-          sum14 = v_fma(x7, x3, sum14);
-          sum15 = v_fma(x7, x4, sum15);
-          const vec x8 = v_load(attention_0 + (h * 4225 + n * 65 + n2 + 260));
-          sum16 = v_fma(x8, x1, sum16);
-          sum17 = v_fma(x8, x2, sum17);
-          sum18 = v_fma(x8, x3, sum18);
-          sum19 = v_fma(x8, x4, sum19);
-        }
-        {
-          const vec x9 = v_load_n(attention_0 + (h * 4225 + n * 65 + 64), 1);
-          const vec x10 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33344), 1);
-          sum0 = v_fma(x9, x10, sum0);
-          const vec x11 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33409), 1);
-          sum1 = v_fma(x9, x11, sum1);
-          const vec x12 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33474), 1);
-          sum2 = v_fma(x9, x12, sum2);
-          const vec x13 = v_load_n(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33539), 1);
-          sum3 = v_fma(x9, x13, sum3);
-          const vec x14 = v_load_n(attention_0 + (h * 4225 + n * 65 + 129), 1);
-          sum4 = v_fma(x14, x10, sum4);
-          sum5 = v_fma(x14, x11, sum5);
-          sum6 = v_fma(x14, x12, sum6);
-          sum7 = v_fma(x14, x13, sum7);
-          const vec x15 = v_load_n(attention_0 + (h * 4225 + n * 65 + 194), 1);
-          sum8 = v_fma(x15, x10, sum8);
-          sum9 = v_fma(x15, x11, sum9);
-          sum10 = v_fma(x15, x12, sum10);
-          sum11 = v_fma(x15, x13, sum11);
-          const vec x16 = v_load_n(attention_0 + (h * 4225 + n * 65 + 259), 1);
-          sum12 = v_fma(x16, x10, sum12);
-          sum13 = v_fma(x16, x11, sum13);
-          sum14 = v_fma(x16, x12, sum14);
-          sum15 = v_fma(x16, x13, sum15);
-          const vec x17 = v_load_n(attention_0 + (h * 4225 + n * 65 + 324), 1);
-          sum16 = v_fma(x17, x10, sum16);
-          sum17 = v_fma(x17, x11, sum17);
-          sum18 = v_fma(x17, x12, sum18);
-          sum19 = v_fma(x17, x13, sum19);
-        }
-        const vec all0 = v_set(v_sum(sum0));
-        const vec all1 = v_set(v_sum(sum1));
-        const vec all2 = v_set(v_sum(sum2));
-        const vec all3 = v_set(v_sum(sum3));
-        const vec all4 = v_set(v_sum(sum4));
-        const vec all5 = v_set(v_sum(sum5));
-        const vec all6 = v_set(v_sum(sum6));
-        const vec all7 = v_set(v_sum(sum7));
-        const vec all8 = v_set(v_sum(sum8));
-        const vec all9 = v_set(v_sum(sum9));
-        const vec all10 = v_set(v_sum(sum10));
-        const vec all11 = v_set(v_sum(sum11));
-        const vec all12 = v_set(v_sum(sum12));
-        const vec all13 = v_set(v_sum(sum13));
-        const vec all14 = v_set(v_sum(sum14));
-        const vec all15 = v_set(v_sum(sum15));
-        const vec all16 = v_set(v_sum(sum16));
-        const vec all17 = v_set(v_sum(sum17));
-        const vec all18 = v_set(v_sum(sum18));
-        const vec all19 = v_set(v_sum(sum19));
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65), all0, 1);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 65), all1, 1);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 130), all2, 1);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 195), all3, 1);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 1), all4, 1);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 66), all5, 1);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 131), all6, 1);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 196), all7, 1);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 2), all8, 1);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 67), all9, 1);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 132), all10, 1);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 197), all11, 1);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 3), all12, 1);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 68), all13, 1);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 133), all14, 1);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 198), all15, 1);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 4), all16, 1);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 69), all17, 1);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 134), all18, 1);
-        v_store_n(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 199), all19, 1);
+    for (std::int64_t n = 0; n < 65; n += 13) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      vec sum20 = v_zero();
+      vec sum21 = v_zero();
+      vec sum22 = v_zero();
+      vec sum23 = v_zero();
+      vec sum24 = v_zero();
+      vec sum25 = v_zero();
+      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
+        const vec x0 = v_set(attention_0[h * 4225 + n * 65 + n2]);
+        const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + n2 * 768 + 512));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + n2 * 768 + 528));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_set(attention_0[h * 4225 + n * 65 + n2 + 65]);
+        sum2 = v_fma(x3, x1, sum2);
+        sum3 = v_fma(x3, x2, sum3);
+        const vec x4 = v_set(attention_0[h * 4225 + n * 65 + n2 + 130]);
+        sum4 = v_fma(x4, x1, sum4);
+        sum5 = v_fma(x4, x2, sum5);
+        const vec x5 = v_set(attention_0[h * 4225 + n * 65 + n2 + 195]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        const vec x6 = v_set(attention_0[h * 4225 + n * 65 + n2 + 260]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        const vec x7 = v_set(attention_0[h * 4225 + n * 65 + n2 + 325]);
+        sum10 = v_fma(x7, x1, sum10);
+        sum11 = v_fma(x7, x2, sum11);
+        const vec x8 = v_set(attention_0[h * 4225 + n * 65 + n2 + 390]);
+        sum12 = v_fma(x8, x1, sum12);
+        sum13 = v_fma(x8, x2, sum13);
+        const vec x9 = v_set(attention_0[h * 4225 + n * 65 + n2 + 455]);
+        sum14 = v_fma(x9, x1, sum14);
+        sum15 = v_fma(x9, x2, sum15);
+        const vec x10 = v_set(attention_0[h * 4225 + n * 65 + n2 + 520]);
+        sum16 = v_fma(x10, x1, sum16);
+        sum17 = v_fma(x10, x2, sum17);
+        const vec x11 = v_set(attention_0[h * 4225 + n * 65 + n2 + 585]);
+        sum18 = v_fma(x11, x1, sum18);
+        sum19 = v_fma(x11, x2, sum19);
+        const vec x12 = v_set(attention_0[h * 4225 + n * 65 + n2 + 650]);
+        sum20 = v_fma(x12, x1, sum20);
+        sum21 = v_fma(x12, x2, sum21);
+        const vec x13 = v_set(attention_0[h * 4225 + n * 65 + n2 + 715]);
+        sum22 = v_fma(x13, x1, sum22);
+        sum23 = v_fma(x13, x2, sum23);
+        const vec x14 = v_set(attention_0[h * 4225 + n * 65 + n2 + 780]);
+        sum24 = v_fma(x14, x1, sum24);
+        sum25 = v_fma(x14, x2, sum25);
       }
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256), sum0);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 16), sum1);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 256), sum2);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 272), sum3);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 512), sum4);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 528), sum5);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 768), sum6);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 784), sum7);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 1024), sum8);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 1040), sum9);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 1280), sum10);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 1296), sum11);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 1536), sum12);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 1552), sum13);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 1792), sum14);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 1808), sum15);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 2048), sum16);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 2064), sum17);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 2304), sum18);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 2320), sum19);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 2560), sum20);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 2576), sum21);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 2816), sum22);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 2832), sum23);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 3072), sum24);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 3088), sum25);
     }
   }
 }
@@ -7618,36 +7107,38 @@ static void transformer_blocks_attention_forward_4_attention_maps(const real* at
 
 // ---- entry points: the kernels in order, over planned scratch memory ----
 
-void vit_cifar_forward_avx512(const float* parameters, const float* images, const std::int64_t batch, float* outputs,
-                              float* scratch) {
-  // [B, C*P*P=48, N=64], every 150816 reals, live from kernel 0 to 1
+void vit_cifar_forward_avx512(const float* parameters, const float* packed, const float* images,
+                              const std::int64_t batch, float* outputs, float* scratch) {
+  // [B, N=64, C*P*P=48], every 150816 reals, live from kernel 0 to 1
   float* const rearrange = scratch;
-  // [B, D=256, N+1=65] x 2 slots, every 150816 reals, live from kernel 1 to 12
+  // [B, N+1=65, D=256] x 2 slots, every 150816 reals, live from kernel 1 to 13
   float* const transformer_blocks_carry = scratch + 117536;
-  // [B, D=256, N+1=65], every 150816 reals, live from kernel 3 to 4
+  // [B, N+1=65, D=256], every 150816 reals, live from kernel 3 to 4
   float* const transformer_blocks_norm1_add = scratch + 49920;
-  // [B, 3*D=768, N+1=65], every 150816 reals, live from kernel 4 to 7
+  // [B, N+1=65, 3*D=768], every 150816 reals, live from kernel 4 to 8
   float* const transformer_blocks_attention_add = scratch;
-  // [B, H=8, N+1=65, N+1=65], every 150816 reals, live from kernel 5 to 6
-  float* const transformer_blocks_attention_einsum = scratch + 49920;
+  // [B, H=8, K=32, N+1=65], every 150816 reals, live from kernel 5 to 6
+  float* const transformer_blocks_attention_copy = scratch + 83728;
   // [B, H=8, N+1=65, N+1=65], every 150816 reals, live from kernel 6 to 7
+  float* const transformer_blocks_attention_einsum = scratch + 49920;
+  // [B, H=8, N+1=65, N+1=65], every 150816 reals, live from kernel 7 to 8
   float* const transformer_blocks_attention_divide = scratch + 83728;
-  // [B, H*K=256, N+1=65], every 150816 reals, live from kernel 7 to 8
+  // [B, N+1=65, H*K=256], every 150816 reals, live from kernel 8 to 9
   float* const transformer_blocks_attention_rearrange = scratch + 49920;
-  // [B, D=256, N+1=65], every 150816 reals, live from kernel 8 to 9
+  // [B, N+1=65, D=256], every 150816 reals, live from kernel 9 to 10
   float* const transformer_blocks_attention_out_proj_einsum = scratch;
-  // [B, D=256, N+1=65], every 150816 reals, live from kernel 9 to 11
+  // [B, N+1=65, D=256], every 150816 reals, live from kernel 10 to 12
   float* const transformer_blocks_add = scratch + 33280;
-  // [B, D=256, N+1=65], every 150816 reals, live from kernel 9 to 10
+  // [B, N+1=65, D=256], every 150816 reals, live from kernel 10 to 11
   float* const transformer_blocks_norm2_add = scratch + 49920;
-  // [B, M=512, N+1=65], every 150816 reals, live from kernel 10 to 11
+  // [B, N+1=65, M=512], every 150816 reals, live from kernel 11 to 12
   float* const transformer_blocks_ffn_gelu = scratch;
-  // [B, D=256, N+1=65], every 150816 reals, live from kernel 12 to 13
+  // [B, N+1=65, D=256], every 150816 reals, live from kernel 13 to 14
   float* const norm_add = scratch;
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
     rearrange_forward(images + image * 3072, rearrange + image * 150816);
-    patch_embed_forward(rearrange + image * 150816, parameters + 3182608, parameters + 3182352, parameters + 3165712,
+    patch_embed_forward(rearrange + image * 150816, packed, parameters + 3182352, parameters + 3165712,
                         transformer_blocks_carry + image * 150816);
     add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 150816);
   }
@@ -7659,17 +7150,20 @@ void vit_cifar_forward_avx512(const float* parameters, const float* images, cons
                                        parameters + 3165200 - layer * 527104, parameters + 3165456 - layer * 527104,
                                        transformer_blocks_norm1_add + image * 150816);
       transformer_blocks_attention_forward(transformer_blocks_norm1_add + image * 150816,
-                                           parameters + 2968592 - layer * 527104, parameters + 2967824 - layer * 527104,
+                                           packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
                                            transformer_blocks_attention_add + image * 150816);
       transformer_blocks_attention_forward_2(transformer_blocks_attention_add + image * 150816,
+                                             transformer_blocks_attention_copy + image * 150816);
+      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + image * 150816,
+                                             transformer_blocks_attention_copy + image * 150816,
                                              transformer_blocks_attention_einsum + image * 150816);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_einsum + image * 150816,
+      transformer_blocks_attention_forward_4(transformer_blocks_attention_einsum + image * 150816,
                                              transformer_blocks_attention_divide + image * 150816);
-      transformer_blocks_attention_forward_4(transformer_blocks_attention_divide + image * 150816,
+      transformer_blocks_attention_forward_5(transformer_blocks_attention_divide + image * 150816,
                                              transformer_blocks_attention_add + image * 150816,
                                              transformer_blocks_attention_rearrange + image * 150816);
       transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + image * 150816,
-                                                    parameters + 2902288 - layer * 527104,
+                                                    packed + 1191936 + layer * 65536,
                                                     transformer_blocks_attention_out_proj_einsum + image * 150816);
       transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
                                                       transformer_blocks_attention_out_proj_einsum + image * 150816,
@@ -7679,12 +7173,10 @@ void vit_cifar_forward_avx512(const float* parameters, const float* images, cons
                                                       parameters + 2901776 - layer * 527104,
                                                       transformer_blocks_norm2_add + image * 150816);
       transformer_blocks_ffn_linear1_forward(transformer_blocks_norm2_add + image * 150816,
-                                             parameters + 2770448 - layer * 527104,
-                                             parameters + 2769936 - layer * 527104,
+                                             packed + 1585152 + layer * 131072, parameters + 2769936 - layer * 527104,
                                              transformer_blocks_ffn_gelu + image * 150816);
       transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + image * 150816,
-                                             parameters + 2638864 - layer * 527104,
-                                             transformer_blocks_add + image * 150816,
+                                             packed + 2371584 + layer * 131072, transformer_blocks_add + image * 150816,
                                              parameters + 2638608 - layer * 527104,
                                              transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
     }
@@ -7697,40 +7189,43 @@ void vit_cifar_forward_avx512(const float* parameters, const float* images, cons
   }
 }
 
-void vit_cifar_evaluate_avx512(const float* parameters, const float* images, const std::int32_t* labels,
-                               const std::int64_t batch, float* outputs, float* loss, float* scratch) {
-  // [B, C*P*P=48, N=64], every 150816 reals, live from kernel 0 to 1
+void vit_cifar_evaluate_avx512(const float* parameters, const float* packed, const float* images,
+                               const std::int32_t* labels, const std::int64_t batch, float* outputs, float* loss,
+                               float* scratch) {
+  // [B, N=64, C*P*P=48], every 150816 reals, live from kernel 0 to 1
   float* const rearrange = scratch;
-  // [B, D=256, N+1=65] x 2 slots, every 150816 reals, live from kernel 1 to 12
+  // [B, N+1=65, D=256] x 2 slots, every 150816 reals, live from kernel 1 to 13
   float* const transformer_blocks_carry = scratch + 117536;
-  // [B, D=256, N+1=65], every 150816 reals, live from kernel 3 to 4
+  // [B, N+1=65, D=256], every 150816 reals, live from kernel 3 to 4
   float* const transformer_blocks_norm1_add = scratch + 49920;
-  // [B, 3*D=768, N+1=65], every 150816 reals, live from kernel 4 to 7
+  // [B, N+1=65, 3*D=768], every 150816 reals, live from kernel 4 to 8
   float* const transformer_blocks_attention_add = scratch;
-  // [B, H=8, N+1=65, N+1=65], every 150816 reals, live from kernel 5 to 6
-  float* const transformer_blocks_attention_einsum = scratch + 49920;
+  // [B, H=8, K=32, N+1=65], every 150816 reals, live from kernel 5 to 6
+  float* const transformer_blocks_attention_copy = scratch + 83728;
   // [B, H=8, N+1=65, N+1=65], every 150816 reals, live from kernel 6 to 7
+  float* const transformer_blocks_attention_einsum = scratch + 49920;
+  // [B, H=8, N+1=65, N+1=65], every 150816 reals, live from kernel 7 to 8
   float* const transformer_blocks_attention_divide = scratch + 83728;
-  // [B, H*K=256, N+1=65], every 150816 reals, live from kernel 7 to 8
+  // [B, N+1=65, H*K=256], every 150816 reals, live from kernel 8 to 9
   float* const transformer_blocks_attention_rearrange = scratch + 49920;
-  // [B, D=256, N+1=65], every 150816 reals, live from kernel 8 to 9
+  // [B, N+1=65, D=256], every 150816 reals, live from kernel 9 to 10
   float* const transformer_blocks_attention_out_proj_einsum = scratch;
-  // [B, D=256, N+1=65], every 150816 reals, live from kernel 9 to 11
+  // [B, N+1=65, D=256], every 150816 reals, live from kernel 10 to 12
   float* const transformer_blocks_add = scratch + 33280;
-  // [B, D=256, N+1=65], every 150816 reals, live from kernel 9 to 10
+  // [B, N+1=65, D=256], every 150816 reals, live from kernel 10 to 11
   float* const transformer_blocks_norm2_add = scratch + 49920;
-  // [B, M=512, N+1=65], every 150816 reals, live from kernel 10 to 11
+  // [B, N+1=65, M=512], every 150816 reals, live from kernel 11 to 12
   float* const transformer_blocks_ffn_gelu = scratch;
-  // [B, D=256, N+1=65], every 150816 reals, live from kernel 12 to 13
+  // [B, N+1=65, D=256], every 150816 reals, live from kernel 13 to 14
   float* const norm_add = scratch;
-  // [B], every 150816 reals, live from kernel 14 to 15
+  // [B], every 150816 reals, live from kernel 15 to 16
   float* const add = scratch;
-  // [B], every 150816 reals, live from kernel 14 to 15
+  // [B], every 150816 reals, live from kernel 15 to 16
   float* const reduce_sum = scratch + 16;
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
     rearrange_forward(images + image * 3072, rearrange + image * 150816);
-    patch_embed_forward(rearrange + image * 150816, parameters + 3182608, parameters + 3182352, parameters + 3165712,
+    patch_embed_forward(rearrange + image * 150816, packed, parameters + 3182352, parameters + 3165712,
                         transformer_blocks_carry + image * 150816);
     add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 150816);
   }
@@ -7742,17 +7237,20 @@ void vit_cifar_evaluate_avx512(const float* parameters, const float* images, con
                                        parameters + 3165200 - layer * 527104, parameters + 3165456 - layer * 527104,
                                        transformer_blocks_norm1_add + image * 150816);
       transformer_blocks_attention_forward(transformer_blocks_norm1_add + image * 150816,
-                                           parameters + 2968592 - layer * 527104, parameters + 2967824 - layer * 527104,
+                                           packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
                                            transformer_blocks_attention_add + image * 150816);
       transformer_blocks_attention_forward_2(transformer_blocks_attention_add + image * 150816,
+                                             transformer_blocks_attention_copy + image * 150816);
+      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + image * 150816,
+                                             transformer_blocks_attention_copy + image * 150816,
                                              transformer_blocks_attention_einsum + image * 150816);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_einsum + image * 150816,
+      transformer_blocks_attention_forward_4(transformer_blocks_attention_einsum + image * 150816,
                                              transformer_blocks_attention_divide + image * 150816);
-      transformer_blocks_attention_forward_4(transformer_blocks_attention_divide + image * 150816,
+      transformer_blocks_attention_forward_5(transformer_blocks_attention_divide + image * 150816,
                                              transformer_blocks_attention_add + image * 150816,
                                              transformer_blocks_attention_rearrange + image * 150816);
       transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + image * 150816,
-                                                    parameters + 2902288 - layer * 527104,
+                                                    packed + 1191936 + layer * 65536,
                                                     transformer_blocks_attention_out_proj_einsum + image * 150816);
       transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
                                                       transformer_blocks_attention_out_proj_einsum + image * 150816,
@@ -7762,12 +7260,10 @@ void vit_cifar_evaluate_avx512(const float* parameters, const float* images, con
                                                       parameters + 2901776 - layer * 527104,
                                                       transformer_blocks_norm2_add + image * 150816);
       transformer_blocks_ffn_linear1_forward(transformer_blocks_norm2_add + image * 150816,
-                                             parameters + 2770448 - layer * 527104,
-                                             parameters + 2769936 - layer * 527104,
+                                             packed + 1585152 + layer * 131072, parameters + 2769936 - layer * 527104,
                                              transformer_blocks_ffn_gelu + image * 150816);
       transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + image * 150816,
-                                             parameters + 2638864 - layer * 527104,
-                                             transformer_blocks_add + image * 150816,
+                                             packed + 2371584 + layer * 131072, transformer_blocks_add + image * 150816,
                                              parameters + 2638608 - layer * 527104,
                                              transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
     }
@@ -7782,96 +7278,101 @@ void vit_cifar_evaluate_avx512(const float* parameters, const float* images, con
   divide_forward(batch, add, reduce_sum, loss);
 }
 
-void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* images, const std::int32_t* labels,
-                                         const std::int32_t* random, const std::int64_t batch, float* outputs,
-                                         float* loss, float* gradients, float* scratch) {
-  // [B, C*P*P=48, N=64], every 1824656 reals, live from kernel 0 to 55
-  float* const rearrange = scratch + 8433664;
-  // [B, N+1=65, D=256] x 2 slots, every 1824656 reals, live from kernel 1 to 13
-  float* const transformer_blocks_carry = scratch + 10041472;
-  // [B, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_norm1_rsqrt = scratch + 8436736;
-  // [B, N+1=65, D=256] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_norm1_multiply = scratch + 8437216;
-  // [B, D=256, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_norm1_add = scratch + 8537056;
-  // [B, 3*D=768, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_attention_add = scratch + 8636896;
-  // [B, H=8, N+1=65, N+1=65], every 1824656 reals, live from kernel 6 to 7
-  float* const transformer_blocks_attention_einsum = scratch + 10091392;
-  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_attention_divide = scratch + 8936416;
-  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_attention_multiply = scratch + 9139264;
-  // [B, H*K=256, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_attention_rearrange = scratch + 9342112;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 9 to 10
-  float* const transformer_blocks_attention_out_proj_einsum = scratch + 10108032;
-  // [B, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_norm2_rsqrt = scratch + 9441952;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 10 to 12
-  float* const transformer_blocks_add = scratch + 10091392;
-  // [B, N+1=65, D=256] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_norm2_multiply = scratch + 9442432;
-  // [B, D=256, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_norm2_add = scratch + 9542272;
-  // [B, M=512, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_ffn_multiply = scratch + 9642112;
-  // [B, M=512, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_ffn_gelu = scratch + 9841792;
-  // [B, N+1=65], every 1824656 reals, live from kernel 13 to 18
-  float* const norm_rsqrt = scratch + 10124688;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 13 to 22
-  float* const norm_multiply = scratch + 10091392;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 13 to 21
-  float* const norm_add = scratch + 10108032;
-  // [B], every 1824656 reals, live from kernel 15 to 19
-  float* const add = scratch + 10124768;
-  // [B], every 1824656 reals, live from kernel 15 to 19
-  float* const reduce_sum = scratch + 10124784;
-  // [B, CLASSES=10], every 1824656 reals, live from kernel 15 to 21
-  float* const d_multiply = scratch + 10124672;
-  // [B, D=256], every 1824656 reals, live from kernel 16 to 17
-  float* const d_head_einsum = scratch + 10041472;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 3 to 23
-  float* const d_norm_concat = scratch + 10074752;
-  // [B, N+1=65, D=256] x 2 slots, every 1824656 reals, live from kernel 18 to 51
-  float* const d_transformer_blocks_carry = scratch + 10041472;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 24 to 40
-  float* const d_transformer_blocks_ffn_multiply = scratch + 10141312;
-  // [B, N+1=65, M=512], every 1824656 reals, live from kernel 25 to 42
-  float* const d_transformer_blocks_ffn_multiply_2 = scratch + 10108032;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 26 to 44
-  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 10091392;
+void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* packed, const float* images,
+                                         const std::int32_t* labels, const std::int32_t* random,
+                                         const std::int64_t batch, float* outputs, float* loss, float* gradients,
+                                         float* scratch) {
+  // [B, N=64, C*P*P=48], every 1824656 reals, live from kernel 0 to 57
+  float* const rearrange = scratch + 282880;
+  // [B, N+1=65, D=256] x 2 slots, every 1824656 reals, live from kernel 1 to 14
+  float* const transformer_blocks_carry = scratch + 1890688;
+  // [B, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_norm1_rsqrt = scratch + 285952;
+  // [B, N+1=65, D=256] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_norm1_multiply = scratch + 286432;
+  // [B, N+1=65, D=256] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_norm1_add = scratch + 386272;
+  // [B, N+1=65, 3*D=768] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_attention_add = scratch + 486112;
+  // [B, H=8, K=32, N+1=65], every 1824656 reals, live from kernel 6 to 7
+  float* const transformer_blocks_attention_copy = scratch + 1940608;
+  // [B, H=8, N+1=65, N+1=65], every 1824656 reals, live from kernel 7 to 8
+  float* const transformer_blocks_attention_einsum = scratch + 1957248;
+  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_attention_divide = scratch + 785632;
+  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_attention_multiply = scratch + 988480;
+  // [B, N+1=65, H*K=256] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_attention_rearrange = scratch + 1191328;
+  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 10 to 11
+  float* const transformer_blocks_attention_out_proj_einsum = scratch + 1957248;
+  // [B, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_norm2_rsqrt = scratch + 1291168;
+  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 11 to 13
+  float* const transformer_blocks_add = scratch + 1940608;
+  // [B, N+1=65, D=256] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_norm2_multiply = scratch + 1291648;
+  // [B, N+1=65, D=256] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_norm2_add = scratch + 1391488;
+  // [B, N+1=65, M=512] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_ffn_multiply = scratch + 1491328;
+  // [B, N+1=65, M=512] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_ffn_gelu = scratch + 1691008;
+  // [B, N+1=65], every 1824656 reals, live from kernel 14 to 19
+  float* const norm_rsqrt = scratch + 1973904;
+  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 14 to 23
+  float* const norm_multiply = scratch + 1940608;
+  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 14 to 22
+  float* const norm_add = scratch + 1957248;
+  // [B], every 1824656 reals, live from kernel 16 to 20
+  float* const add = scratch + 1973984;
+  // [B], every 1824656 reals, live from kernel 16 to 20
+  float* const reduce_sum = scratch + 1974000;
+  // [B, CLASSES=10], every 1824656 reals, live from kernel 16 to 22
+  float* const d_multiply = scratch + 1973888;
+  // [B, D=256], every 1824656 reals, live from kernel 17 to 18
+  float* const d_head_einsum = scratch + 1890688;
+  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 3 to 24
+  float* const d_norm_concat = scratch + 1923968;
+  // [B, N+1=65, D=256] x 2 slots, every 1824656 reals, live from kernel 19 to 53
+  float* const d_transformer_blocks_carry = scratch + 1890688;
+  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 25 to 42
+  float* const d_transformer_blocks_ffn_multiply = scratch + 1990528;
+  // [B, N+1=65, M=512], every 1824656 reals, live from kernel 26 to 44
+  float* const d_transformer_blocks_ffn_multiply_2 = scratch + 1957248;
   // [B, N+1=65, D=256], every 1824656 reals, live from kernel 27 to 46
-  float* const d_transformer_blocks_add = scratch + 10074752;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 28 to 30
-  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 10157952;
-  // [B, H=8, N+1=65, N+1=65], every 1824656 reals, live from kernel 29 to 31
-  float* const d_transformer_blocks_attention_einsum = scratch + 10224512;
-  // [B, H=8, N+1=65, K=32], every 1824656 reals, live from kernel 30 to 36
-  float* const d_transformer_blocks_attention_einsum_2 = scratch + 10207872;
+  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 1940608;
+  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 28 to 48
+  float* const d_transformer_blocks_add = scratch + 1923968;
+  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 29 to 32
+  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 2007168;
+  // [B, H=8, K=32, N+1=65], every 1824656 reals, live from kernel 30 to 31
+  float* const d_transformer_blocks_attention_copy = scratch + 2023808;
   // [B, H=8, N+1=65, N+1=65], every 1824656 reals, live from kernel 31 to 33
-  float* const d_transformer_blocks_attention_multiply = scratch + 10157952;
-  // [B, H=8, N+1=65, K=32], every 1824656 reals, live from kernel 32 to 34
-  float* const d_transformer_blocks_attention_einsum_3 = scratch + 10224512;
-  // [B, H=8, K=32, N+1=65], every 1824656 reals, live from kernel 33 to 35
-  float* const d_transformer_blocks_attention_einsum_4 = scratch + 10241152;
-  // [B, N+1=65, 3*D=768], every 1824656 reals, live from kernel 34 to 48
-  float* const d_transformer_blocks_attention_rearrange = scratch + 10157952;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 37 to 50
-  float* const d_transformer_blocks_attention_einsum_5 = scratch + 10207872;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 51 to 56
-  float* const d_multiply_2 = scratch + 8436736;
-  // [N+1=65, D=256], live from kernel 52 to 53
+  float* const d_transformer_blocks_attention_einsum = scratch + 2073728;
+  // [B, H=8, N+1=65, K=32], every 1824656 reals, live from kernel 32 to 38
+  float* const d_transformer_blocks_attention_einsum_2 = scratch + 2057088;
+  // [B, H=8, N+1=65, N+1=65], every 1824656 reals, live from kernel 33 to 35
+  float* const d_transformer_blocks_attention_multiply = scratch + 2007168;
+  // [B, H=8, N+1=65, K=32], every 1824656 reals, live from kernel 34 to 36
+  float* const d_transformer_blocks_attention_einsum_3 = scratch + 2073728;
+  // [B, H=8, N+1=65, K=32], every 1824656 reals, live from kernel 35 to 37
+  float* const d_transformer_blocks_attention_einsum_4 = scratch + 2090368;
+  // [B, N+1=65, 3*D=768], every 1824656 reals, live from kernel 36 to 50
+  float* const d_transformer_blocks_attention_rearrange = scratch + 2007168;
+  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 39 to 52
+  float* const d_transformer_blocks_attention_einsum_5 = scratch + 2057088;
+  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 53 to 58
+  float* const d_multiply_2 = scratch + 285952;
+  // [N+1=65, D=256], live from kernel 54 to 55
   float* const d_reduce_sum = scratch + 266240;
-  // [D=256], live from kernel 56 to 57
-  float* const d_reduce_sum_2 = scratch + 204800;
+  // [D=256], live from kernel 58 to 59
+  float* const d_reduce_sum_2 = scratch + 4096;
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
     rearrange_forward(images + image * 3072, rearrange + image * 1824656);
-    patch_embed_forward_train(image, rearrange + image * 1824656, parameters + 3182608, parameters + 3182352,
-                              parameters + 3165712, random, transformer_blocks_carry + image * 1824656);
+    patch_embed_forward_train(image, rearrange + image * 1824656, packed, parameters + 3182352, parameters + 3165712,
+                              random, transformer_blocks_carry + image * 1824656);
     multiply_forward(image, parameters + 3194896, parameters + 3165712, random,
                      transformer_blocks_carry + image * 1824656);
     norm_backward_2(d_norm_concat + image * 1824656);
@@ -7887,20 +7388,23 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* i
                                              parameters + 3165456 - layer * 527104,
                                              transformer_blocks_norm1_add + layer * 16640 + image * 1824656);
       transformer_blocks_attention_forward(transformer_blocks_norm1_add + layer * 16640 + image * 1824656,
-                                           parameters + 2968592 - layer * 527104, parameters + 2967824 - layer * 527104,
+                                           packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
                                            transformer_blocks_attention_add + layer * 49920 + image * 1824656);
-      transformer_blocks_attention_forward_2_train(transformer_blocks_attention_add + layer * 49920 + image * 1824656,
-                                                   transformer_blocks_attention_einsum + image * 1824656);
-      transformer_blocks_attention_forward_3_train(image, layer, transformer_blocks_attention_einsum + image * 1824656,
+      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1824656,
+                                             transformer_blocks_attention_copy + image * 1824656);
+      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + layer * 49920 + image * 1824656,
+                                             transformer_blocks_attention_copy + image * 1824656,
+                                             transformer_blocks_attention_einsum + image * 1824656);
+      transformer_blocks_attention_forward_4_train(image, layer, transformer_blocks_attention_einsum + image * 1824656,
                                                    transformer_blocks_attention_divide + layer * 33808 + image * 1824656,
                                                    random,
                                                    transformer_blocks_attention_multiply + layer * 33808 + image * 1824656);
-      transformer_blocks_attention_forward_4_train(transformer_blocks_attention_multiply + layer * 33808 + image * 1824656,
+      transformer_blocks_attention_forward_5_train(transformer_blocks_attention_multiply + layer * 33808 + image * 1824656,
                                                    transformer_blocks_attention_add + layer * 49920 + image * 1824656,
                                                    transformer_blocks_attention_rearrange + layer * 16640 + image * 1824656);
-      transformer_blocks_attention_out_proj_forward_train(transformer_blocks_attention_rearrange + layer * 16640 + image * 1824656,
-                                                          parameters + 2902288 - layer * 527104,
-                                                          transformer_blocks_attention_out_proj_einsum + image * 1824656);
+      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + layer * 16640 + image * 1824656,
+                                                    packed + 1191936 + layer * 65536,
+                                                    transformer_blocks_attention_out_proj_einsum + image * 1824656);
       transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1824656,
                                                             transformer_blocks_attention_out_proj_einsum + image * 1824656,
                                                             parameters + 2902032 - layer * 527104,
@@ -7912,13 +7416,13 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* i
                                                             transformer_blocks_norm2_add + layer * 16640 + image * 1824656);
       transformer_blocks_ffn_linear1_forward_train(image, layer,
                                                    transformer_blocks_norm2_add + layer * 16640 + image * 1824656,
-                                                   parameters + 2770448 - layer * 527104,
+                                                   packed + 1585152 + layer * 131072,
                                                    parameters + 2769936 - layer * 527104, random,
                                                    transformer_blocks_ffn_multiply + layer * 33280 + image * 1824656,
                                                    transformer_blocks_ffn_gelu + layer * 33280 + image * 1824656);
       transformer_blocks_ffn_linear2_forward_train(image, layer,
                                                    transformer_blocks_ffn_gelu + layer * 33280 + image * 1824656,
-                                                   parameters + 2638864 - layer * 527104,
+                                                   packed + 2371584 + layer * 131072,
                                                    transformer_blocks_add + image * 1824656,
                                                    parameters + 2638608 - layer * 527104, random,
                                                    transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1824656);
@@ -7929,7 +7433,7 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* i
     norm_forward_train(transformer_blocks_carry + image * 1824656, norm_rsqrt + image * 1824656,
                        norm_multiply + image * 1824656, parameters + 2576, parameters + 2832,
                        norm_add + image * 1824656);
-    head_forward_train(norm_add + image * 1824656, parameters + 16, parameters, outputs + image * 10);
+    head_forward(norm_add + image * 1824656, parameters + 16, parameters, outputs + image * 10);
     multiply_backward(batch, outputs + image * 10, d_multiply + image * 1824656, labels + image, add + image * 1824656,
                       reduce_sum + image * 1824656);
     head_backward(d_multiply + image * 1824656, parameters + 16, d_head_einsum + image * 1824656);
@@ -7939,16 +7443,19 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* i
   }
   divide_forward_train(batch, add, reduce_sum, loss);
 #pragma omp parallel for schedule(static)
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-    head_bias_gradient_partial(chunk, batch, d_multiply, scratch + 49152);
-    head_weight_gradient_partial(chunk, batch, d_multiply, norm_add, scratch);
-    norm_weight_gradient_partial(chunk, batch, d_norm_concat, norm_multiply, scratch + 40960);
-    norm_bias_gradient_partial(chunk, batch, d_norm_concat, scratch + 45056);
+  for (std::int64_t chunk = 0; chunk < 16; ++chunk) head_bias_gradient_partial(chunk, batch, d_multiply, scratch);
+  head_bias_gradient_sum(gradients, scratch);
+#pragma omp parallel for schedule(static)
+  for (std::int64_t begin = 0; begin < 10; begin += 5) {
+    head_weight_gradient(begin, std::min<std::int64_t>(10, begin + 5), batch, d_multiply, norm_add, gradients + 16);
   }
-  head_bias_gradient_sum(gradients, scratch + 49152);
-  head_weight_gradient_sum(gradients + 16, scratch);
-  norm_weight_gradient_sum(gradients + 2576, scratch + 40960);
-  norm_bias_gradient_sum(gradients + 2832, scratch + 45056);
+#pragma omp parallel for schedule(static)
+  for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+    norm_weight_gradient_partial(chunk, batch, d_norm_concat, norm_multiply, scratch);
+    norm_bias_gradient_partial(chunk, batch, d_norm_concat, scratch + 4096);
+  }
+  norm_weight_gradient_sum(gradients + 2576, scratch);
+  norm_bias_gradient_sum(gradients + 2832, scratch + 4096);
   // transformer_blocks: 6 layers, the last one first
   for (std::int64_t pass = 0; pass < 6; ++pass) {
     const std::int64_t layer = 5 - pass;
@@ -7972,31 +7479,33 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* i
       transformer_blocks_attention_out_proj_backward(d_transformer_blocks_add + image * 1824656,
                                                      parameters + 2902288 - layer * 527104,
                                                      d_transformer_blocks_attention_out_proj_einsum + image * 1824656);
-      transformer_blocks_attention_backward(d_transformer_blocks_attention_out_proj_einsum + image * 1824656,
-                                            transformer_blocks_attention_add + layer * 49920 + image * 1824656,
-                                            d_transformer_blocks_attention_einsum + image * 1824656);
+      transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1824656,
+                                            d_transformer_blocks_attention_copy + image * 1824656);
       transformer_blocks_attention_backward_2(d_transformer_blocks_attention_out_proj_einsum + image * 1824656,
+                                              d_transformer_blocks_attention_copy + image * 1824656,
+                                              d_transformer_blocks_attention_einsum + image * 1824656);
+      transformer_blocks_attention_backward_3(d_transformer_blocks_attention_out_proj_einsum + image * 1824656,
                                               transformer_blocks_attention_multiply + layer * 33808 + image * 1824656,
                                               d_transformer_blocks_attention_einsum_2 + image * 1824656);
-      transformer_blocks_attention_backward_3(image, layer, d_transformer_blocks_attention_einsum + image * 1824656,
+      transformer_blocks_attention_backward_4(image, layer, d_transformer_blocks_attention_einsum + image * 1824656,
                                               random,
                                               transformer_blocks_attention_divide + layer * 33808 + image * 1824656,
                                               d_transformer_blocks_attention_multiply + image * 1824656);
-      transformer_blocks_attention_backward_4(d_transformer_blocks_attention_multiply + image * 1824656,
-                                              transformer_blocks_attention_add + layer * 49920 + image * 1824656,
-                                              d_transformer_blocks_attention_einsum_3 + image * 1824656);
       transformer_blocks_attention_backward_5(d_transformer_blocks_attention_multiply + image * 1824656,
                                               transformer_blocks_attention_add + layer * 49920 + image * 1824656,
+                                              d_transformer_blocks_attention_einsum_3 + image * 1824656);
+      transformer_blocks_attention_backward_6(d_transformer_blocks_attention_multiply + image * 1824656,
+                                              transformer_blocks_attention_add + layer * 49920 + image * 1824656,
                                               d_transformer_blocks_attention_einsum_4 + image * 1824656);
-      transformer_blocks_attention_backward_6(d_transformer_blocks_attention_einsum_3 + image * 1824656,
+      transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + image * 1824656,
                                               d_transformer_blocks_attention_rearrange + image * 1824656);
-      transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_4 + image * 1824656,
+      transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + image * 1824656,
                                               d_transformer_blocks_attention_rearrange + image * 1824656);
-      transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_2 + image * 1824656,
+      transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + image * 1824656,
                                               d_transformer_blocks_attention_rearrange + image * 1824656);
-      transformer_blocks_attention_backward_9(d_transformer_blocks_attention_rearrange + image * 1824656,
-                                              parameters + 2968592 - layer * 527104,
-                                              d_transformer_blocks_attention_einsum_5 + image * 1824656);
+      transformer_blocks_attention_backward_10(d_transformer_blocks_attention_rearrange + image * 1824656,
+                                               parameters + 2968592 - layer * 527104,
+                                               d_transformer_blocks_attention_einsum_5 + image * 1824656);
       transformer_blocks_norm1_backward(d_transformer_blocks_attention_einsum_5 + image * 1824656,
                                         parameters + 3165200 - layer * 527104,
                                         transformer_blocks_norm1_multiply + layer * 16640 + image * 1824656,
@@ -8006,63 +7515,69 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* i
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-      transformer_blocks_ffn_linear2_bias_gradient_partial(chunk, batch, d_transformer_blocks_ffn_multiply,
-                                                           scratch + 8409088);
-      transformer_blocks_ffn_linear2_weight_gradient_partial(chunk, batch, d_transformer_blocks_ffn_multiply,
-                                                             transformer_blocks_ffn_gelu + layer * 33280,
-                                                             scratch + 3145728);
-      transformer_blocks_ffn_linear1_bias_gradient_partial(chunk, batch, d_transformer_blocks_ffn_multiply_2,
-                                                           scratch + 8400896);
-      transformer_blocks_ffn_linear1_weight_gradient_partial(chunk, batch, d_transformer_blocks_ffn_multiply_2,
-                                                             transformer_blocks_norm2_add + layer * 16640,
-                                                             scratch + 5242880);
+      transformer_blocks_ffn_linear2_bias_gradient_partial(chunk, batch, d_transformer_blocks_ffn_multiply, scratch);
+    }
+    transformer_blocks_ffn_linear2_bias_gradient_sum(gradients + 2638608 - layer * 527104, scratch);
+#pragma omp parallel for schedule(static)
+    for (std::int64_t begin = 0; begin < 256; begin += 16) {
+      transformer_blocks_ffn_linear2_weight_gradient(begin, std::min<std::int64_t>(256, begin + 16), batch,
+                                                     gradients + 2638864 - layer * 527104,
+                                                     d_transformer_blocks_ffn_multiply,
+                                                     transformer_blocks_ffn_gelu + layer * 33280);
+    }
+#pragma omp parallel for schedule(static)
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+      transformer_blocks_ffn_linear1_bias_gradient_partial(chunk, batch, d_transformer_blocks_ffn_multiply_2, scratch);
+    }
+    transformer_blocks_ffn_linear1_bias_gradient_sum(gradients + 2769936 - layer * 527104, scratch);
+#pragma omp parallel for schedule(static)
+    for (std::int64_t begin = 0; begin < 512; begin += 32) {
+      transformer_blocks_ffn_linear1_weight_gradient(begin, std::min<std::int64_t>(512, begin + 32), batch,
+                                                     gradients + 2770448 - layer * 527104,
+                                                     d_transformer_blocks_ffn_multiply_2,
+                                                     transformer_blocks_norm2_add + layer * 16640);
+    }
+#pragma omp parallel for schedule(static)
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
       transformer_blocks_norm2_weight_gradient_partial(chunk, batch, d_transformer_blocks_ffn_linear1_einsum,
-                                                       transformer_blocks_norm2_multiply + layer * 16640,
-                                                       scratch + 8413184);
+                                                       transformer_blocks_norm2_multiply + layer * 16640, scratch);
       transformer_blocks_norm2_bias_gradient_partial(chunk, batch, d_transformer_blocks_ffn_linear1_einsum,
-                                                     scratch + 8417280);
+                                                     scratch + 4096);
       transformer_blocks_attention_out_proj_bias_gradient_partial(chunk, batch, d_transformer_blocks_add,
-                                                                  scratch + 8421376);
-      transformer_blocks_attention_out_proj_weight_gradient_partial(chunk, batch, d_transformer_blocks_add,
-                                                                    transformer_blocks_attention_rearrange + layer * 16640,
-                                                                    scratch + 7340032);
+                                                                  scratch + 8192);
+    }
+    transformer_blocks_norm2_weight_gradient_sum(gradients + 2901520 - layer * 527104, scratch);
+    transformer_blocks_norm2_bias_gradient_sum(gradients + 2901776 - layer * 527104, scratch + 4096);
+    transformer_blocks_attention_out_proj_bias_gradient_sum(gradients + 2902032 - layer * 527104, scratch + 8192);
+#pragma omp parallel for schedule(static)
+    for (std::int64_t begin = 0; begin < 256; begin += 16) {
+      transformer_blocks_attention_out_proj_weight_gradient(begin, std::min<std::int64_t>(256, begin + 16), batch,
+                                                            gradients + 2902288 - layer * 527104,
+                                                            d_transformer_blocks_add,
+                                                            transformer_blocks_attention_rearrange + layer * 16640);
+    }
+#pragma omp parallel for schedule(static)
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
       transformer_blocks_attention_in_proj_bias_gradient_partial(chunk, batch, d_transformer_blocks_attention_rearrange,
-                                                                 scratch + 8388608);
-      transformer_blocks_attention_in_proj_weight_gradient_partial(chunk, batch,
-                                                                   d_transformer_blocks_attention_rearrange,
-                                                                   transformer_blocks_norm1_add + layer * 16640,
-                                                                   scratch);
+                                                                 scratch);
+    }
+    transformer_blocks_attention_in_proj_bias_gradient_sum(gradients + 2967824 - layer * 527104, scratch);
+#pragma omp parallel for schedule(static)
+    for (std::int64_t begin = 0; begin < 768; begin += 48) {
+      transformer_blocks_attention_in_proj_weight_gradient(begin, std::min<std::int64_t>(768, begin + 48), batch,
+                                                           gradients + 2968592 - layer * 527104,
+                                                           d_transformer_blocks_attention_rearrange,
+                                                           transformer_blocks_norm1_add + layer * 16640);
+    }
+#pragma omp parallel for schedule(static)
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
       transformer_blocks_norm1_weight_gradient_partial(chunk, batch, d_transformer_blocks_attention_einsum_5,
-                                                       transformer_blocks_norm1_multiply + layer * 16640,
-                                                       scratch + 8425472);
+                                                       transformer_blocks_norm1_multiply + layer * 16640, scratch);
       transformer_blocks_norm1_bias_gradient_partial(chunk, batch, d_transformer_blocks_attention_einsum_5,
-                                                     scratch + 8429568);
+                                                     scratch + 4096);
     }
-    transformer_blocks_ffn_linear2_bias_gradient_sum(gradients + 2638608 - layer * 527104, scratch + 8409088);
-#pragma omp parallel for schedule(static)
-    for (std::int64_t m = 0; m < 512; ++m) {
-      transformer_blocks_ffn_linear2_weight_gradient_sum(m, gradients + 2638864 - layer * 527104, scratch + 3145728);
-    }
-    transformer_blocks_ffn_linear1_bias_gradient_sum(gradients + 2769936 - layer * 527104, scratch + 8400896);
-#pragma omp parallel for schedule(static)
-    for (std::int64_t d = 0; d < 256; ++d) {
-      transformer_blocks_ffn_linear1_weight_gradient_sum(d, gradients + 2770448 - layer * 527104, scratch + 5242880);
-    }
-    transformer_blocks_norm2_weight_gradient_sum(gradients + 2901520 - layer * 527104, scratch + 8413184);
-    transformer_blocks_norm2_bias_gradient_sum(gradients + 2901776 - layer * 527104, scratch + 8417280);
-    transformer_blocks_attention_out_proj_bias_gradient_sum(gradients + 2902032 - layer * 527104, scratch + 8421376);
-#pragma omp parallel for schedule(static)
-    for (std::int64_t h = 0; h < 256; ++h) {
-      transformer_blocks_attention_out_proj_weight_gradient_sum(h, gradients + 2902288 - layer * 527104,
-                                                                scratch + 7340032);
-    }
-    transformer_blocks_attention_in_proj_bias_gradient_sum(gradients + 2967824 - layer * 527104, scratch + 8388608);
-#pragma omp parallel for schedule(static)
-    for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-      transformer_blocks_attention_in_proj_weight_gradient_sum(d2, gradients + 2968592 - layer * 527104, scratch);
-    }
-    transformer_blocks_norm1_weight_gradient_sum(gradients + 3165200 - layer * 527104, scratch + 8425472);
-    transformer_blocks_norm1_bias_gradient_sum(gradients + 3165456 - layer * 527104, scratch + 8429568);
+    transformer_blocks_norm1_weight_gradient_sum(gradients + 3165200 - layer * 527104, scratch);
+    transformer_blocks_norm1_bias_gradient_sum(gradients + 3165456 - layer * 527104, scratch + 4096);
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
@@ -8072,169 +7587,180 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* i
   for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
     reduce_sum_backward_partial(chunk, batch, d_multiply_2, scratch);
   }
-#pragma omp parallel for schedule(static)
-  for (std::int64_t n = 0; n < 65; ++n) reduce_sum_backward_sum(n, d_reduce_sum, scratch);
+  reduce_sum_backward_sum(d_reduce_sum, scratch);
   pos_embed_gradient(d_reduce_sum, gradients + 3165712);
 #pragma omp parallel for schedule(static)
   for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-    patch_embed_bias_gradient_partial(chunk, batch, d_multiply_2, scratch + 196608);
-    patch_embed_weight_gradient_partial(chunk, batch, d_multiply_2, rearrange, scratch);
-    reduce_sum_backward_2_partial(chunk, batch, d_multiply_2, scratch + 200704);
+    patch_embed_bias_gradient_partial(chunk, batch, d_multiply_2, scratch);
   }
-  patch_embed_bias_gradient_sum(gradients + 3182352, scratch + 196608);
+  patch_embed_bias_gradient_sum(gradients + 3182352, scratch);
 #pragma omp parallel for schedule(static)
-  for (std::int64_t c = 0; c < 48; ++c) patch_embed_weight_gradient_sum(c, gradients + 3182608, scratch);
-  reduce_sum_backward_2_sum(d_reduce_sum_2, scratch + 200704);
+  for (std::int64_t begin = 0; begin < 256; begin += 16) {
+    patch_embed_weight_gradient(begin, std::min<std::int64_t>(256, begin + 16), batch, gradients + 3182608,
+                                d_multiply_2, rearrange);
+  }
+#pragma omp parallel for schedule(static)
+  for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+    reduce_sum_backward_2_partial(chunk, batch, d_multiply_2, scratch);
+  }
+  reduce_sum_backward_2_sum(d_reduce_sum_2, scratch);
   cls_token_gradient(d_reduce_sum_2, gradients + 3194896);
 }
 
-void vit_cifar_input_gradient_avx512(const float* parameters, const float* images, const std::int32_t* labels,
-                                     const std::int64_t batch, float* outputs, float* loss, float* image_gradients,
-                                     float* scratch) {
-  // [B, C*P*P=48, N=64], every 1070144 reals, live from kernel 1 to 2
+void vit_cifar_input_gradient_avx512(const float* parameters, const float* packed, const float* images,
+                                     const std::int32_t* labels, const std::int64_t batch, float* outputs, float* loss,
+                                     float* image_gradients, float* scratch) {
+  // [B, N=64, C*P*P=48], every 1055616 reals, live from kernel 1 to 2
   float* const rearrange = scratch + 256;
-  // [B, D=256, N+1=65] x 2 slots, every 1070144 reals, live from kernel 2 to 14
-  float* const transformer_blocks_carry = scratch + 935792;
-  // [B, N+1=65] x 6 slots, every 1070144 reals, live from kernel 5 to 34
-  float* const transformer_blocks_norm1_rsqrt = scratch + 1069440;
-  // [B, D=256, N+1=65] x 6 slots, every 1070144 reals, live from kernel 5 to 34
-  float* const transformer_blocks_norm1_multiply = scratch + 702304;
-  // [B, D=256, N+1=65], every 1070144 reals, live from kernel 5 to 6
-  float* const transformer_blocks_norm1_add = scratch + 901984;
-  // [B, 3*D=768, N+1=65] x 6 slots, every 1070144 reals, live from kernel 5 to 34
-  float* const transformer_blocks_attention_add = scratch + 256;
-  // [B, H=8, N+1=65, N+1=65], every 1070144 reals, live from kernel 7 to 8
-  float* const transformer_blocks_attention_einsum = scratch + 901984;
-  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1070144 reals, live from kernel 5 to 34
-  float* const transformer_blocks_attention_divide = scratch + 299776;
-  // [B, H*K=256, N+1=65], every 1070144 reals, live from kernel 9 to 10
-  float* const transformer_blocks_attention_rearrange = scratch + 901984;
-  // [B, D=256, N+1=65], every 1070144 reals, live from kernel 10 to 11
-  float* const transformer_blocks_attention_out_proj_einsum = scratch + 918624;
-  // [B, N+1=65] x 6 slots, every 1070144 reals, live from kernel 5 to 34
-  float* const transformer_blocks_norm2_rsqrt = scratch + 1069920;
-  // [B, D=256, N+1=65], every 1070144 reals, live from kernel 11 to 13
-  float* const transformer_blocks_add = scratch + 969072;
-  // [B, D=256, N+1=65] x 6 slots, every 1070144 reals, live from kernel 5 to 34
-  float* const transformer_blocks_norm2_multiply = scratch + 802144;
-  // [B, D=256, N+1=65], every 1070144 reals, live from kernel 11 to 12
-  float* const transformer_blocks_norm2_add = scratch + 985712;
-  // [B, M=512, N+1=65] x 6 slots, every 1070144 reals, live from kernel 5 to 34
-  float* const transformer_blocks_ffn_linear1_add = scratch + 502624;
-  // [B, M=512, N+1=65], every 1070144 reals, live from kernel 12 to 13
-  float* const transformer_blocks_ffn_gelu = scratch + 901984;
-  // [B, N+1=65], every 1070144 reals, live from kernel 14 to 19
-  float* const norm_rsqrt = scratch + 935264;
-  // [B, D=256, N+1=65], every 1070144 reals, live from kernel 14 to 19
-  float* const norm_multiply = scratch + 901984;
-  // [B, D=256, N+1=65], every 1070144 reals, live from kernel 14 to 15
-  float* const norm_add = scratch + 918624;
-  // [B], every 1070144 reals, live from kernel 16 to 20
-  float* const add = scratch + 918896;
-  // [B], every 1070144 reals, live from kernel 16 to 20
-  float* const reduce_sum = scratch + 918912;
-  // [B, CLASSES=10], every 1070144 reals, live from kernel 16 to 17
-  float* const d_multiply = scratch + 918880;
-  // [B, D=256], every 1070144 reals, live from kernel 17 to 18
-  float* const d_head_einsum = scratch + 918624;
-  // [B, D=256, N+1=65], every 1070144 reals, live from kernel 4 to 19
-  float* const d_norm_concat = scratch + 1002880;
-  // [B, D=256, N+1=65] x 2 slots, every 1070144 reals, live from kernel 19 to 35
-  float* const d_transformer_blocks_carry = scratch + 969600;
+  // [B, N+1=65, D=256] x 2 slots, every 1055616 reals, live from kernel 2 to 15
+  float* const transformer_blocks_carry = scratch + 3328;
+  // [B, N+1=65] x 6 slots, every 1055616 reals, live from kernel 5 to 36
+  float* const transformer_blocks_norm1_rsqrt = scratch + 256;
+  // [B, N+1=65, D=256] x 6 slots, every 1055616 reals, live from kernel 5 to 36
+  float* const transformer_blocks_norm1_multiply = scratch + 53248;
+  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 5 to 6
+  float* const transformer_blocks_norm1_add = scratch + 153088;
+  // [B, N+1=65, 3*D=768] x 6 slots, every 1055616 reals, live from kernel 5 to 36
+  float* const transformer_blocks_attention_add = scratch + 169728;
+  // [B, H=8, K=32, N+1=65], every 1055616 reals, live from kernel 7 to 8
+  float* const transformer_blocks_attention_copy = scratch + 153088;
+  // [B, H=8, N+1=65, N+1=65], every 1055616 reals, live from kernel 8 to 9
+  float* const transformer_blocks_attention_einsum = scratch + 971616;
+  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1055616 reals, live from kernel 5 to 36
+  float* const transformer_blocks_attention_divide = scratch + 469248;
+  // [B, N+1=65, H*K=256], every 1055616 reals, live from kernel 10 to 11
+  float* const transformer_blocks_attention_rearrange = scratch + 153088;
+  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 11 to 12
+  float* const transformer_blocks_attention_out_proj_einsum = scratch + 971616;
+  // [B, N+1=65] x 6 slots, every 1055616 reals, live from kernel 5 to 36
+  float* const transformer_blocks_norm2_rsqrt = scratch + 736;
+  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 12 to 14
+  float* const transformer_blocks_add = scratch + 153088;
+  // [B, N+1=65, D=256] x 6 slots, every 1055616 reals, live from kernel 5 to 36
+  float* const transformer_blocks_norm2_multiply = scratch + 672096;
+  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 12 to 13
+  float* const transformer_blocks_norm2_add = scratch + 988256;
+  // [B, N+1=65, M=512] x 6 slots, every 1055616 reals, live from kernel 5 to 36
+  float* const transformer_blocks_ffn_linear1_add = scratch + 771936;
+  // [B, N+1=65, M=512], every 1055616 reals, live from kernel 13 to 14
+  float* const transformer_blocks_ffn_gelu = scratch + 1004896;
+  // [B, N+1=65], every 1055616 reals, live from kernel 15 to 20
+  float* const norm_rsqrt = scratch + 1216;
+  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 15 to 20
+  float* const norm_multiply = scratch + 153088;
+  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 15 to 16
+  float* const norm_add = scratch + 971616;
+  // [B], every 1055616 reals, live from kernel 17 to 21
+  float* const add = scratch + 1312;
+  // [B], every 1055616 reals, live from kernel 17 to 21
+  float* const reduce_sum = scratch + 1328;
+  // [B, CLASSES=10], every 1055616 reals, live from kernel 17 to 18
+  float* const d_multiply = scratch + 1296;
+  // [B, D=256], every 1055616 reals, live from kernel 18 to 19
+  float* const d_head_einsum = scratch + 1344;
+  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 4 to 20
+  float* const d_norm_concat = scratch + 36608;
+  // [B, N+1=65, D=256] x 2 slots, every 1055616 reals, live from kernel 20 to 37
+  float* const d_transformer_blocks_carry = scratch + 1344;
   // [D=256], live from kernel 0 to 4
   float* const d_norm_multiply = scratch;
-  // [B, N+1=65, M=512], every 1070144 reals, live from kernel 21 to 22
-  float* const d_transformer_blocks_ffn_multiply = scratch + 901984;
-  // [B, D=256, N+1=65], every 1070144 reals, live from kernel 22 to 23
-  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 935264;
-  // [B, D=256, N+1=65], every 1070144 reals, live from kernel 23 to 34
-  float* const d_transformer_blocks_add = scratch + 1002880;
-  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 24 to 26
-  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 935792;
-  // [B, H=8, N+1=65, N+1=65], every 1070144 reals, live from kernel 25 to 27
-  float* const d_transformer_blocks_attention_einsum = scratch + 901984;
-  // [B, H=8, N+1=65, K=32], every 1070144 reals, live from kernel 26 to 32
-  float* const d_transformer_blocks_attention_einsum_2 = scratch + 1019520;
-  // [B, H=8, N+1=65, N+1=65], every 1070144 reals, live from kernel 27 to 29
-  float* const d_transformer_blocks_attention_multiply = scratch + 935792;
-  // [B, H=8, K=32, N+1=65], every 1070144 reals, live from kernel 28 to 30
-  float* const d_transformer_blocks_attention_einsum_3 = scratch + 1036160;
-  // [B, H=8, K=32, N+1=65], every 1070144 reals, live from kernel 29 to 31
-  float* const d_transformer_blocks_attention_einsum_4 = scratch + 1052800;
-  // [B, 3*D=768, N+1=65], every 1070144 reals, live from kernel 30 to 33
-  float* const d_transformer_blocks_attention_rearrange = scratch + 901984;
-  // [B, D=256, N+1=65], every 1070144 reals, live from kernel 33 to 34
-  float* const d_transformer_blocks_attention_einsum_5 = scratch + 951904;
-  // [B, N=64, C*P*P=48], every 1070144 reals, live from kernel 35 to 36
-  float* const d_patch_embed_einsum = scratch + 256;
+  // [B, N+1=65, M=512], every 1055616 reals, live from kernel 22 to 23
+  float* const d_transformer_blocks_ffn_multiply = scratch + 971616;
+  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 23 to 24
+  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 34624;
+  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 24 to 36
+  float* const d_transformer_blocks_add = scratch + 153088;
+  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 25 to 28
+  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 34624;
+  // [B, H=8, K=32, N+1=65], every 1055616 reals, live from kernel 26 to 27
+  float* const d_transformer_blocks_attention_copy = scratch + 971616;
+  // [B, H=8, N+1=65, N+1=65], every 1055616 reals, live from kernel 27 to 29
+  float* const d_transformer_blocks_attention_einsum = scratch + 988256;
+  // [B, H=8, N+1=65, K=32], every 1055616 reals, live from kernel 28 to 34
+  float* const d_transformer_blocks_attention_einsum_2 = scratch + 971616;
+  // [B, H=8, N+1=65, N+1=65], every 1055616 reals, live from kernel 29 to 31
+  float* const d_transformer_blocks_attention_multiply = scratch + 1022064;
+  // [B, H=8, N+1=65, K=32], every 1055616 reals, live from kernel 30 to 32
+  float* const d_transformer_blocks_attention_einsum_3 = scratch + 34624;
+  // [B, H=8, N+1=65, K=32], every 1055616 reals, live from kernel 31 to 33
+  float* const d_transformer_blocks_attention_einsum_4 = scratch + 988256;
+  // [B, N+1=65, 3*D=768], every 1055616 reals, live from kernel 32 to 35
+  float* const d_transformer_blocks_attention_rearrange = scratch + 1004896;
+  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 35 to 36
+  float* const d_transformer_blocks_attention_einsum_5 = scratch + 34624;
+  // [B, N=64, C*P*P=48], every 1055616 reals, live from kernel 37 to 38
+  float* const d_patch_embed_einsum = scratch + 34624;
 #pragma omp parallel for schedule(static)
   for (std::int64_t begin = 0; begin < 256; begin += 1024) {
     norm_backward_3(begin, std::min<std::int64_t>(256, begin + 1024), parameters + 2576, d_norm_multiply);
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    rearrange_forward(images + image * 3072, rearrange + image * 1070144);
-    patch_embed_forward(rearrange + image * 1070144, parameters + 3182608, parameters + 3182352, parameters + 3165712,
-                        transformer_blocks_carry + image * 1070144);
-    add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 1070144);
-    norm_backward_2_input_gradient(d_norm_multiply, d_norm_concat + image * 1070144);
+    rearrange_forward(images + image * 3072, rearrange + image * 1055616);
+    patch_embed_forward(rearrange + image * 1055616, packed, parameters + 3182352, parameters + 3165712,
+                        transformer_blocks_carry + image * 1055616);
+    add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 1055616);
+    norm_backward_2_input_gradient(d_norm_multiply, d_norm_concat + image * 1055616);
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < batch; ++image) {
-      transformer_blocks_norm1_forward_input_gradient(transformer_blocks_carry + layer % 2 * 16640 + image * 1070144,
-                                                      transformer_blocks_norm1_rsqrt + layer * 80 + image * 1070144,
-                                                      transformer_blocks_norm1_multiply + layer * 16640 + image * 1070144,
-                                                      parameters + 3165200 - layer * 527104,
-                                                      parameters + 3165456 - layer * 527104,
-                                                      transformer_blocks_norm1_add + image * 1070144);
-      transformer_blocks_attention_forward(transformer_blocks_norm1_add + image * 1070144,
-                                           parameters + 2968592 - layer * 527104, parameters + 2967824 - layer * 527104,
-                                           transformer_blocks_attention_add + layer * 49920 + image * 1070144);
-      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                             transformer_blocks_attention_einsum + image * 1070144);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_einsum + image * 1070144,
-                                             transformer_blocks_attention_divide + layer * 33808 + image * 1070144);
-      transformer_blocks_attention_forward_4(transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
-                                             transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                             transformer_blocks_attention_rearrange + image * 1070144);
-      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + image * 1070144,
-                                                    parameters + 2902288 - layer * 527104,
-                                                    transformer_blocks_attention_out_proj_einsum + image * 1070144);
-      transformer_blocks_attention_out_proj_forward_2_input_gradient(transformer_blocks_carry + layer % 2 * 16640 + image * 1070144,
-                                                                     transformer_blocks_attention_out_proj_einsum + image * 1070144,
-                                                                     parameters + 2902032 - layer * 527104,
-                                                                     transformer_blocks_norm2_rsqrt + layer * 80 + image * 1070144,
-                                                                     transformer_blocks_add + image * 1070144,
-                                                                     transformer_blocks_norm2_multiply + layer * 16640 + image * 1070144,
-                                                                     parameters + 2901520 - layer * 527104,
-                                                                     parameters + 2901776 - layer * 527104,
-                                                                     transformer_blocks_norm2_add + image * 1070144);
-      transformer_blocks_ffn_linear1_forward_input_gradient(transformer_blocks_norm2_add + image * 1070144,
-                                                            parameters + 2770448 - layer * 527104,
+      transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1055616,
+                                             transformer_blocks_norm1_rsqrt + layer * 80 + image * 1055616,
+                                             transformer_blocks_norm1_multiply + layer * 16640 + image * 1055616,
+                                             parameters + 3165200 - layer * 527104,
+                                             parameters + 3165456 - layer * 527104,
+                                             transformer_blocks_norm1_add + image * 1055616);
+      transformer_blocks_attention_forward(transformer_blocks_norm1_add + image * 1055616,
+                                           packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
+                                           transformer_blocks_attention_add + layer * 49920 + image * 1055616);
+      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1055616,
+                                             transformer_blocks_attention_copy + image * 1055616);
+      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + layer * 49920 + image * 1055616,
+                                             transformer_blocks_attention_copy + image * 1055616,
+                                             transformer_blocks_attention_einsum + image * 1055616);
+      transformer_blocks_attention_forward_4(transformer_blocks_attention_einsum + image * 1055616,
+                                             transformer_blocks_attention_divide + layer * 33808 + image * 1055616);
+      transformer_blocks_attention_forward_5(transformer_blocks_attention_divide + layer * 33808 + image * 1055616,
+                                             transformer_blocks_attention_add + layer * 49920 + image * 1055616,
+                                             transformer_blocks_attention_rearrange + image * 1055616);
+      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + image * 1055616,
+                                                    packed + 1191936 + layer * 65536,
+                                                    transformer_blocks_attention_out_proj_einsum + image * 1055616);
+      transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1055616,
+                                                            transformer_blocks_attention_out_proj_einsum + image * 1055616,
+                                                            parameters + 2902032 - layer * 527104,
+                                                            transformer_blocks_norm2_rsqrt + layer * 80 + image * 1055616,
+                                                            transformer_blocks_add + image * 1055616,
+                                                            transformer_blocks_norm2_multiply + layer * 16640 + image * 1055616,
+                                                            parameters + 2901520 - layer * 527104,
+                                                            parameters + 2901776 - layer * 527104,
+                                                            transformer_blocks_norm2_add + image * 1055616);
+      transformer_blocks_ffn_linear1_forward_input_gradient(transformer_blocks_norm2_add + image * 1055616,
+                                                            packed + 1585152 + layer * 131072,
                                                             parameters + 2769936 - layer * 527104,
-                                                            transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1070144,
-                                                            transformer_blocks_ffn_gelu + image * 1070144);
-      transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + image * 1070144,
-                                             parameters + 2638864 - layer * 527104,
-                                             transformer_blocks_add + image * 1070144,
+                                                            transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1055616,
+                                                            transformer_blocks_ffn_gelu + image * 1055616);
+      transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + image * 1055616,
+                                             packed + 2371584 + layer * 131072,
+                                             transformer_blocks_add + image * 1055616,
                                              parameters + 2638608 - layer * 527104,
-                                             transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1070144);
+                                             transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1055616);
     }
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    norm_forward_input_gradient(transformer_blocks_carry + image * 1070144, norm_rsqrt + image * 1070144,
-                                norm_multiply + image * 1070144, parameters + 2576, parameters + 2832,
-                                norm_add + image * 1070144);
-    head_forward(norm_add + image * 1070144, parameters + 16, parameters, outputs + image * 10);
-    multiply_backward(batch, outputs + image * 10, d_multiply + image * 1070144, labels + image, add + image * 1070144,
-                      reduce_sum + image * 1070144);
-    head_backward(d_multiply + image * 1070144, parameters + 16, d_head_einsum + image * 1070144);
-    norm_backward_4(d_head_einsum + image * 1070144, parameters + 2576, d_norm_concat + image * 1070144);
-    norm_backward_input_gradient(d_norm_concat + image * 1070144, norm_multiply + image * 1070144,
-                                 norm_rsqrt + image * 1070144, d_transformer_blocks_carry + image * 1070144);
+    norm_forward_train(transformer_blocks_carry + image * 1055616, norm_rsqrt + image * 1055616,
+                       norm_multiply + image * 1055616, parameters + 2576, parameters + 2832,
+                       norm_add + image * 1055616);
+    head_forward(norm_add + image * 1055616, parameters + 16, parameters, outputs + image * 10);
+    multiply_backward(batch, outputs + image * 10, d_multiply + image * 1055616, labels + image, add + image * 1055616,
+                      reduce_sum + image * 1055616);
+    head_backward(d_multiply + image * 1055616, parameters + 16, d_head_einsum + image * 1055616);
+    norm_backward_4(d_head_einsum + image * 1055616, parameters + 2576, d_norm_concat + image * 1055616);
+    norm_backward_input_gradient(d_norm_concat + image * 1055616, norm_multiply + image * 1055616,
+                                 norm_rsqrt + image * 1055616, d_transformer_blocks_carry + image * 1055616);
   }
   divide_forward_input_gradient(batch, add, reduce_sum, loss);
   // transformer_blocks: 6 layers, the last one first
@@ -8242,59 +7768,61 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* image
     const std::int64_t layer = 5 - pass;
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < batch; ++image) {
-      transformer_blocks_ffn_linear2_backward_input_gradient(d_transformer_blocks_carry + pass % 2 * 16640 + image * 1070144,
+      transformer_blocks_ffn_linear2_backward_input_gradient(d_transformer_blocks_carry + pass % 2 * 16640 + image * 1055616,
                                                              parameters + 2638864 - layer * 527104,
-                                                             transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1070144,
-                                                             d_transformer_blocks_ffn_multiply + image * 1070144);
-      transformer_blocks_ffn_linear1_backward_input_gradient(d_transformer_blocks_ffn_multiply + image * 1070144,
+                                                             transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1055616,
+                                                             d_transformer_blocks_ffn_multiply + image * 1055616);
+      transformer_blocks_ffn_linear1_backward_input_gradient(d_transformer_blocks_ffn_multiply + image * 1055616,
                                                              parameters + 2770448 - layer * 527104,
-                                                             d_transformer_blocks_ffn_linear1_einsum + image * 1070144);
-      transformer_blocks_norm2_backward_input_gradient(d_transformer_blocks_ffn_linear1_einsum + image * 1070144,
-                                                       parameters + 2901520 - layer * 527104,
-                                                       transformer_blocks_norm2_multiply + layer * 16640 + image * 1070144,
-                                                       d_transformer_blocks_carry + pass % 2 * 16640 + image * 1070144,
-                                                       transformer_blocks_norm2_rsqrt + layer * 80 + image * 1070144,
-                                                       d_transformer_blocks_add + image * 1070144);
-      transformer_blocks_attention_out_proj_backward_input_gradient(d_transformer_blocks_add + image * 1070144,
-                                                                    parameters + 2902288 - layer * 527104,
-                                                                    d_transformer_blocks_attention_out_proj_einsum + image * 1070144);
-      transformer_blocks_attention_backward_input_gradient(d_transformer_blocks_attention_out_proj_einsum + image * 1070144,
-                                                           transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                                           d_transformer_blocks_attention_einsum + image * 1070144);
-      transformer_blocks_attention_backward_2_input_gradient(d_transformer_blocks_attention_out_proj_einsum + image * 1070144,
-                                                             transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
-                                                             d_transformer_blocks_attention_einsum_2 + image * 1070144);
-      transformer_blocks_attention_backward_3_input_gradient(d_transformer_blocks_attention_einsum + image * 1070144,
-                                                             transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
-                                                             d_transformer_blocks_attention_multiply + image * 1070144);
-      transformer_blocks_attention_backward_4_input_gradient(d_transformer_blocks_attention_multiply + image * 1070144,
-                                                             transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                                             d_transformer_blocks_attention_einsum_3 + image * 1070144);
-      transformer_blocks_attention_backward_5_input_gradient(d_transformer_blocks_attention_multiply + image * 1070144,
-                                                             transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                                             d_transformer_blocks_attention_einsum_4 + image * 1070144);
-      transformer_blocks_attention_backward_6_input_gradient(d_transformer_blocks_attention_einsum_3 + image * 1070144,
-                                                             d_transformer_blocks_attention_rearrange + image * 1070144);
-      transformer_blocks_attention_backward_7_input_gradient(d_transformer_blocks_attention_einsum_4 + image * 1070144,
-                                                             d_transformer_blocks_attention_rearrange + image * 1070144);
-      transformer_blocks_attention_backward_8_input_gradient(d_transformer_blocks_attention_einsum_2 + image * 1070144,
-                                                             d_transformer_blocks_attention_rearrange + image * 1070144);
-      transformer_blocks_attention_backward_9_input_gradient(d_transformer_blocks_attention_rearrange + image * 1070144,
-                                                             parameters + 2968592 - layer * 527104,
-                                                             d_transformer_blocks_attention_einsum_5 + image * 1070144);
-      transformer_blocks_norm1_backward_input_gradient(d_transformer_blocks_attention_einsum_5 + image * 1070144,
-                                                       parameters + 3165200 - layer * 527104,
-                                                       transformer_blocks_norm1_multiply + layer * 16640 + image * 1070144,
-                                                       d_transformer_blocks_add + image * 1070144,
-                                                       transformer_blocks_norm1_rsqrt + layer * 80 + image * 1070144,
-                                                       d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1070144);
+                                                             d_transformer_blocks_ffn_linear1_einsum + image * 1055616);
+      transformer_blocks_norm2_backward(d_transformer_blocks_ffn_linear1_einsum + image * 1055616,
+                                        parameters + 2901520 - layer * 527104,
+                                        transformer_blocks_norm2_multiply + layer * 16640 + image * 1055616,
+                                        d_transformer_blocks_carry + pass % 2 * 16640 + image * 1055616,
+                                        transformer_blocks_norm2_rsqrt + layer * 80 + image * 1055616,
+                                        d_transformer_blocks_add + image * 1055616);
+      transformer_blocks_attention_out_proj_backward(d_transformer_blocks_add + image * 1055616,
+                                                     parameters + 2902288 - layer * 527104,
+                                                     d_transformer_blocks_attention_out_proj_einsum + image * 1055616);
+      transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1055616,
+                                            d_transformer_blocks_attention_copy + image * 1055616);
+      transformer_blocks_attention_backward_2(d_transformer_blocks_attention_out_proj_einsum + image * 1055616,
+                                              d_transformer_blocks_attention_copy + image * 1055616,
+                                              d_transformer_blocks_attention_einsum + image * 1055616);
+      transformer_blocks_attention_backward_3_input_gradient(d_transformer_blocks_attention_out_proj_einsum + image * 1055616,
+                                                             transformer_blocks_attention_divide + layer * 33808 + image * 1055616,
+                                                             d_transformer_blocks_attention_einsum_2 + image * 1055616);
+      transformer_blocks_attention_backward_4_input_gradient(d_transformer_blocks_attention_einsum + image * 1055616,
+                                                             transformer_blocks_attention_divide + layer * 33808 + image * 1055616,
+                                                             d_transformer_blocks_attention_multiply + image * 1055616);
+      transformer_blocks_attention_backward_5(d_transformer_blocks_attention_multiply + image * 1055616,
+                                              transformer_blocks_attention_add + layer * 49920 + image * 1055616,
+                                              d_transformer_blocks_attention_einsum_3 + image * 1055616);
+      transformer_blocks_attention_backward_6(d_transformer_blocks_attention_multiply + image * 1055616,
+                                              transformer_blocks_attention_add + layer * 49920 + image * 1055616,
+                                              d_transformer_blocks_attention_einsum_4 + image * 1055616);
+      transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + image * 1055616,
+                                              d_transformer_blocks_attention_rearrange + image * 1055616);
+      transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + image * 1055616,
+                                              d_transformer_blocks_attention_rearrange + image * 1055616);
+      transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + image * 1055616,
+                                              d_transformer_blocks_attention_rearrange + image * 1055616);
+      transformer_blocks_attention_backward_10(d_transformer_blocks_attention_rearrange + image * 1055616,
+                                               parameters + 2968592 - layer * 527104,
+                                               d_transformer_blocks_attention_einsum_5 + image * 1055616);
+      transformer_blocks_norm1_backward(d_transformer_blocks_attention_einsum_5 + image * 1055616,
+                                        parameters + 3165200 - layer * 527104,
+                                        transformer_blocks_norm1_multiply + layer * 16640 + image * 1055616,
+                                        d_transformer_blocks_add + image * 1055616,
+                                        transformer_blocks_norm1_rsqrt + layer * 80 + image * 1055616,
+                                        d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1055616);
     }
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    patch_embed_backward(d_transformer_blocks_carry + image * 1070144, parameters + 3182608,
-                         d_patch_embed_einsum + image * 1070144);
-    images_gradient(d_patch_embed_einsum + image * 1070144, image_gradients + image * 3072);
+    patch_embed_backward(d_transformer_blocks_carry + image * 1055616, parameters + 3182608,
+                         d_patch_embed_einsum + image * 1055616);
+    images_gradient(d_patch_embed_einsum + image * 1055616, image_gradients + image * 3072);
   }
 }
 
@@ -8308,72 +7836,100 @@ void vit_cifar_update_avx512(float* parameters, const float* gradients, float* m
   }
 }
 
-void vit_cifar_attention_maps_avx512(const float* parameters, const float* images, const std::int64_t batch,
-                                     float* maps, float* scratch) {
-  // [B, C*P*P=48, N=64], every 117008 reals, live from kernel 0 to 1
+void vit_cifar_attention_maps_avx512(const float* parameters, const float* packed, const float* images,
+                                     const std::int64_t batch, float* maps, float* scratch) {
+  // [B, N=64, C*P*P=48], every 133648 reals, live from kernel 0 to 1
   float* const rearrange = scratch;
-  // [B, D=256, N+1=65] x 2 slots, every 117008 reals, live from kernel 1 to 11
+  // [B, N+1=65, D=256] x 2 slots, every 133648 reals, live from kernel 1 to 12
   float* const transformer_blocks_carry = scratch + 83728;
-  // [B, D=256, N+1=65], every 117008 reals, live from kernel 3 to 4
+  // [B, N+1=65, D=256], every 133648 reals, live from kernel 3 to 4
   float* const transformer_blocks_norm1_add = scratch + 49920;
-  // [B, 3*D=768, N+1=65], every 117008 reals, live from kernel 4 to 7
+  // [B, N+1=65, 3*D=768], every 133648 reals, live from kernel 4 to 8
   float* const transformer_blocks_attention_add = scratch;
-  // [B, H=8, N+1=65, N+1=65], every 117008 reals, live from kernel 5 to 6
+  // [B, H=8, K=32, N+1=65], every 133648 reals, live from kernel 5 to 6
+  float* const transformer_blocks_attention_copy = scratch + 117008;
+  // [B, H=8, N+1=65, N+1=65], every 133648 reals, live from kernel 6 to 7
   float* const transformer_blocks_attention_einsum = scratch + 49920;
-  // [B, H*K=256, N+1=65], every 117008 reals, live from kernel 7 to 8
+  // [B, N+1=65, H*K=256], every 133648 reals, live from kernel 8 to 9
   float* const transformer_blocks_attention_rearrange = scratch + 49920;
-  // [B, D=256, N+1=65], every 117008 reals, live from kernel 8 to 9
+  // [B, N+1=65, D=256], every 133648 reals, live from kernel 9 to 10
   float* const transformer_blocks_attention_out_proj_einsum = scratch;
-  // [B, D=256, N+1=65], every 117008 reals, live from kernel 9 to 11
+  // [B, N+1=65, D=256], every 133648 reals, live from kernel 10 to 12
   float* const transformer_blocks_add = scratch + 33280;
-  // [B, D=256, N+1=65], every 117008 reals, live from kernel 9 to 10
+  // [B, N+1=65, D=256], every 133648 reals, live from kernel 10 to 11
   float* const transformer_blocks_norm2_add = scratch + 49920;
-  // [B, M=512, N+1=65], every 117008 reals, live from kernel 10 to 11
+  // [B, N+1=65, M=512], every 133648 reals, live from kernel 11 to 12
   float* const transformer_blocks_ffn_gelu = scratch;
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    rearrange_forward(images + image * 3072, rearrange + image * 117008);
-    patch_embed_forward(rearrange + image * 117008, parameters + 3182608, parameters + 3182352, parameters + 3165712,
-                        transformer_blocks_carry + image * 117008);
-    add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 117008);
+    rearrange_forward(images + image * 3072, rearrange + image * 133648);
+    patch_embed_forward(rearrange + image * 133648, packed, parameters + 3182352, parameters + 3165712,
+                        transformer_blocks_carry + image * 133648);
+    add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 133648);
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < batch; ++image) {
-      transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 117008,
+      transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 133648,
                                        parameters + 3165200 - layer * 527104, parameters + 3165456 - layer * 527104,
-                                       transformer_blocks_norm1_add + image * 117008);
-      transformer_blocks_attention_forward(transformer_blocks_norm1_add + image * 117008,
-                                           parameters + 2968592 - layer * 527104, parameters + 2967824 - layer * 527104,
-                                           transformer_blocks_attention_add + image * 117008);
-      transformer_blocks_attention_forward_2_train(transformer_blocks_attention_add + image * 117008,
-                                                   transformer_blocks_attention_einsum + image * 117008);
-      transformer_blocks_attention_forward_3_attention_maps(transformer_blocks_attention_einsum + image * 117008,
+                                       transformer_blocks_norm1_add + image * 133648);
+      transformer_blocks_attention_forward(transformer_blocks_norm1_add + image * 133648,
+                                           packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
+                                           transformer_blocks_attention_add + image * 133648);
+      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + image * 133648,
+                                             transformer_blocks_attention_copy + image * 133648);
+      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + image * 133648,
+                                             transformer_blocks_attention_copy + image * 133648,
+                                             transformer_blocks_attention_einsum + image * 133648);
+      transformer_blocks_attention_forward_4_attention_maps(transformer_blocks_attention_einsum + image * 133648,
                                                             maps + layer * 33800 + image * 202800);
-      transformer_blocks_attention_forward_4_attention_maps(maps + layer * 33800 + image * 202800,
-                                                            transformer_blocks_attention_add + image * 117008,
-                                                            transformer_blocks_attention_rearrange + image * 117008);
-      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + image * 117008,
-                                                    parameters + 2902288 - layer * 527104,
-                                                    transformer_blocks_attention_out_proj_einsum + image * 117008);
-      transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 117008,
-                                                      transformer_blocks_attention_out_proj_einsum + image * 117008,
+      transformer_blocks_attention_forward_5_attention_maps(maps + layer * 33800 + image * 202800,
+                                                            transformer_blocks_attention_add + image * 133648,
+                                                            transformer_blocks_attention_rearrange + image * 133648);
+      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + image * 133648,
+                                                    packed + 1191936 + layer * 65536,
+                                                    transformer_blocks_attention_out_proj_einsum + image * 133648);
+      transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 133648,
+                                                      transformer_blocks_attention_out_proj_einsum + image * 133648,
                                                       parameters + 2902032 - layer * 527104,
-                                                      transformer_blocks_add + image * 117008,
+                                                      transformer_blocks_add + image * 133648,
                                                       parameters + 2901520 - layer * 527104,
                                                       parameters + 2901776 - layer * 527104,
-                                                      transformer_blocks_norm2_add + image * 117008);
-      transformer_blocks_ffn_linear1_forward(transformer_blocks_norm2_add + image * 117008,
-                                             parameters + 2770448 - layer * 527104,
-                                             parameters + 2769936 - layer * 527104,
-                                             transformer_blocks_ffn_gelu + image * 117008);
-      transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + image * 117008,
-                                             parameters + 2638864 - layer * 527104,
-                                             transformer_blocks_add + image * 117008,
+                                                      transformer_blocks_norm2_add + image * 133648);
+      transformer_blocks_ffn_linear1_forward(transformer_blocks_norm2_add + image * 133648,
+                                             packed + 1585152 + layer * 131072, parameters + 2769936 - layer * 527104,
+                                             transformer_blocks_ffn_gelu + image * 133648);
+      transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + image * 133648,
+                                             packed + 2371584 + layer * 131072, transformer_blocks_add + image * 133648,
                                              parameters + 2638608 - layer * 527104,
-                                             transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 117008);
+                                             transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 133648);
     }
+  }
+}
+
+void vit_cifar_pack_avx512(const float* parameters, float* packed) {
+  // patch_embed.weight [256, 48]
+  pack(parameters + 3182608, 256, 48, 64, packed);
+  // transformer_blocks.{}.attention.in_proj_weight [768, 256]
+#pragma omp parallel for schedule(static)
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    pack(parameters + 2968592 - layer * 527104, 768, 256, 48, packed + 12288 + layer * 196608);
+  }
+  // transformer_blocks.{}.attention.out_proj.weight [256, 256]
+#pragma omp parallel for schedule(static)
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    pack(parameters + 2902288 - layer * 527104, 256, 256, 64, packed + 1191936 + layer * 65536);
+  }
+  // transformer_blocks.{}.ffn.linear1.weight [512, 256]
+#pragma omp parallel for schedule(static)
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    pack(parameters + 2770448 - layer * 527104, 512, 256, 64, packed + 1585152 + layer * 131072);
+  }
+  // transformer_blocks.{}.ffn.linear2.weight [256, 512]
+#pragma omp parallel for schedule(static)
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    pack(parameters + 2638864 - layer * 527104, 256, 512, 64, packed + 2371584 + layer * 131072);
   }
 }
 

@@ -82,6 +82,27 @@ typedef real vec;
 }
 #endif
 
+/// Dropout's factors for elements `element`, `element + step`, ...: 0 where a random word is below `threshold`, else
+/// `scale`. Philox4x32-10 (Salmon et al. 2011) of the element, the stream (which dropout, of which layer) and the step,
+/// keyed by the seed: a factor depends on these alone, so that nothing is stored and every back end draws the same.
+[[maybe_unused]] static inline vec v_keep(const std::int32_t* random, std::int64_t stream, std::int64_t element,
+                                          std::int64_t step, std::int64_t threshold, real scale) {
+  (void)step;
+  std::uint32_t a = static_cast<std::uint32_t>(element), b = static_cast<std::uint32_t>(stream);
+  std::uint32_t c = static_cast<std::uint32_t>(random[2]), d = static_cast<std::uint32_t>(random[3]);
+  std::uint32_t key0 = static_cast<std::uint32_t>(random[0]), key1 = static_cast<std::uint32_t>(random[1]);
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t left = std::uint64_t{0xD2511F53u} * a, right = std::uint64_t{0xCD9E8D57u} * c;
+    a = static_cast<std::uint32_t>(right >> 32) ^ b ^ key0;
+    b = static_cast<std::uint32_t>(right);
+    c = static_cast<std::uint32_t>(left >> 32) ^ d ^ key1;
+    d = static_cast<std::uint32_t>(left);
+    key0 += 0x9E3779B9u;
+    key1 += 0xBB67AE85u;
+  }
+  return a < static_cast<std::uint64_t>(threshold) ? real(0) : scale;
+}
+
 // Elementary functions over the v_ names: one text for every instruction set. The single-precision polynomials are
 // minimax fits (Remez exchange) of the function named beside them; not-a-number goes in and comes out.
 #if defined(TESSERA_REAL_DOUBLE)
@@ -183,33 +204,13 @@ typedef real vec;
   return v_fma(v_set(real(0.5)), v_add(erf, v_set(real(1))), phi);
 }
 
-/// Dropout's factors for elements `element`, `element + step`, ...: 0 where a random word is below `threshold`, else
-/// `scale`. Philox4x32-10 (Salmon et al. 2011) of the element, the stream (which dropout, of which layer) and the step,
-/// keyed by the seed: a factor depends on these alone, so that nothing is stored and every back end draws the same.
-[[maybe_unused]] static inline vec v_keep(const std::int32_t* random, std::int64_t stream, std::int64_t element,
-                                          std::int64_t step, std::int64_t threshold, real scale) {
-  std::uint32_t a[lanes], b[lanes], c[lanes], d[lanes];
-  for (int i = 0; i < lanes; ++i) {
-    a[i] = static_cast<std::uint32_t>(element + step * i);
-    b[i] = static_cast<std::uint32_t>(stream);
-    c[i] = static_cast<std::uint32_t>(random[2]);
-    d[i] = static_cast<std::uint32_t>(random[3]);
-  }
-  std::uint32_t key0 = static_cast<std::uint32_t>(random[0]), key1 = static_cast<std::uint32_t>(random[1]);
-  for (int round = 0; round < 10; ++round) {
-    for (int i = 0; i < lanes; ++i) {
-      const std::uint64_t left = std::uint64_t{0xD2511F53u} * a[i], right = std::uint64_t{0xCD9E8D57u} * c[i];
-      a[i] = static_cast<std::uint32_t>(right >> 32) ^ b[i] ^ key0;
-      b[i] = static_cast<std::uint32_t>(right);
-      c[i] = static_cast<std::uint32_t>(left >> 32) ^ d[i] ^ key1;
-      d[i] = static_cast<std::uint32_t>(left);
-    }
-    key0 += 0x9E3779B9u;
-    key1 += 0xBB67AE85u;
-  }
-  real factors[lanes];
-  for (int i = 0; i < lanes; ++i) factors[i] = a[i] < static_cast<std::uint64_t>(threshold) ? real(0) : scale;
-  return v_load_n(factors, lanes);
+// Matrix products read a weight, declared [columns, depth], from panels: [columns / width][depth][width].
+/// Copies a weight into panels of `width` columns; the last panel is filled up with zeros.
+static void pack(const real* weight, std::int64_t columns, std::int64_t depth, std::int64_t width, real* panels) {
+  for (std::int64_t first = 0; first < columns; first += width)
+    for (std::int64_t k = 0; k < depth; ++k)
+      for (std::int64_t column = first; column < first + width; ++column)
+        *panels++ = column < columns ? weight[column * depth + k] : real(0);
 }
 
 // ---- tables ----
@@ -219,12 +220,12 @@ typedef real vec;
 // b < B, gh < GH=8, gw < GW=8, c < C=3, p < P=4, p2 < P=4
 static void rearrange_forward(const real* images, real* rearrange) {
   for (std::int64_t gh = 0; gh < 8; ++gh) {
-    for (std::int64_t c = 0; c < 3; ++c) {
-      for (std::int64_t p = 0; p < 4; ++p) {
-        for (std::int64_t p2 = 0; p2 < 4; ++p2) {
-          for (std::int64_t gw = 0; gw < 8; ++gw) {
-            const vec x0 = v_load_strided(images + (gh * 128 + gw * 4 + c * 1024 + p * 32 + p2), 4, lanes);
-            v_store(rearrange + (gh * 8 + gw + c * 1024 + p * 256 + p2 * 64), x0);
+    for (std::int64_t gw = 0; gw < 8; ++gw) {
+      for (std::int64_t c = 0; c < 3; ++c) {
+        for (std::int64_t p = 0; p < 4; ++p) {
+          for (std::int64_t p2 = 0; p2 < 4; ++p2) {
+            const vec x0 = v_load(images + (gh * 128 + gw * 4 + c * 1024 + p * 32 + p2));
+            v_store(rearrange + (gh * 384 + gw * 48 + c * 16 + p * 4 + p2), x0);
           }
         }
       }
@@ -233,8 +234,8 @@ static void rearrange_forward(const real* images, real* rearrange) {
 }
 
 // b < B, n < N=64, d < D=256, c < C*P*P=48 (summed)
-static void patch_embed_forward(const real* rearrange, const real* patch_embed_weight, const real* patch_embed_bias,
-                                const real* pos_embed, real* transformer_blocks_carry) {
+static void patch_embed_forward(const real* rearrange, const real* patch_embed_weight_packed,
+                                const real* patch_embed_bias, const real* pos_embed, real* transformer_blocks_carry) {
   for (std::int64_t d = 0; d < 256; d += 4) {
     for (std::int64_t n = 0; n < 64; n += 2) {
       vec sum0 = v_zero();
@@ -246,57 +247,57 @@ static void patch_embed_forward(const real* rearrange, const real* patch_embed_w
       vec sum6 = v_zero();
       vec sum7 = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
-        const vec x0 = v_load(rearrange + (n + c * 64));
-        const vec x1 = v_set(patch_embed_weight[d * 48 + c]);
+        const vec x0 = v_set(rearrange[n * 48 + c]);
+        const vec x1 = v_load(patch_embed_weight_packed + (d * 48 + c * 4));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(rearrange + (n + c * 64 + 1));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_set(patch_embed_weight[d * 48 + c + 48]);
+        const vec x2 = v_load(patch_embed_weight_packed + (d * 48 + c * 4 + 1));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(patch_embed_weight_packed + (d * 48 + c * 4 + 2));
         sum2 = v_fma(x0, x3, sum2);
-        sum3 = v_fma(x2, x3, sum3);
-        const vec x4 = v_set(patch_embed_weight[d * 48 + c + 96]);
-        sum4 = v_fma(x0, x4, sum4);
-        sum5 = v_fma(x2, x4, sum5);
-        const vec x5 = v_set(patch_embed_weight[d * 48 + c + 144]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
+        const vec x4 = v_load(patch_embed_weight_packed + (d * 48 + c * 4 + 3));
+        sum3 = v_fma(x0, x4, sum3);
+        const vec x5 = v_set(rearrange[n * 48 + c + 48]);
+        sum4 = v_fma(x5, x1, sum4);
+        sum5 = v_fma(x5, x2, sum5);
+        sum6 = v_fma(x5, x3, sum6);
+        sum7 = v_fma(x5, x4, sum7);
       }
-      const vec x6 = v_set(patch_embed_bias[d]);
+      const vec x6 = v_load(patch_embed_bias + d);
       const vec t7 = v_add(sum0, x6);
-      const vec x8 = v_load_strided(pos_embed + (n * 256 + d + 256), 256, lanes);
+      const vec x8 = v_load(pos_embed + (n * 256 + d + 256));
       const vec t9 = v_add(t7, x8);
-      v_store(transformer_blocks_carry + (n + d * 65 + 1), t9);
-      const vec t10 = v_add(sum1, x6);
-      const vec x11 = v_load_strided(pos_embed + (n * 256 + d + 512), 256, lanes);
-      const vec t12 = v_add(t10, x11);
-      v_store(transformer_blocks_carry + (n + d * 65 + 2), t12);
-      const vec x13 = v_set(patch_embed_bias[d + 1]);
-      const vec t14 = v_add(sum2, x13);
-      const vec x15 = v_load_strided(pos_embed + (n * 256 + d + 257), 256, lanes);
-      const vec t16 = v_add(t14, x15);
-      v_store(transformer_blocks_carry + (n + d * 65 + 66), t16);
-      const vec t17 = v_add(sum3, x13);
-      const vec x18 = v_load_strided(pos_embed + (n * 256 + d + 513), 256, lanes);
-      const vec t19 = v_add(t17, x18);
-      v_store(transformer_blocks_carry + (n + d * 65 + 67), t19);
-      const vec x20 = v_set(patch_embed_bias[d + 2]);
-      const vec t21 = v_add(sum4, x20);
-      const vec x22 = v_load_strided(pos_embed + (n * 256 + d + 258), 256, lanes);
-      const vec t23 = v_add(t21, x22);
-      v_store(transformer_blocks_carry + (n + d * 65 + 131), t23);
-      const vec t24 = v_add(sum5, x20);
-      const vec x25 = v_load_strided(pos_embed + (n * 256 + d + 514), 256, lanes);
-      const vec t26 = v_add(t24, x25);
-      v_store(transformer_blocks_carry + (n + d * 65 + 132), t26);
-      const vec x27 = v_set(patch_embed_bias[d + 3]);
-      const vec t28 = v_add(sum6, x27);
-      const vec x29 = v_load_strided(pos_embed + (n * 256 + d + 259), 256, lanes);
+      v_store(transformer_blocks_carry + (n * 256 + d + 256), t9);
+      const vec x10 = v_load(patch_embed_bias + (d + 1));
+      const vec t11 = v_add(sum1, x10);
+      const vec x12 = v_load(pos_embed + (n * 256 + d + 257));
+      const vec t13 = v_add(t11, x12);
+      v_store(transformer_blocks_carry + (n * 256 + d + 257), t13);
+      const vec x14 = v_load(patch_embed_bias + (d + 2));
+      const vec t15 = v_add(sum2, x14);
+      const vec x16 = v_load(pos_embed + (n * 256 + d + 258));
+      const vec t17 = v_add(t15, x16);
+      v_store(transformer_blocks_carry + (n * 256 + d + 258), t17);
+      const vec x18 = v_load(patch_embed_bias + (d + 3));
+      const vec t19 = v_add(sum3, x18);
+      const vec x20 = v_load(pos_embed + (n * 256 + d + 259));
+      const vec t21 = v_add(t19, x20);
+      v_store(transformer_blocks_carry + (n * 256 + d + 259), t21);
+      const vec t22 = v_add(sum4, x6);
+      const vec x23 = v_load(pos_embed + (n * 256 + d + 512));
+      const vec t24 = v_add(t22, x23);
+      v_store(transformer_blocks_carry + (n * 256 + d + 512), t24);
+      const vec t25 = v_add(sum5, x10);
+      const vec x26 = v_load(pos_embed + (n * 256 + d + 513));
+      const vec t27 = v_add(t25, x26);
+      v_store(transformer_blocks_carry + (n * 256 + d + 513), t27);
+      const vec t28 = v_add(sum6, x14);
+      const vec x29 = v_load(pos_embed + (n * 256 + d + 514));
       const vec t30 = v_add(t28, x29);
-      v_store(transformer_blocks_carry + (n + d * 65 + 196), t30);
-      const vec t31 = v_add(sum7, x27);
-      const vec x32 = v_load_strided(pos_embed + (n * 256 + d + 515), 256, lanes);
+      v_store(transformer_blocks_carry + (n * 256 + d + 514), t30);
+      const vec t31 = v_add(sum7, x18);
+      const vec x32 = v_load(pos_embed + (n * 256 + d + 515));
       const vec t33 = v_add(t31, x32);
-      v_store(transformer_blocks_carry + (n + d * 65 + 197), t33);
+      v_store(transformer_blocks_carry + (n * 256 + d + 515), t33);
     }
   }
 }
@@ -307,7 +308,7 @@ static void add_forward(const real* cls_token, const real* pos_embed, real* tran
     const vec x0 = v_set(cls_token[d]);
     const vec x1 = v_load_strided(pos_embed + d, 256, lanes);
     const vec t2 = v_add(x0, x1);
-    v_store(transformer_blocks_carry + d * 65, t2);
+    v_store_strided(transformer_blocks_carry + d, 256, t2, lanes);
   }
 }
 
@@ -319,12 +320,12 @@ static void transformer_blocks_norm1_forward(const real* transformer_blocks_carr
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load(transformer_blocks_carry + (n + d * 65));
+      const vec x0 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
       sum0 = v_add(sum0, x0);
     }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x1 = v_load(transformer_blocks_carry + (n + d * 65));
+      const vec x1 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
       const vec t2 = v_set(real(256.0));
       const vec t3 = v_div(sum0, t2);
       const vec t4 = v_sub(x1, t3);
@@ -332,7 +333,7 @@ static void transformer_blocks_norm1_forward(const real* transformer_blocks_carr
       sum1 = v_add(sum1, t5);
     }
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x6 = v_load(transformer_blocks_carry + (n + d * 65));
+      const vec x6 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
       const vec t7 = v_set(real(256.0));
       const vec t8 = v_div(sum0, t7);
       const vec t9 = v_sub(x6, t8);
@@ -345,14 +346,14 @@ static void transformer_blocks_norm1_forward(const real* transformer_blocks_carr
       const vec t16 = v_mul(t14, x15);
       const vec x17 = v_set(transformer_blocks_norm1_bias[d]);
       const vec t18 = v_add(t16, x17);
-      v_store(transformer_blocks_norm1_add + (n + d * 65), t18);
+      v_store_strided(transformer_blocks_norm1_add + (n * 256 + d), 256, t18, lanes);
     }
   }
 }
 
 // b < B, n < N+1=65, d < 3*D=768, d2 < D=256 (summed)
 static void transformer_blocks_attention_forward(const real* transformer_blocks_norm1_add,
-                                                 const real* transformer_blocks_attention_in_proj_weight,
+                                                 const real* transformer_blocks_attention_in_proj_weight_packed,
                                                  const real* transformer_blocks_attention_in_proj_bias,
                                                  real* transformer_blocks_attention_add) {
   for (std::int64_t d = 0; d < 768; d += 4) {
@@ -366,41 +367,41 @@ static void transformer_blocks_attention_forward(const real* transformer_blocks_
       vec sum6 = v_zero();
       vec sum7 = v_zero();
       for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-        const vec x0 = v_load(transformer_blocks_norm1_add + (n + d2 * 65));
-        const vec x1 = v_set(transformer_blocks_attention_in_proj_weight[d * 256 + d2]);
+        const vec x0 = v_set(transformer_blocks_norm1_add[n * 256 + d2]);
+        const vec x1 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 4));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_norm1_add + (n + d2 * 65 + 1));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_set(transformer_blocks_attention_in_proj_weight[d * 256 + d2 + 256]);
+        const vec x2 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 4 + 1));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 4 + 2));
         sum2 = v_fma(x0, x3, sum2);
-        sum3 = v_fma(x2, x3, sum3);
-        const vec x4 = v_set(transformer_blocks_attention_in_proj_weight[d * 256 + d2 + 512]);
-        sum4 = v_fma(x0, x4, sum4);
-        sum5 = v_fma(x2, x4, sum5);
-        const vec x5 = v_set(transformer_blocks_attention_in_proj_weight[d * 256 + d2 + 768]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
+        const vec x4 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 4 + 3));
+        sum3 = v_fma(x0, x4, sum3);
+        const vec x5 = v_set(transformer_blocks_norm1_add[n * 256 + d2 + 256]);
+        sum4 = v_fma(x5, x1, sum4);
+        sum5 = v_fma(x5, x2, sum5);
+        sum6 = v_fma(x5, x3, sum6);
+        sum7 = v_fma(x5, x4, sum7);
       }
-      const vec x6 = v_set(transformer_blocks_attention_in_proj_bias[d]);
+      const vec x6 = v_load(transformer_blocks_attention_in_proj_bias + d);
       const vec t7 = v_add(sum0, x6);
-      v_store(transformer_blocks_attention_add + (n + d * 65), t7);
-      const vec t8 = v_add(sum1, x6);
-      v_store(transformer_blocks_attention_add + (n + d * 65 + 1), t8);
-      const vec x9 = v_set(transformer_blocks_attention_in_proj_bias[d + 1]);
-      const vec t10 = v_add(sum2, x9);
-      v_store(transformer_blocks_attention_add + (n + d * 65 + 65), t10);
-      const vec t11 = v_add(sum3, x9);
-      v_store(transformer_blocks_attention_add + (n + d * 65 + 66), t11);
-      const vec x12 = v_set(transformer_blocks_attention_in_proj_bias[d + 2]);
-      const vec t13 = v_add(sum4, x12);
-      v_store(transformer_blocks_attention_add + (n + d * 65 + 130), t13);
-      const vec t14 = v_add(sum5, x12);
-      v_store(transformer_blocks_attention_add + (n + d * 65 + 131), t14);
-      const vec x15 = v_set(transformer_blocks_attention_in_proj_bias[d + 3]);
-      const vec t16 = v_add(sum6, x15);
-      v_store(transformer_blocks_attention_add + (n + d * 65 + 195), t16);
-      const vec t17 = v_add(sum7, x15);
-      v_store(transformer_blocks_attention_add + (n + d * 65 + 196), t17);
+      v_store(transformer_blocks_attention_add + (n * 768 + d), t7);
+      const vec x8 = v_load(transformer_blocks_attention_in_proj_bias + (d + 1));
+      const vec t9 = v_add(sum1, x8);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 1), t9);
+      const vec x10 = v_load(transformer_blocks_attention_in_proj_bias + (d + 2));
+      const vec t11 = v_add(sum2, x10);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 2), t11);
+      const vec x12 = v_load(transformer_blocks_attention_in_proj_bias + (d + 3));
+      const vec t13 = v_add(sum3, x12);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 3), t13);
+      const vec t14 = v_add(sum4, x6);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 768), t14);
+      const vec t15 = v_add(sum5, x8);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 769), t15);
+      const vec t16 = v_add(sum6, x10);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 770), t16);
+      const vec t17 = v_add(sum7, x12);
+      v_store(transformer_blocks_attention_add + (n * 768 + d + 771), t17);
     }
     {
       vec sum0 = v_zero();
@@ -408,34 +409,48 @@ static void transformer_blocks_attention_forward(const real* transformer_blocks_
       vec sum2 = v_zero();
       vec sum3 = v_zero();
       for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-        const vec x18 = v_load(transformer_blocks_norm1_add + (d2 * 65 + 64));
-        const vec x19 = v_set(transformer_blocks_attention_in_proj_weight[d * 256 + d2]);
+        const vec x18 = v_set(transformer_blocks_norm1_add[d2 + 16384]);
+        const vec x19 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 4));
         sum0 = v_fma(x18, x19, sum0);
-        const vec x20 = v_set(transformer_blocks_attention_in_proj_weight[d * 256 + d2 + 256]);
+        const vec x20 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 4 + 1));
         sum1 = v_fma(x18, x20, sum1);
-        const vec x21 = v_set(transformer_blocks_attention_in_proj_weight[d * 256 + d2 + 512]);
+        const vec x21 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 4 + 2));
         sum2 = v_fma(x18, x21, sum2);
-        const vec x22 = v_set(transformer_blocks_attention_in_proj_weight[d * 256 + d2 + 768]);
+        const vec x22 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 4 + 3));
         sum3 = v_fma(x18, x22, sum3);
       }
-      const vec x23 = v_set(transformer_blocks_attention_in_proj_bias[d]);
+      const vec x23 = v_load(transformer_blocks_attention_in_proj_bias + d);
       const vec t24 = v_add(sum0, x23);
-      v_store(transformer_blocks_attention_add + (d * 65 + 64), t24);
-      const vec x25 = v_set(transformer_blocks_attention_in_proj_bias[d + 1]);
+      v_store(transformer_blocks_attention_add + (d + 49152), t24);
+      const vec x25 = v_load(transformer_blocks_attention_in_proj_bias + (d + 1));
       const vec t26 = v_add(sum1, x25);
-      v_store(transformer_blocks_attention_add + (d * 65 + 129), t26);
-      const vec x27 = v_set(transformer_blocks_attention_in_proj_bias[d + 2]);
+      v_store(transformer_blocks_attention_add + (d + 49153), t26);
+      const vec x27 = v_load(transformer_blocks_attention_in_proj_bias + (d + 2));
       const vec t28 = v_add(sum2, x27);
-      v_store(transformer_blocks_attention_add + (d * 65 + 194), t28);
-      const vec x29 = v_set(transformer_blocks_attention_in_proj_bias[d + 3]);
+      v_store(transformer_blocks_attention_add + (d + 49154), t28);
+      const vec x29 = v_load(transformer_blocks_attention_in_proj_bias + (d + 3));
       const vec t30 = v_add(sum3, x29);
-      v_store(transformer_blocks_attention_add + (d * 65 + 259), t30);
+      v_store(transformer_blocks_attention_add + (d + 49155), t30);
+    }
+  }
+}
+
+// b < B, h < H=8, k < K=32, n < N+1=65
+static void transformer_blocks_attention_forward_2(const real* transformer_blocks_attention_add,
+                                                   real* transformer_blocks_attention_copy) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t k = 0; k < 32; ++k) {
+      for (std::int64_t n = 0; n < 65; ++n) {
+        const vec x0 = v_load_strided(transformer_blocks_attention_add + (h * 32 + k + n * 768 + 256), 768, lanes);
+        v_store(transformer_blocks_attention_copy + (h * 2080 + k * 65 + n), x0);
+      }
     }
   }
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed)
-static void transformer_blocks_attention_forward_2(const real* transformer_blocks_attention_add,
+static void transformer_blocks_attention_forward_3(const real* transformer_blocks_attention_add,
+                                                   const real* transformer_blocks_attention_copy,
                                                    real* transformer_blocks_attention_einsum) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n2 = 0; n2 < 64; n2 += 4) {
@@ -449,29 +464,29 @@ static void transformer_blocks_attention_forward_2(const real* transformer_block
         vec sum6 = v_zero();
         vec sum7 = v_zero();
         for (std::int64_t k = 0; k < 32; ++k) {
-          const vec x0 = v_load(transformer_blocks_attention_add + (h * 2080 + n + k * 65));
-          const vec x1 = v_set(transformer_blocks_attention_add[h * 2080 + n2 + k * 65 + 16640]);
+          const vec x0 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k]);
+          const vec x1 = v_load(transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_attention_add + (h * 2080 + n + k * 65 + 1));
-          sum1 = v_fma(x2, x1, sum1);
-          const vec x3 = v_set(transformer_blocks_attention_add[h * 2080 + n2 + k * 65 + 16641]);
+          const vec x2 = v_load(transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 1));
+          sum1 = v_fma(x0, x2, sum1);
+          const vec x3 = v_load(transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 2));
           sum2 = v_fma(x0, x3, sum2);
-          sum3 = v_fma(x2, x3, sum3);
-          const vec x4 = v_set(transformer_blocks_attention_add[h * 2080 + n2 + k * 65 + 16642]);
-          sum4 = v_fma(x0, x4, sum4);
-          sum5 = v_fma(x2, x4, sum5);
-          const vec x5 = v_set(transformer_blocks_attention_add[h * 2080 + n2 + k * 65 + 16643]);
-          sum6 = v_fma(x0, x5, sum6);
-          sum7 = v_fma(x2, x5, sum7);
+          const vec x4 = v_load(transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 3));
+          sum3 = v_fma(x0, x4, sum3);
+          const vec x5 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 768]);
+          sum4 = v_fma(x5, x1, sum4);
+          sum5 = v_fma(x5, x2, sum5);
+          sum6 = v_fma(x5, x3, sum6);
+          sum7 = v_fma(x5, x4, sum7);
         }
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65), sum0);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 1), sum1);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 65), sum2);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 66), sum3);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 130), sum4);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 131), sum5);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 195), sum6);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 196), sum7);
+        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2), sum0);
+        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 1), sum1);
+        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 2), sum2);
+        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 3), sum3);
+        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 65), sum4);
+        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 66), sum5);
+        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 67), sum6);
+        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 68), sum7);
       }
       {
         vec sum0 = v_zero();
@@ -479,40 +494,40 @@ static void transformer_blocks_attention_forward_2(const real* transformer_block
         vec sum2 = v_zero();
         vec sum3 = v_zero();
         for (std::int64_t k = 0; k < 32; ++k) {
-          const vec x6 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 64));
-          const vec x7 = v_set(transformer_blocks_attention_add[h * 2080 + n2 + k * 65 + 16640]);
+          const vec x6 = v_set(transformer_blocks_attention_add[h * 32 + k + 49152]);
+          const vec x7 = v_load(transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65));
           sum0 = v_fma(x6, x7, sum0);
-          const vec x8 = v_set(transformer_blocks_attention_add[h * 2080 + n2 + k * 65 + 16641]);
+          const vec x8 = v_load(transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 1));
           sum1 = v_fma(x6, x8, sum1);
-          const vec x9 = v_set(transformer_blocks_attention_add[h * 2080 + n2 + k * 65 + 16642]);
+          const vec x9 = v_load(transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 2));
           sum2 = v_fma(x6, x9, sum2);
-          const vec x10 = v_set(transformer_blocks_attention_add[h * 2080 + n2 + k * 65 + 16643]);
+          const vec x10 = v_load(transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 3));
           sum3 = v_fma(x6, x10, sum3);
         }
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 64), sum0);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 129), sum1);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 194), sum2);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 259), sum3);
+        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 + 4160), sum0);
+        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 + 4161), sum1);
+        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 + 4162), sum2);
+        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 + 4163), sum3);
       }
     }
     for (std::int64_t n = 0; n < 64; n += 2) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x11 = v_load(transformer_blocks_attention_add + (h * 2080 + n + k * 65));
-        const vec x12 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + 16704]);
+        const vec x11 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k]);
+        const vec x12 = v_load(transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64));
         sum0 = v_fma(x11, x12, sum0);
-        const vec x13 = v_load(transformer_blocks_attention_add + (h * 2080 + n + k * 65 + 1));
+        const vec x13 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 768]);
         sum1 = v_fma(x13, x12, sum1);
       }
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + n + 4160), sum0);
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + n + 4161), sum1);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), sum0);
+      v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 129), sum1);
     }
     {
       vec sum0 = v_zero();
       for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x14 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 64));
-        const vec x15 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + 16704]);
+        const vec x14 = v_set(transformer_blocks_attention_add[h * 32 + k + 49152]);
+        const vec x15 = v_load(transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64));
         sum0 = v_fma(x14, x15, sum0);
       }
       v_store(transformer_blocks_attention_einsum + (h * 4225 + 4224), sum0);
@@ -521,39 +536,41 @@ static void transformer_blocks_attention_forward_2(const real* transformer_block
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row)
-static void transformer_blocks_attention_forward_3(const real* transformer_blocks_attention_einsum,
+static void transformer_blocks_attention_forward_4(const real* transformer_blocks_attention_einsum,
                                                    real* transformer_blocks_attention_divide) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = 0; n < 65; ++n) {
       vec most0 = v_set(-INFINITY);
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x0 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65));
+        const vec x0 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
         const vec t1 = v_set(real(0.17677669529663687));
         const vec t2 = v_mul(x0, t1);
         most0 = v_max(most0, t2);
       }
+      const vec row0 = v_set(v_max_lane(most0));
       vec sum1 = v_zero();
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x3 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65));
+        const vec x3 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
         const vec t4 = v_set(real(0.17677669529663687));
         const vec t5 = v_mul(x3, t4);
-        const vec t6 = v_sub(t5, most0);
+        const vec t6 = v_sub(t5, row0);
         const vec t7 = v_exp(t6);
         sum1 = v_add(sum1, t7);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n + n2 * 65), t7);
+        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t7);
       }
+      const vec row1 = v_set(v_sum(sum1));
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x8 = v_load(transformer_blocks_attention_divide + (h * 4225 + n + n2 * 65));
-        const vec t9 = v_div(v_set(real(1.0)), sum1);
+        const vec x8 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
+        const vec t9 = v_div(v_set(real(1.0)), row1);
         const vec t10 = v_mul(x8, t9);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n + n2 * 65), t10);
+        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t10);
       }
     }
   }
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
-static void transformer_blocks_attention_forward_4(const real* transformer_blocks_attention_divide,
+static void transformer_blocks_attention_forward_5(const real* transformer_blocks_attention_divide,
                                                    const real* transformer_blocks_attention_add,
                                                    real* transformer_blocks_attention_rearrange) {
   for (std::int64_t h = 0; h < 8; ++h) {
@@ -568,29 +585,29 @@ static void transformer_blocks_attention_forward_4(const real* transformer_block
         vec sum6 = v_zero();
         vec sum7 = v_zero();
         for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x0 = v_load(transformer_blocks_attention_divide + (h * 4225 + n + n2 * 65));
-          const vec x1 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33280]);
+          const vec x0 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2]);
+          const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_attention_divide + (h * 4225 + n + n2 * 65 + 1));
-          sum1 = v_fma(x2, x1, sum1);
-          const vec x3 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33345]);
+          const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 513));
+          sum1 = v_fma(x0, x2, sum1);
+          const vec x3 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 514));
           sum2 = v_fma(x0, x3, sum2);
-          sum3 = v_fma(x2, x3, sum3);
-          const vec x4 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33410]);
-          sum4 = v_fma(x0, x4, sum4);
-          sum5 = v_fma(x2, x4, sum5);
-          const vec x5 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33475]);
-          sum6 = v_fma(x0, x5, sum6);
-          sum7 = v_fma(x2, x5, sum7);
+          const vec x4 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 515));
+          sum3 = v_fma(x0, x4, sum3);
+          const vec x5 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 65]);
+          sum4 = v_fma(x5, x1, sum4);
+          sum5 = v_fma(x5, x2, sum5);
+          sum6 = v_fma(x5, x3, sum6);
+          sum7 = v_fma(x5, x4, sum7);
         }
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65), sum0);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 1), sum1);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 65), sum2);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 66), sum3);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 130), sum4);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 131), sum5);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 195), sum6);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 196), sum7);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k), sum0);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1), sum1);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 2), sum2);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 3), sum3);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 256), sum4);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 257), sum5);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 258), sum6);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 259), sum7);
       }
       {
         vec sum0 = v_zero();
@@ -598,20 +615,20 @@ static void transformer_blocks_attention_forward_4(const real* transformer_block
         vec sum2 = v_zero();
         vec sum3 = v_zero();
         for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x6 = v_load(transformer_blocks_attention_divide + (h * 4225 + n2 * 65 + 64));
-          const vec x7 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33280]);
+          const vec x6 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 + 4160]);
+          const vec x7 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
           sum0 = v_fma(x6, x7, sum0);
-          const vec x8 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33345]);
+          const vec x8 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 513));
           sum1 = v_fma(x6, x8, sum1);
-          const vec x9 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33410]);
+          const vec x9 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 514));
           sum2 = v_fma(x6, x9, sum2);
-          const vec x10 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33475]);
+          const vec x10 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 515));
           sum3 = v_fma(x6, x10, sum3);
         }
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 64), sum0);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 129), sum1);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 194), sum2);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 259), sum3);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16384), sum0);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16385), sum1);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16386), sum2);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16387), sum3);
       }
     }
   }
@@ -619,7 +636,7 @@ static void transformer_blocks_attention_forward_4(const real* transformer_block
 
 // b < B, n < N+1=65, d < D=256, h < H*K=256 (summed)
 static void transformer_blocks_attention_out_proj_forward(const real* transformer_blocks_attention_rearrange,
-                                                          const real* transformer_blocks_attention_out_proj_weight,
+                                                          const real* transformer_blocks_attention_out_proj_weight_packed,
                                                           real* transformer_blocks_attention_out_proj_einsum) {
   for (std::int64_t d = 0; d < 256; d += 4) {
     for (std::int64_t n = 0; n < 64; n += 2) {
@@ -632,29 +649,29 @@ static void transformer_blocks_attention_out_proj_forward(const real* transforme
       vec sum6 = v_zero();
       vec sum7 = v_zero();
       for (std::int64_t h = 0; h < 256; ++h) {
-        const vec x0 = v_load(transformer_blocks_attention_rearrange + (n + h * 65));
-        const vec x1 = v_set(transformer_blocks_attention_out_proj_weight[d * 256 + h]);
+        const vec x0 = v_set(transformer_blocks_attention_rearrange[n * 256 + h]);
+        const vec x1 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 4));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_rearrange + (n + h * 65 + 1));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_set(transformer_blocks_attention_out_proj_weight[d * 256 + h + 256]);
+        const vec x2 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 4 + 1));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 4 + 2));
         sum2 = v_fma(x0, x3, sum2);
-        sum3 = v_fma(x2, x3, sum3);
-        const vec x4 = v_set(transformer_blocks_attention_out_proj_weight[d * 256 + h + 512]);
-        sum4 = v_fma(x0, x4, sum4);
-        sum5 = v_fma(x2, x4, sum5);
-        const vec x5 = v_set(transformer_blocks_attention_out_proj_weight[d * 256 + h + 768]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
+        const vec x4 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 4 + 3));
+        sum3 = v_fma(x0, x4, sum3);
+        const vec x5 = v_set(transformer_blocks_attention_rearrange[n * 256 + h + 256]);
+        sum4 = v_fma(x5, x1, sum4);
+        sum5 = v_fma(x5, x2, sum5);
+        sum6 = v_fma(x5, x3, sum6);
+        sum7 = v_fma(x5, x4, sum7);
       }
-      v_store(transformer_blocks_attention_out_proj_einsum + (n + d * 65), sum0);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n + d * 65 + 1), sum1);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n + d * 65 + 65), sum2);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n + d * 65 + 66), sum3);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n + d * 65 + 130), sum4);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n + d * 65 + 131), sum5);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n + d * 65 + 195), sum6);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n + d * 65 + 196), sum7);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d), sum0);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1), sum1);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 2), sum2);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 3), sum3);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 256), sum4);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 257), sum5);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 258), sum6);
+      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 259), sum7);
     }
     {
       vec sum0 = v_zero();
@@ -662,20 +679,20 @@ static void transformer_blocks_attention_out_proj_forward(const real* transforme
       vec sum2 = v_zero();
       vec sum3 = v_zero();
       for (std::int64_t h = 0; h < 256; ++h) {
-        const vec x6 = v_load(transformer_blocks_attention_rearrange + (h * 65 + 64));
-        const vec x7 = v_set(transformer_blocks_attention_out_proj_weight[d * 256 + h]);
+        const vec x6 = v_set(transformer_blocks_attention_rearrange[h + 16384]);
+        const vec x7 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 4));
         sum0 = v_fma(x6, x7, sum0);
-        const vec x8 = v_set(transformer_blocks_attention_out_proj_weight[d * 256 + h + 256]);
+        const vec x8 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 4 + 1));
         sum1 = v_fma(x6, x8, sum1);
-        const vec x9 = v_set(transformer_blocks_attention_out_proj_weight[d * 256 + h + 512]);
+        const vec x9 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 4 + 2));
         sum2 = v_fma(x6, x9, sum2);
-        const vec x10 = v_set(transformer_blocks_attention_out_proj_weight[d * 256 + h + 768]);
+        const vec x10 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 4 + 3));
         sum3 = v_fma(x6, x10, sum3);
       }
-      v_store(transformer_blocks_attention_out_proj_einsum + (d * 65 + 64), sum0);
-      v_store(transformer_blocks_attention_out_proj_einsum + (d * 65 + 129), sum1);
-      v_store(transformer_blocks_attention_out_proj_einsum + (d * 65 + 194), sum2);
-      v_store(transformer_blocks_attention_out_proj_einsum + (d * 65 + 259), sum3);
+      v_store(transformer_blocks_attention_out_proj_einsum + (d + 16384), sum0);
+      v_store(transformer_blocks_attention_out_proj_einsum + (d + 16385), sum1);
+      v_store(transformer_blocks_attention_out_proj_einsum + (d + 16386), sum2);
+      v_store(transformer_blocks_attention_out_proj_einsum + (d + 16387), sum3);
     }
   }
 }
@@ -691,8 +708,8 @@ static void transformer_blocks_attention_out_proj_forward_2(const real* transfor
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load(transformer_blocks_carry + (n + d * 65));
-      const vec x1 = v_load(transformer_blocks_attention_out_proj_einsum + (n + d * 65));
+      const vec x0 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
+      const vec x1 = v_load_strided(transformer_blocks_attention_out_proj_einsum + (n * 256 + d), 256, lanes);
       const vec x2 = v_set(transformer_blocks_attention_out_proj_bias[d]);
       const vec t3 = v_add(x1, x2);
       const vec t4 = v_add(x0, t3);
@@ -700,8 +717,8 @@ static void transformer_blocks_attention_out_proj_forward_2(const real* transfor
     }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x5 = v_load(transformer_blocks_carry + (n + d * 65));
-      const vec x6 = v_load(transformer_blocks_attention_out_proj_einsum + (n + d * 65));
+      const vec x5 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
+      const vec x6 = v_load_strided(transformer_blocks_attention_out_proj_einsum + (n * 256 + d), 256, lanes);
       const vec x7 = v_set(transformer_blocks_attention_out_proj_bias[d]);
       const vec t8 = v_add(x6, x7);
       const vec t9 = v_add(x5, t8);
@@ -712,12 +729,12 @@ static void transformer_blocks_attention_out_proj_forward_2(const real* transfor
       sum1 = v_add(sum1, t13);
     }
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x14 = v_load(transformer_blocks_carry + (n + d * 65));
-      const vec x15 = v_load(transformer_blocks_attention_out_proj_einsum + (n + d * 65));
+      const vec x14 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
+      const vec x15 = v_load_strided(transformer_blocks_attention_out_proj_einsum + (n * 256 + d), 256, lanes);
       const vec x16 = v_set(transformer_blocks_attention_out_proj_bias[d]);
       const vec t17 = v_add(x15, x16);
       const vec t18 = v_add(x14, t17);
-      v_store(transformer_blocks_add + (n + d * 65), t18);
+      v_store_strided(transformer_blocks_add + (n * 256 + d), 256, t18, lanes);
       const vec t19 = v_set(real(256.0));
       const vec t20 = v_div(sum0, t19);
       const vec t21 = v_sub(t18, t20);
@@ -730,14 +747,14 @@ static void transformer_blocks_attention_out_proj_forward_2(const real* transfor
       const vec t28 = v_mul(t26, x27);
       const vec x29 = v_set(transformer_blocks_norm2_bias[d]);
       const vec t30 = v_add(t28, x29);
-      v_store(transformer_blocks_norm2_add + (n + d * 65), t30);
+      v_store_strided(transformer_blocks_norm2_add + (n * 256 + d), 256, t30, lanes);
     }
   }
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed)
 static void transformer_blocks_ffn_linear1_forward(const real* transformer_blocks_norm2_add,
-                                                   const real* transformer_blocks_ffn_linear1_weight,
+                                                   const real* transformer_blocks_ffn_linear1_weight_packed,
                                                    const real* transformer_blocks_ffn_linear1_bias,
                                                    real* transformer_blocks_ffn_gelu) {
   for (std::int64_t m = 0; m < 512; m += 4) {
@@ -751,49 +768,39 @@ static void transformer_blocks_ffn_linear1_forward(const real* transformer_block
       vec sum6 = v_zero();
       vec sum7 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x0 = v_load(transformer_blocks_norm2_add + (n + d * 65));
-        const vec x1 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d]);
+        const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
+        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_norm2_add + (n + d * 65 + 1));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 256]);
+        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 1));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 2));
         sum2 = v_fma(x0, x3, sum2);
-        sum3 = v_fma(x2, x3, sum3);
-        const vec x4 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 512]);
-        sum4 = v_fma(x0, x4, sum4);
-        sum5 = v_fma(x2, x4, sum5);
-        const vec x5 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 768]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
+        const vec x4 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 3));
+        sum3 = v_fma(x0, x4, sum3);
+        const vec x5 = v_set(transformer_blocks_norm2_add[n * 256 + d + 256]);
+        sum4 = v_fma(x5, x1, sum4);
+        sum5 = v_fma(x5, x2, sum5);
+        sum6 = v_fma(x5, x3, sum6);
+        sum7 = v_fma(x5, x4, sum7);
       }
-      const vec x6 = v_set(transformer_blocks_ffn_linear1_bias[m]);
-      const vec t7 = v_add(sum0, x6);
-      const vec t8 = v_gelu(t7);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65), t8);
-      const vec t9 = v_add(sum1, x6);
-      const vec t10 = v_gelu(t9);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 1), t10);
-      const vec x11 = v_set(transformer_blocks_ffn_linear1_bias[m + 1]);
-      const vec t12 = v_add(sum2, x11);
-      const vec t13 = v_gelu(t12);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 65), t13);
-      const vec t14 = v_add(sum3, x11);
-      const vec t15 = v_gelu(t14);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 66), t15);
-      const vec x16 = v_set(transformer_blocks_ffn_linear1_bias[m + 2]);
-      const vec t17 = v_add(sum4, x16);
-      const vec t18 = v_gelu(t17);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 130), t18);
-      const vec t19 = v_add(sum5, x16);
-      const vec t20 = v_gelu(t19);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 131), t20);
-      const vec x21 = v_set(transformer_blocks_ffn_linear1_bias[m + 3]);
-      const vec t22 = v_add(sum6, x21);
-      const vec t23 = v_gelu(t22);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 195), t23);
-      const vec t24 = v_add(sum7, x21);
-      const vec t25 = v_gelu(t24);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 196), t25);
+      alignas(64) real sums[8];
+      v_store(sums, sum0);
+      v_store(sums + 1, sum1);
+      v_store(sums + 2, sum2);
+      v_store(sums + 3, sum3);
+      v_store(sums + 4, sum4);
+      v_store(sums + 5, sum5);
+      v_store(sums + 6, sum6);
+      v_store(sums + 7, sum7);
+      for (std::int64_t row = 0; row < 2; ++row) {
+        for (std::int64_t column = 0; column < 4; ++column) {
+          const vec sum = v_load(sums + (row * 4 + column));
+          const vec x6 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
+          const vec t7 = v_add(sum, x6);
+          const vec t8 = v_gelu(t7);
+          v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), t8);
+        }
+      }
     }
     {
       vec sum0 = v_zero();
@@ -801,39 +808,35 @@ static void transformer_blocks_ffn_linear1_forward(const real* transformer_block
       vec sum2 = v_zero();
       vec sum3 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x26 = v_load(transformer_blocks_norm2_add + (d * 65 + 64));
-        const vec x27 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d]);
-        sum0 = v_fma(x26, x27, sum0);
-        const vec x28 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 256]);
-        sum1 = v_fma(x26, x28, sum1);
-        const vec x29 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 512]);
-        sum2 = v_fma(x26, x29, sum2);
-        const vec x30 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 768]);
-        sum3 = v_fma(x26, x30, sum3);
+        const vec x9 = v_set(transformer_blocks_norm2_add[d + 16384]);
+        const vec x10 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4));
+        sum0 = v_fma(x9, x10, sum0);
+        const vec x11 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 1));
+        sum1 = v_fma(x9, x11, sum1);
+        const vec x12 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 2));
+        sum2 = v_fma(x9, x12, sum2);
+        const vec x13 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 3));
+        sum3 = v_fma(x9, x13, sum3);
       }
-      const vec x31 = v_set(transformer_blocks_ffn_linear1_bias[m]);
-      const vec t32 = v_add(sum0, x31);
-      const vec t33 = v_gelu(t32);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 64), t33);
-      const vec x34 = v_set(transformer_blocks_ffn_linear1_bias[m + 1]);
-      const vec t35 = v_add(sum1, x34);
-      const vec t36 = v_gelu(t35);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 129), t36);
-      const vec x37 = v_set(transformer_blocks_ffn_linear1_bias[m + 2]);
-      const vec t38 = v_add(sum2, x37);
-      const vec t39 = v_gelu(t38);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 194), t39);
-      const vec x40 = v_set(transformer_blocks_ffn_linear1_bias[m + 3]);
-      const vec t41 = v_add(sum3, x40);
-      const vec t42 = v_gelu(t41);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 259), t42);
+      alignas(64) real sums[4];
+      v_store(sums, sum0);
+      v_store(sums + 1, sum1);
+      v_store(sums + 2, sum2);
+      v_store(sums + 3, sum3);
+      for (std::int64_t column = 0; column < 4; ++column) {
+        const vec sum = v_load(sums + column);
+        const vec x14 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
+        const vec t15 = v_add(sum, x14);
+        const vec t16 = v_gelu(t15);
+        v_store(transformer_blocks_ffn_gelu + (m + column + 32768), t16);
+      }
     }
   }
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed)
 static void transformer_blocks_ffn_linear2_forward(const real* transformer_blocks_ffn_gelu,
-                                                   const real* transformer_blocks_ffn_linear2_weight,
+                                                   const real* transformer_blocks_ffn_linear2_weight_packed,
                                                    const real* transformer_blocks_add,
                                                    const real* transformer_blocks_ffn_linear2_bias,
                                                    real* transformer_blocks_carry_next) {
@@ -848,57 +851,57 @@ static void transformer_blocks_ffn_linear2_forward(const real* transformer_block
       vec sum6 = v_zero();
       vec sum7 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
-        const vec x0 = v_load(transformer_blocks_ffn_gelu + (n + m * 65));
-        const vec x1 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m]);
+        const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + m]);
+        const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_gelu + (n + m * 65 + 1));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m + 512]);
+        const vec x2 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 1));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 2));
         sum2 = v_fma(x0, x3, sum2);
-        sum3 = v_fma(x2, x3, sum3);
-        const vec x4 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m + 1024]);
-        sum4 = v_fma(x0, x4, sum4);
-        sum5 = v_fma(x2, x4, sum5);
-        const vec x5 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m + 1536]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
+        const vec x4 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 3));
+        sum3 = v_fma(x0, x4, sum3);
+        const vec x5 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 512]);
+        sum4 = v_fma(x5, x1, sum4);
+        sum5 = v_fma(x5, x2, sum5);
+        sum6 = v_fma(x5, x3, sum6);
+        sum7 = v_fma(x5, x4, sum7);
       }
-      const vec x6 = v_load(transformer_blocks_add + (n + d * 65));
-      const vec x7 = v_set(transformer_blocks_ffn_linear2_bias[d]);
+      const vec x6 = v_load(transformer_blocks_add + (n * 256 + d));
+      const vec x7 = v_load(transformer_blocks_ffn_linear2_bias + d);
       const vec t8 = v_add(sum0, x7);
       const vec t9 = v_add(x6, t8);
-      v_store(transformer_blocks_carry_next + (n + d * 65), t9);
-      const vec x10 = v_load(transformer_blocks_add + (n + d * 65 + 1));
-      const vec t11 = v_add(sum1, x7);
-      const vec t12 = v_add(x10, t11);
-      v_store(transformer_blocks_carry_next + (n + d * 65 + 1), t12);
-      const vec x13 = v_load(transformer_blocks_add + (n + d * 65 + 65));
-      const vec x14 = v_set(transformer_blocks_ffn_linear2_bias[d + 1]);
-      const vec t15 = v_add(sum2, x14);
-      const vec t16 = v_add(x13, t15);
-      v_store(transformer_blocks_carry_next + (n + d * 65 + 65), t16);
-      const vec x17 = v_load(transformer_blocks_add + (n + d * 65 + 66));
-      const vec t18 = v_add(sum3, x14);
-      const vec t19 = v_add(x17, t18);
-      v_store(transformer_blocks_carry_next + (n + d * 65 + 66), t19);
-      const vec x20 = v_load(transformer_blocks_add + (n + d * 65 + 130));
-      const vec x21 = v_set(transformer_blocks_ffn_linear2_bias[d + 2]);
-      const vec t22 = v_add(sum4, x21);
-      const vec t23 = v_add(x20, t22);
-      v_store(transformer_blocks_carry_next + (n + d * 65 + 130), t23);
-      const vec x24 = v_load(transformer_blocks_add + (n + d * 65 + 131));
-      const vec t25 = v_add(sum5, x21);
-      const vec t26 = v_add(x24, t25);
-      v_store(transformer_blocks_carry_next + (n + d * 65 + 131), t26);
-      const vec x27 = v_load(transformer_blocks_add + (n + d * 65 + 195));
-      const vec x28 = v_set(transformer_blocks_ffn_linear2_bias[d + 3]);
-      const vec t29 = v_add(sum6, x28);
-      const vec t30 = v_add(x27, t29);
-      v_store(transformer_blocks_carry_next + (n + d * 65 + 195), t30);
-      const vec x31 = v_load(transformer_blocks_add + (n + d * 65 + 196));
-      const vec t32 = v_add(sum7, x28);
+      v_store(transformer_blocks_carry_next + (n * 256 + d), t9);
+      const vec x10 = v_load(transformer_blocks_add + (n * 256 + d + 1));
+      const vec x11 = v_load(transformer_blocks_ffn_linear2_bias + (d + 1));
+      const vec t12 = v_add(sum1, x11);
+      const vec t13 = v_add(x10, t12);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 1), t13);
+      const vec x14 = v_load(transformer_blocks_add + (n * 256 + d + 2));
+      const vec x15 = v_load(transformer_blocks_ffn_linear2_bias + (d + 2));
+      const vec t16 = v_add(sum2, x15);
+      const vec t17 = v_add(x14, t16);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 2), t17);
+      const vec x18 = v_load(transformer_blocks_add + (n * 256 + d + 3));
+      const vec x19 = v_load(transformer_blocks_ffn_linear2_bias + (d + 3));
+      const vec t20 = v_add(sum3, x19);
+      const vec t21 = v_add(x18, t20);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 3), t21);
+      const vec x22 = v_load(transformer_blocks_add + (n * 256 + d + 256));
+      const vec t23 = v_add(sum4, x7);
+      const vec t24 = v_add(x22, t23);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 256), t24);
+      const vec x25 = v_load(transformer_blocks_add + (n * 256 + d + 257));
+      const vec t26 = v_add(sum5, x11);
+      const vec t27 = v_add(x25, t26);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 257), t27);
+      const vec x28 = v_load(transformer_blocks_add + (n * 256 + d + 258));
+      const vec t29 = v_add(sum6, x15);
+      const vec t30 = v_add(x28, t29);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 258), t30);
+      const vec x31 = v_load(transformer_blocks_add + (n * 256 + d + 259));
+      const vec t32 = v_add(sum7, x19);
       const vec t33 = v_add(x31, t32);
-      v_store(transformer_blocks_carry_next + (n + d * 65 + 196), t33);
+      v_store(transformer_blocks_carry_next + (n * 256 + d + 259), t33);
     }
     {
       vec sum0 = v_zero();
@@ -906,36 +909,36 @@ static void transformer_blocks_ffn_linear2_forward(const real* transformer_block
       vec sum2 = v_zero();
       vec sum3 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
-        const vec x34 = v_load(transformer_blocks_ffn_gelu + (m * 65 + 64));
-        const vec x35 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m]);
+        const vec x34 = v_set(transformer_blocks_ffn_gelu[m + 32768]);
+        const vec x35 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4));
         sum0 = v_fma(x34, x35, sum0);
-        const vec x36 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m + 512]);
+        const vec x36 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 1));
         sum1 = v_fma(x34, x36, sum1);
-        const vec x37 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m + 1024]);
+        const vec x37 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 2));
         sum2 = v_fma(x34, x37, sum2);
-        const vec x38 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m + 1536]);
+        const vec x38 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 3));
         sum3 = v_fma(x34, x38, sum3);
       }
-      const vec x39 = v_load(transformer_blocks_add + (d * 65 + 64));
-      const vec x40 = v_set(transformer_blocks_ffn_linear2_bias[d]);
+      const vec x39 = v_load(transformer_blocks_add + (d + 16384));
+      const vec x40 = v_load(transformer_blocks_ffn_linear2_bias + d);
       const vec t41 = v_add(sum0, x40);
       const vec t42 = v_add(x39, t41);
-      v_store(transformer_blocks_carry_next + (d * 65 + 64), t42);
-      const vec x43 = v_load(transformer_blocks_add + (d * 65 + 129));
-      const vec x44 = v_set(transformer_blocks_ffn_linear2_bias[d + 1]);
+      v_store(transformer_blocks_carry_next + (d + 16384), t42);
+      const vec x43 = v_load(transformer_blocks_add + (d + 16385));
+      const vec x44 = v_load(transformer_blocks_ffn_linear2_bias + (d + 1));
       const vec t45 = v_add(sum1, x44);
       const vec t46 = v_add(x43, t45);
-      v_store(transformer_blocks_carry_next + (d * 65 + 129), t46);
-      const vec x47 = v_load(transformer_blocks_add + (d * 65 + 194));
-      const vec x48 = v_set(transformer_blocks_ffn_linear2_bias[d + 2]);
+      v_store(transformer_blocks_carry_next + (d + 16385), t46);
+      const vec x47 = v_load(transformer_blocks_add + (d + 16386));
+      const vec x48 = v_load(transformer_blocks_ffn_linear2_bias + (d + 2));
       const vec t49 = v_add(sum2, x48);
       const vec t50 = v_add(x47, t49);
-      v_store(transformer_blocks_carry_next + (d * 65 + 194), t50);
-      const vec x51 = v_load(transformer_blocks_add + (d * 65 + 259));
-      const vec x52 = v_set(transformer_blocks_ffn_linear2_bias[d + 3]);
+      v_store(transformer_blocks_carry_next + (d + 16386), t50);
+      const vec x51 = v_load(transformer_blocks_add + (d + 16387));
+      const vec x52 = v_load(transformer_blocks_ffn_linear2_bias + (d + 3));
       const vec t53 = v_add(sum3, x52);
       const vec t54 = v_add(x51, t53);
-      v_store(transformer_blocks_carry_next + (d * 65 + 259), t54);
+      v_store(transformer_blocks_carry_next + (d + 16387), t54);
     }
   }
 }
@@ -946,12 +949,12 @@ static void norm_forward(const real* transformer_blocks_carry_next, const real* 
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load(transformer_blocks_carry_next + (n + d * 65));
+      const vec x0 = v_load_strided(transformer_blocks_carry_next + (n * 256 + d), 256, lanes);
       sum0 = v_add(sum0, x0);
     }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x1 = v_load(transformer_blocks_carry_next + (n + d * 65));
+      const vec x1 = v_load_strided(transformer_blocks_carry_next + (n * 256 + d), 256, lanes);
       const vec t2 = v_set(real(256.0));
       const vec t3 = v_div(sum0, t2);
       const vec t4 = v_sub(x1, t3);
@@ -959,7 +962,7 @@ static void norm_forward(const real* transformer_blocks_carry_next, const real* 
       sum1 = v_add(sum1, t5);
     }
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x6 = v_load(transformer_blocks_carry_next + (n + d * 65));
+      const vec x6 = v_load_strided(transformer_blocks_carry_next + (n * 256 + d), 256, lanes);
       const vec t7 = v_set(real(256.0));
       const vec t8 = v_div(sum0, t7);
       const vec t9 = v_sub(x6, t8);
@@ -972,7 +975,7 @@ static void norm_forward(const real* transformer_blocks_carry_next, const real* 
       const vec t16 = v_mul(t14, x15);
       const vec x17 = v_set(norm_bias[d]);
       const vec t18 = v_add(t16, x17);
-      v_store(norm_add + (n + d * 65), t18);
+      v_store_strided(norm_add + (n * 256 + d), 256, t18, lanes);
     }
   }
 }
@@ -986,7 +989,7 @@ static void head_forward(const real* norm_add, const real* head_weight, const re
     vec sum3 = v_zero();
     vec sum4 = v_zero();
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_set(norm_add[d * 65]);
+      const vec x0 = v_set(norm_add[d]);
       const vec x1 = v_load_strided(head_weight + (classes * 256 + d), 256, lanes);
       sum0 = v_fma(x0, x1, sum0);
       const vec x2 = v_load_strided(head_weight + (classes * 256 + d + 256), 256, lanes);
@@ -1059,8 +1062,9 @@ static void divide_forward(const std::int64_t batch, const real* add, const real
 }
 
 // b < B, n < N=64, d < D=256, c < C*P*P=48 (summed)
-static void patch_embed_forward_train(const std::int64_t image, const real* rearrange, const real* patch_embed_weight,
-                                      const real* patch_embed_bias, const real* pos_embed, const std::int32_t* random,
+static void patch_embed_forward_train(const std::int64_t image, const real* rearrange,
+                                      const real* patch_embed_weight_packed, const real* patch_embed_bias,
+                                      const real* pos_embed, const std::int32_t* random,
                                       real* transformer_blocks_carry) {
   for (std::int64_t d = 0; d < 256; d += 4) {
     for (std::int64_t n = 0; n < 64; n += 2) {
@@ -1073,73 +1077,43 @@ static void patch_embed_forward_train(const std::int64_t image, const real* rear
       vec sum6 = v_zero();
       vec sum7 = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
-        const vec x0 = v_load(rearrange + (n + c * 64));
-        const vec x1 = v_set(patch_embed_weight[d * 48 + c]);
+        const vec x0 = v_set(rearrange[n * 48 + c]);
+        const vec x1 = v_load(patch_embed_weight_packed + (d * 48 + c * 4));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(rearrange + (n + c * 64 + 1));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_set(patch_embed_weight[d * 48 + c + 48]);
+        const vec x2 = v_load(patch_embed_weight_packed + (d * 48 + c * 4 + 1));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(patch_embed_weight_packed + (d * 48 + c * 4 + 2));
         sum2 = v_fma(x0, x3, sum2);
-        sum3 = v_fma(x2, x3, sum3);
-        const vec x4 = v_set(patch_embed_weight[d * 48 + c + 96]);
-        sum4 = v_fma(x0, x4, sum4);
-        sum5 = v_fma(x2, x4, sum5);
-        const vec x5 = v_set(patch_embed_weight[d * 48 + c + 144]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
+        const vec x4 = v_load(patch_embed_weight_packed + (d * 48 + c * 4 + 3));
+        sum3 = v_fma(x0, x4, sum3);
+        const vec x5 = v_set(rearrange[n * 48 + c + 48]);
+        sum4 = v_fma(x5, x1, sum4);
+        sum5 = v_fma(x5, x2, sum5);
+        sum6 = v_fma(x5, x3, sum6);
+        sum7 = v_fma(x5, x4, sum7);
       }
-      const vec x6 = v_set(patch_embed_bias[d]);
-      const vec t7 = v_add(sum0, x6);
-      const vec x8 = v_load_strided(pos_embed + (n * 256 + d + 256), 256, lanes);
-      const vec t9 = v_add(t7, x8);
-      const vec t10 = v_keep(random, 0, 256 + image * 16640 + n * 256 + d, 256, 858993459, real(1.25));
-      const vec t11 = v_mul(t9, t10);
-      v_store_strided(transformer_blocks_carry + (n * 256 + d + 256), 256, t11, lanes);
-      const vec t12 = v_add(sum1, x6);
-      const vec x13 = v_load_strided(pos_embed + (n * 256 + d + 512), 256, lanes);
-      const vec t14 = v_add(t12, x13);
-      const vec t15 = v_keep(random, 0, 256 + image * 16640 + (n * 256 + 256) + d, 256, 858993459, real(1.25));
-      const vec t16 = v_mul(t14, t15);
-      v_store_strided(transformer_blocks_carry + (n * 256 + d + 512), 256, t16, lanes);
-      const vec x17 = v_set(patch_embed_bias[d + 1]);
-      const vec t18 = v_add(sum2, x17);
-      const vec x19 = v_load_strided(pos_embed + (n * 256 + d + 257), 256, lanes);
-      const vec t20 = v_add(t18, x19);
-      const vec t21 = v_keep(random, 0, 256 + image * 16640 + n * 256 + (d + 1), 256, 858993459, real(1.25));
-      const vec t22 = v_mul(t20, t21);
-      v_store_strided(transformer_blocks_carry + (n * 256 + d + 257), 256, t22, lanes);
-      const vec t23 = v_add(sum3, x17);
-      const vec x24 = v_load_strided(pos_embed + (n * 256 + d + 513), 256, lanes);
-      const vec t25 = v_add(t23, x24);
-      const vec t26 = v_keep(random, 0, 256 + image * 16640 + (n * 256 + 256) + (d + 1), 256, 858993459, real(1.25));
-      const vec t27 = v_mul(t25, t26);
-      v_store_strided(transformer_blocks_carry + (n * 256 + d + 513), 256, t27, lanes);
-      const vec x28 = v_set(patch_embed_bias[d + 2]);
-      const vec t29 = v_add(sum4, x28);
-      const vec x30 = v_load_strided(pos_embed + (n * 256 + d + 258), 256, lanes);
-      const vec t31 = v_add(t29, x30);
-      const vec t32 = v_keep(random, 0, 256 + image * 16640 + n * 256 + (d + 2), 256, 858993459, real(1.25));
-      const vec t33 = v_mul(t31, t32);
-      v_store_strided(transformer_blocks_carry + (n * 256 + d + 258), 256, t33, lanes);
-      const vec t34 = v_add(sum5, x28);
-      const vec x35 = v_load_strided(pos_embed + (n * 256 + d + 514), 256, lanes);
-      const vec t36 = v_add(t34, x35);
-      const vec t37 = v_keep(random, 0, 256 + image * 16640 + (n * 256 + 256) + (d + 2), 256, 858993459, real(1.25));
-      const vec t38 = v_mul(t36, t37);
-      v_store_strided(transformer_blocks_carry + (n * 256 + d + 514), 256, t38, lanes);
-      const vec x39 = v_set(patch_embed_bias[d + 3]);
-      const vec t40 = v_add(sum6, x39);
-      const vec x41 = v_load_strided(pos_embed + (n * 256 + d + 259), 256, lanes);
-      const vec t42 = v_add(t40, x41);
-      const vec t43 = v_keep(random, 0, 256 + image * 16640 + n * 256 + (d + 3), 256, 858993459, real(1.25));
-      const vec t44 = v_mul(t42, t43);
-      v_store_strided(transformer_blocks_carry + (n * 256 + d + 259), 256, t44, lanes);
-      const vec t45 = v_add(sum7, x39);
-      const vec x46 = v_load_strided(pos_embed + (n * 256 + d + 515), 256, lanes);
-      const vec t47 = v_add(t45, x46);
-      const vec t48 = v_keep(random, 0, 256 + image * 16640 + (n * 256 + 256) + (d + 3), 256, 858993459, real(1.25));
-      const vec t49 = v_mul(t47, t48);
-      v_store_strided(transformer_blocks_carry + (n * 256 + d + 515), 256, t49, lanes);
+      alignas(64) real sums[8];
+      v_store(sums, sum0);
+      v_store(sums + 1, sum1);
+      v_store(sums + 2, sum2);
+      v_store(sums + 3, sum3);
+      v_store(sums + 4, sum4);
+      v_store(sums + 5, sum5);
+      v_store(sums + 6, sum6);
+      v_store(sums + 7, sum7);
+      for (std::int64_t row = 0; row < 2; ++row) {
+        for (std::int64_t column = 0; column < 4; ++column) {
+          const vec sum = v_load(sums + (row * 4 + column));
+          const vec x6 = v_load(patch_embed_bias + (d + column));
+          const vec t7 = v_add(sum, x6);
+          const vec x8 = v_load(pos_embed + ((n + row) * 256 + (d + column) + 256));
+          const vec t9 = v_add(t7, x8);
+          const vec t10 = v_keep(random, 0, 256 + image * 16640 + (n + row) * 256 + (d + column), 1, 858993459,
+                                 real(1.25));
+          const vec t11 = v_mul(t9, t10);
+          v_store(transformer_blocks_carry + ((n + row) * 256 + (d + column) + 256), t11);
+        }
+      }
     }
   }
 }
@@ -1210,99 +1184,13 @@ static void transformer_blocks_norm1_forward_train(const real* transformer_block
       const vec t21 = v_mul(t19, x20);
       const vec x22 = v_set(transformer_blocks_norm1_bias[d]);
       const vec t23 = v_add(t21, x22);
-      v_store(transformer_blocks_norm1_add + (n + d * 65), t23);
-    }
-  }
-}
-
-// b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed)
-static void transformer_blocks_attention_forward_2_train(const real* transformer_blocks_attention_add,
-                                                         real* transformer_blocks_attention_einsum) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 64; n += 2) {
-      for (std::int64_t n2 = 0; n2 < 64; n2 += 4) {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        for (std::int64_t k = 0; k < 32; ++k) {
-          const vec x0 = v_set(transformer_blocks_attention_add[h * 2080 + n + k * 65]);
-          const vec x1 = v_load(transformer_blocks_attention_add + (h * 2080 + n2 + k * 65 + 16640));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_attention_add + (h * 2080 + n2 + k * 65 + 16641));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_attention_add + (h * 2080 + n2 + k * 65 + 16642));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_attention_add + (h * 2080 + n2 + k * 65 + 16643));
-          sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(transformer_blocks_attention_add[h * 2080 + n + k * 65 + 1]);
-          sum4 = v_fma(x5, x1, sum4);
-          sum5 = v_fma(x5, x2, sum5);
-          sum6 = v_fma(x5, x3, sum6);
-          sum7 = v_fma(x5, x4, sum7);
-        }
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2), sum0);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 1), sum1);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 2), sum2);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 3), sum3);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 65), sum4);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 66), sum5);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 67), sum6);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 68), sum7);
-      }
-      {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        for (std::int64_t k = 0; k < 32; ++k) {
-          const vec x6 = v_set(transformer_blocks_attention_add[h * 2080 + n + k * 65]);
-          const vec x7 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 16704));
-          sum0 = v_fma(x6, x7, sum0);
-          const vec x8 = v_set(transformer_blocks_attention_add[h * 2080 + n + k * 65 + 1]);
-          sum1 = v_fma(x8, x7, sum1);
-        }
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), sum0);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 129), sum1);
-      }
-    }
-    for (std::int64_t n2 = 0; n2 < 64; n2 += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x9 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + 64]);
-        const vec x10 = v_load(transformer_blocks_attention_add + (h * 2080 + n2 + k * 65 + 16640));
-        sum0 = v_fma(x9, x10, sum0);
-        const vec x11 = v_load(transformer_blocks_attention_add + (h * 2080 + n2 + k * 65 + 16641));
-        sum1 = v_fma(x9, x11, sum1);
-        const vec x12 = v_load(transformer_blocks_attention_add + (h * 2080 + n2 + k * 65 + 16642));
-        sum2 = v_fma(x9, x12, sum2);
-        const vec x13 = v_load(transformer_blocks_attention_add + (h * 2080 + n2 + k * 65 + 16643));
-        sum3 = v_fma(x9, x13, sum3);
-      }
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 + 4160), sum0);
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 + 4161), sum1);
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 + 4162), sum2);
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 + 4163), sum3);
-    }
-    {
-      vec sum0 = v_zero();
-      for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x14 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + 64]);
-        const vec x15 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 16704));
-        sum0 = v_fma(x14, x15, sum0);
-      }
-      v_store(transformer_blocks_attention_einsum + (h * 4225 + 4224), sum0);
+      v_store_strided(transformer_blocks_norm1_add + (n * 256 + d), 256, t23, lanes);
     }
   }
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row)
-static void transformer_blocks_attention_forward_3_train(const std::int64_t image, const std::int64_t layer,
+static void transformer_blocks_attention_forward_4_train(const std::int64_t image, const std::int64_t layer,
                                                          const real* transformer_blocks_attention_einsum,
                                                          real* transformer_blocks_attention_divide,
                                                          const std::int32_t* random,
@@ -1343,14 +1231,14 @@ static void transformer_blocks_attention_forward_3_train(const std::int64_t imag
         const vec t18 = v_keep(random, layer * 65536 + 1, image * 33800 + h * 4225 + n * 65 + n2, 1, 858993459,
                                real(1.25));
         const vec t19 = v_mul(t17, t18);
-        v_store_strided(transformer_blocks_attention_multiply + (h * 4225 + n + n2 * 65), 65, t19, lanes);
+        v_store(transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t19);
       }
     }
   }
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
-static void transformer_blocks_attention_forward_4_train(const real* transformer_blocks_attention_multiply,
+static void transformer_blocks_attention_forward_5_train(const real* transformer_blocks_attention_multiply,
                                                          const real* transformer_blocks_attention_add,
                                                          real* transformer_blocks_attention_rearrange) {
   for (std::int64_t h = 0; h < 8; ++h) {
@@ -1365,29 +1253,29 @@ static void transformer_blocks_attention_forward_4_train(const real* transformer
         vec sum6 = v_zero();
         vec sum7 = v_zero();
         for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x0 = v_load(transformer_blocks_attention_multiply + (h * 4225 + n + n2 * 65));
-          const vec x1 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33280]);
+          const vec x0 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2]);
+          const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_attention_multiply + (h * 4225 + n + n2 * 65 + 1));
-          sum1 = v_fma(x2, x1, sum1);
-          const vec x3 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33345]);
+          const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 513));
+          sum1 = v_fma(x0, x2, sum1);
+          const vec x3 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 514));
           sum2 = v_fma(x0, x3, sum2);
-          sum3 = v_fma(x2, x3, sum3);
-          const vec x4 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33410]);
-          sum4 = v_fma(x0, x4, sum4);
-          sum5 = v_fma(x2, x4, sum5);
-          const vec x5 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33475]);
-          sum6 = v_fma(x0, x5, sum6);
-          sum7 = v_fma(x2, x5, sum7);
+          const vec x4 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 515));
+          sum3 = v_fma(x0, x4, sum3);
+          const vec x5 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 65]);
+          sum4 = v_fma(x5, x1, sum4);
+          sum5 = v_fma(x5, x2, sum5);
+          sum6 = v_fma(x5, x3, sum6);
+          sum7 = v_fma(x5, x4, sum7);
         }
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65), sum0);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 1), sum1);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 65), sum2);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 66), sum3);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 130), sum4);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 131), sum5);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 195), sum6);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 196), sum7);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k), sum0);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1), sum1);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 2), sum2);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 3), sum3);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 256), sum4);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 257), sum5);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 258), sum6);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 259), sum7);
       }
       {
         vec sum0 = v_zero();
@@ -1395,85 +1283,22 @@ static void transformer_blocks_attention_forward_4_train(const real* transformer
         vec sum2 = v_zero();
         vec sum3 = v_zero();
         for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x6 = v_load(transformer_blocks_attention_multiply + (h * 4225 + n2 * 65 + 64));
-          const vec x7 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33280]);
+          const vec x6 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 + 4160]);
+          const vec x7 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
           sum0 = v_fma(x6, x7, sum0);
-          const vec x8 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33345]);
+          const vec x8 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 513));
           sum1 = v_fma(x6, x8, sum1);
-          const vec x9 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33410]);
+          const vec x9 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 514));
           sum2 = v_fma(x6, x9, sum2);
-          const vec x10 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33475]);
+          const vec x10 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 515));
           sum3 = v_fma(x6, x10, sum3);
         }
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 64), sum0);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 129), sum1);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 194), sum2);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 259), sum3);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16384), sum0);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16385), sum1);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16386), sum2);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16387), sum3);
       }
     }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256, h < H*K=256 (summed)
-static void transformer_blocks_attention_out_proj_forward_train(const real* transformer_blocks_attention_rearrange,
-                                                                const real* transformer_blocks_attention_out_proj_weight,
-                                                                real* transformer_blocks_attention_out_proj_einsum) {
-  for (std::int64_t n = 0; n < 64; n += 2) {
-    for (std::int64_t d = 0; d < 256; d += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      for (std::int64_t h = 0; h < 256; ++h) {
-        const vec x0 = v_set(transformer_blocks_attention_rearrange[n + h * 65]);
-        const vec x1 = v_load_strided(transformer_blocks_attention_out_proj_weight + (d * 256 + h), 256, lanes);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load_strided(transformer_blocks_attention_out_proj_weight + (d * 256 + h + 256), 256, lanes);
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load_strided(transformer_blocks_attention_out_proj_weight + (d * 256 + h + 512), 256, lanes);
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load_strided(transformer_blocks_attention_out_proj_weight + (d * 256 + h + 768), 256, lanes);
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(transformer_blocks_attention_rearrange[n + h * 65 + 1]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-      }
-      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d), sum0);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1), sum1);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 2), sum2);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 3), sum3);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 256), sum4);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 257), sum5);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 258), sum6);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 259), sum7);
-    }
-  }
-  for (std::int64_t d = 0; d < 256; d += 4) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t h = 0; h < 256; ++h) {
-      const vec x6 = v_set(transformer_blocks_attention_rearrange[h * 65 + 64]);
-      const vec x7 = v_load_strided(transformer_blocks_attention_out_proj_weight + (d * 256 + h), 256, lanes);
-      sum0 = v_fma(x6, x7, sum0);
-      const vec x8 = v_load_strided(transformer_blocks_attention_out_proj_weight + (d * 256 + h + 256), 256, lanes);
-      sum1 = v_fma(x6, x8, sum1);
-      const vec x9 = v_load_strided(transformer_blocks_attention_out_proj_weight + (d * 256 + h + 512), 256, lanes);
-      sum2 = v_fma(x6, x9, sum2);
-      const vec x10 = v_load_strided(transformer_blocks_attention_out_proj_weight + (d * 256 + h + 768), 256, lanes);
-      sum3 = v_fma(x6, x10, sum3);
-    }
-    v_store(transformer_blocks_attention_out_proj_einsum + (d + 16384), sum0);
-    v_store(transformer_blocks_attention_out_proj_einsum + (d + 16385), sum1);
-    v_store(transformer_blocks_attention_out_proj_einsum + (d + 16386), sum2);
-    v_store(transformer_blocks_attention_out_proj_einsum + (d + 16387), sum3);
   }
 }
 
@@ -1536,7 +1361,7 @@ static void transformer_blocks_attention_out_proj_forward_2_train(const real* tr
       const vec t33 = v_mul(t31, x32);
       const vec x34 = v_set(transformer_blocks_norm2_bias[d]);
       const vec t35 = v_add(t33, x34);
-      v_store(transformer_blocks_norm2_add + (n + d * 65), t35);
+      v_store_strided(transformer_blocks_norm2_add + (n * 256 + d), 256, t35, lanes);
     }
   }
 }
@@ -1544,7 +1369,7 @@ static void transformer_blocks_attention_out_proj_forward_2_train(const real* tr
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed)
 static void transformer_blocks_ffn_linear1_forward_train(const std::int64_t image, const std::int64_t layer,
                                                          const real* transformer_blocks_norm2_add,
-                                                         const real* transformer_blocks_ffn_linear1_weight,
+                                                         const real* transformer_blocks_ffn_linear1_weight_packed,
                                                          const real* transformer_blocks_ffn_linear1_bias,
                                                          const std::int32_t* random,
                                                          real* transformer_blocks_ffn_multiply,
@@ -1560,77 +1385,43 @@ static void transformer_blocks_ffn_linear1_forward_train(const std::int64_t imag
       vec sum6 = v_zero();
       vec sum7 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x0 = v_load(transformer_blocks_norm2_add + (n + d * 65));
-        const vec x1 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d]);
+        const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
+        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_norm2_add + (n + d * 65 + 1));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 256]);
+        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 1));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 2));
         sum2 = v_fma(x0, x3, sum2);
-        sum3 = v_fma(x2, x3, sum3);
-        const vec x4 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 512]);
-        sum4 = v_fma(x0, x4, sum4);
-        sum5 = v_fma(x2, x4, sum5);
-        const vec x5 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 768]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
+        const vec x4 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 3));
+        sum3 = v_fma(x0, x4, sum3);
+        const vec x5 = v_set(transformer_blocks_norm2_add[n * 256 + d + 256]);
+        sum4 = v_fma(x5, x1, sum4);
+        sum5 = v_fma(x5, x2, sum5);
+        sum6 = v_fma(x5, x3, sum6);
+        sum7 = v_fma(x5, x4, sum7);
       }
-      const vec x6 = v_set(transformer_blocks_ffn_linear1_bias[m]);
-      const vec t7 = v_add(sum0, x6);
-      const vec t8 = v_keep(random, layer * 65536 + 2, image * 33280 + n * 512 + m, 512, 858993459, real(1.25));
-      const vec t9 = v_mul(t7, t8);
-      v_store(transformer_blocks_ffn_multiply + (n + m * 65), t9);
-      const vec t10 = v_gelu(t9);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65), t10);
-      const vec t11 = v_add(sum1, x6);
-      const vec t12 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 512) + m, 512, 858993459,
-                             real(1.25));
-      const vec t13 = v_mul(t11, t12);
-      v_store(transformer_blocks_ffn_multiply + (n + m * 65 + 1), t13);
-      const vec t14 = v_gelu(t13);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 1), t14);
-      const vec x15 = v_set(transformer_blocks_ffn_linear1_bias[m + 1]);
-      const vec t16 = v_add(sum2, x15);
-      const vec t17 = v_keep(random, layer * 65536 + 2, image * 33280 + n * 512 + (m + 1), 512, 858993459, real(1.25));
-      const vec t18 = v_mul(t16, t17);
-      v_store(transformer_blocks_ffn_multiply + (n + m * 65 + 65), t18);
-      const vec t19 = v_gelu(t18);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 65), t19);
-      const vec t20 = v_add(sum3, x15);
-      const vec t21 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 512) + (m + 1), 512, 858993459,
-                             real(1.25));
-      const vec t22 = v_mul(t20, t21);
-      v_store(transformer_blocks_ffn_multiply + (n + m * 65 + 66), t22);
-      const vec t23 = v_gelu(t22);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 66), t23);
-      const vec x24 = v_set(transformer_blocks_ffn_linear1_bias[m + 2]);
-      const vec t25 = v_add(sum4, x24);
-      const vec t26 = v_keep(random, layer * 65536 + 2, image * 33280 + n * 512 + (m + 2), 512, 858993459, real(1.25));
-      const vec t27 = v_mul(t25, t26);
-      v_store(transformer_blocks_ffn_multiply + (n + m * 65 + 130), t27);
-      const vec t28 = v_gelu(t27);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 130), t28);
-      const vec t29 = v_add(sum5, x24);
-      const vec t30 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 512) + (m + 2), 512, 858993459,
-                             real(1.25));
-      const vec t31 = v_mul(t29, t30);
-      v_store(transformer_blocks_ffn_multiply + (n + m * 65 + 131), t31);
-      const vec t32 = v_gelu(t31);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 131), t32);
-      const vec x33 = v_set(transformer_blocks_ffn_linear1_bias[m + 3]);
-      const vec t34 = v_add(sum6, x33);
-      const vec t35 = v_keep(random, layer * 65536 + 2, image * 33280 + n * 512 + (m + 3), 512, 858993459, real(1.25));
-      const vec t36 = v_mul(t34, t35);
-      v_store(transformer_blocks_ffn_multiply + (n + m * 65 + 195), t36);
-      const vec t37 = v_gelu(t36);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 195), t37);
-      const vec t38 = v_add(sum7, x33);
-      const vec t39 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 512) + (m + 3), 512, 858993459,
-                             real(1.25));
-      const vec t40 = v_mul(t38, t39);
-      v_store(transformer_blocks_ffn_multiply + (n + m * 65 + 196), t40);
-      const vec t41 = v_gelu(t40);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 196), t41);
+      alignas(64) real sums[8];
+      v_store(sums, sum0);
+      v_store(sums + 1, sum1);
+      v_store(sums + 2, sum2);
+      v_store(sums + 3, sum3);
+      v_store(sums + 4, sum4);
+      v_store(sums + 5, sum5);
+      v_store(sums + 6, sum6);
+      v_store(sums + 7, sum7);
+      for (std::int64_t row = 0; row < 2; ++row) {
+        for (std::int64_t column = 0; column < 4; ++column) {
+          const vec sum = v_load(sums + (row * 4 + column));
+          const vec x6 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
+          const vec t7 = v_add(sum, x6);
+          const vec t8 = v_keep(random, layer * 65536 + 2, image * 33280 + (n + row) * 512 + (m + column), 1, 858993459,
+                                real(1.25));
+          const vec t9 = v_mul(t7, t8);
+          v_store(transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)), t9);
+          const vec t10 = v_gelu(t9);
+          v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), t10);
+        }
+      }
     }
     {
       vec sum0 = v_zero();
@@ -1638,44 +1429,32 @@ static void transformer_blocks_ffn_linear1_forward_train(const std::int64_t imag
       vec sum2 = v_zero();
       vec sum3 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x42 = v_load(transformer_blocks_norm2_add + (d * 65 + 64));
-        const vec x43 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d]);
-        sum0 = v_fma(x42, x43, sum0);
-        const vec x44 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 256]);
-        sum1 = v_fma(x42, x44, sum1);
-        const vec x45 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 512]);
-        sum2 = v_fma(x42, x45, sum2);
-        const vec x46 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 768]);
-        sum3 = v_fma(x42, x46, sum3);
+        const vec x11 = v_set(transformer_blocks_norm2_add[d + 16384]);
+        const vec x12 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4));
+        sum0 = v_fma(x11, x12, sum0);
+        const vec x13 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 1));
+        sum1 = v_fma(x11, x13, sum1);
+        const vec x14 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 2));
+        sum2 = v_fma(x11, x14, sum2);
+        const vec x15 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 3));
+        sum3 = v_fma(x11, x15, sum3);
       }
-      const vec x47 = v_set(transformer_blocks_ffn_linear1_bias[m]);
-      const vec t48 = v_add(sum0, x47);
-      const vec t49 = v_keep(random, layer * 65536 + 2, image * 33280 + 32768 + m, 512, 858993459, real(1.25));
-      const vec t50 = v_mul(t48, t49);
-      v_store(transformer_blocks_ffn_multiply + (m * 65 + 64), t50);
-      const vec t51 = v_gelu(t50);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 64), t51);
-      const vec x52 = v_set(transformer_blocks_ffn_linear1_bias[m + 1]);
-      const vec t53 = v_add(sum1, x52);
-      const vec t54 = v_keep(random, layer * 65536 + 2, image * 33280 + 32768 + (m + 1), 512, 858993459, real(1.25));
-      const vec t55 = v_mul(t53, t54);
-      v_store(transformer_blocks_ffn_multiply + (m * 65 + 129), t55);
-      const vec t56 = v_gelu(t55);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 129), t56);
-      const vec x57 = v_set(transformer_blocks_ffn_linear1_bias[m + 2]);
-      const vec t58 = v_add(sum2, x57);
-      const vec t59 = v_keep(random, layer * 65536 + 2, image * 33280 + 32768 + (m + 2), 512, 858993459, real(1.25));
-      const vec t60 = v_mul(t58, t59);
-      v_store(transformer_blocks_ffn_multiply + (m * 65 + 194), t60);
-      const vec t61 = v_gelu(t60);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 194), t61);
-      const vec x62 = v_set(transformer_blocks_ffn_linear1_bias[m + 3]);
-      const vec t63 = v_add(sum3, x62);
-      const vec t64 = v_keep(random, layer * 65536 + 2, image * 33280 + 32768 + (m + 3), 512, 858993459, real(1.25));
-      const vec t65 = v_mul(t63, t64);
-      v_store(transformer_blocks_ffn_multiply + (m * 65 + 259), t65);
-      const vec t66 = v_gelu(t65);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 259), t66);
+      alignas(64) real sums[4];
+      v_store(sums, sum0);
+      v_store(sums + 1, sum1);
+      v_store(sums + 2, sum2);
+      v_store(sums + 3, sum3);
+      for (std::int64_t column = 0; column < 4; ++column) {
+        const vec sum = v_load(sums + column);
+        const vec x16 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
+        const vec t17 = v_add(sum, x16);
+        const vec t18 = v_keep(random, layer * 65536 + 2, image * 33280 + 32768 + (m + column), 1, 858993459,
+                               real(1.25));
+        const vec t19 = v_mul(t17, t18);
+        v_store(transformer_blocks_ffn_multiply + (m + column + 32768), t19);
+        const vec t20 = v_gelu(t19);
+        v_store(transformer_blocks_ffn_gelu + (m + column + 32768), t20);
+      }
     }
   }
 }
@@ -1683,7 +1462,7 @@ static void transformer_blocks_ffn_linear1_forward_train(const std::int64_t imag
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed)
 static void transformer_blocks_ffn_linear2_forward_train(const std::int64_t image, const std::int64_t layer,
                                                          const real* transformer_blocks_ffn_gelu,
-                                                         const real* transformer_blocks_ffn_linear2_weight,
+                                                         const real* transformer_blocks_ffn_linear2_weight_packed,
                                                          const real* transformer_blocks_add,
                                                          const real* transformer_blocks_ffn_linear2_bias,
                                                          const std::int32_t* random,
@@ -1699,77 +1478,43 @@ static void transformer_blocks_ffn_linear2_forward_train(const std::int64_t imag
       vec sum6 = v_zero();
       vec sum7 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
-        const vec x0 = v_load(transformer_blocks_ffn_gelu + (n + m * 65));
-        const vec x1 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m]);
+        const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + m]);
+        const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_gelu + (n + m * 65 + 1));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m + 512]);
+        const vec x2 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 1));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 2));
         sum2 = v_fma(x0, x3, sum2);
-        sum3 = v_fma(x2, x3, sum3);
-        const vec x4 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m + 1024]);
-        sum4 = v_fma(x0, x4, sum4);
-        sum5 = v_fma(x2, x4, sum5);
-        const vec x5 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m + 1536]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
+        const vec x4 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 3));
+        sum3 = v_fma(x0, x4, sum3);
+        const vec x5 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 512]);
+        sum4 = v_fma(x5, x1, sum4);
+        sum5 = v_fma(x5, x2, sum5);
+        sum6 = v_fma(x5, x3, sum6);
+        sum7 = v_fma(x5, x4, sum7);
       }
-      const vec x6 = v_load_strided(transformer_blocks_add + (n * 256 + d), 256, lanes);
-      const vec x7 = v_set(transformer_blocks_ffn_linear2_bias[d]);
-      const vec t8 = v_add(sum0, x7);
-      const vec t9 = v_keep(random, layer * 65536 + 3, image * 16640 + n * 256 + d, 256, 858993459, real(1.25));
-      const vec t10 = v_mul(t8, t9);
-      const vec t11 = v_add(x6, t10);
-      v_store_strided(transformer_blocks_carry_next + (n * 256 + d), 256, t11, lanes);
-      const vec x12 = v_load_strided(transformer_blocks_add + (n * 256 + d + 256), 256, lanes);
-      const vec t13 = v_add(sum1, x7);
-      const vec t14 = v_keep(random, layer * 65536 + 3, image * 16640 + (n * 256 + 256) + d, 256, 858993459,
-                             real(1.25));
-      const vec t15 = v_mul(t13, t14);
-      const vec t16 = v_add(x12, t15);
-      v_store_strided(transformer_blocks_carry_next + (n * 256 + d + 256), 256, t16, lanes);
-      const vec x17 = v_load_strided(transformer_blocks_add + (n * 256 + d + 1), 256, lanes);
-      const vec x18 = v_set(transformer_blocks_ffn_linear2_bias[d + 1]);
-      const vec t19 = v_add(sum2, x18);
-      const vec t20 = v_keep(random, layer * 65536 + 3, image * 16640 + n * 256 + (d + 1), 256, 858993459, real(1.25));
-      const vec t21 = v_mul(t19, t20);
-      const vec t22 = v_add(x17, t21);
-      v_store_strided(transformer_blocks_carry_next + (n * 256 + d + 1), 256, t22, lanes);
-      const vec x23 = v_load_strided(transformer_blocks_add + (n * 256 + d + 257), 256, lanes);
-      const vec t24 = v_add(sum3, x18);
-      const vec t25 = v_keep(random, layer * 65536 + 3, image * 16640 + (n * 256 + 256) + (d + 1), 256, 858993459,
-                             real(1.25));
-      const vec t26 = v_mul(t24, t25);
-      const vec t27 = v_add(x23, t26);
-      v_store_strided(transformer_blocks_carry_next + (n * 256 + d + 257), 256, t27, lanes);
-      const vec x28 = v_load_strided(transformer_blocks_add + (n * 256 + d + 2), 256, lanes);
-      const vec x29 = v_set(transformer_blocks_ffn_linear2_bias[d + 2]);
-      const vec t30 = v_add(sum4, x29);
-      const vec t31 = v_keep(random, layer * 65536 + 3, image * 16640 + n * 256 + (d + 2), 256, 858993459, real(1.25));
-      const vec t32 = v_mul(t30, t31);
-      const vec t33 = v_add(x28, t32);
-      v_store_strided(transformer_blocks_carry_next + (n * 256 + d + 2), 256, t33, lanes);
-      const vec x34 = v_load_strided(transformer_blocks_add + (n * 256 + d + 258), 256, lanes);
-      const vec t35 = v_add(sum5, x29);
-      const vec t36 = v_keep(random, layer * 65536 + 3, image * 16640 + (n * 256 + 256) + (d + 2), 256, 858993459,
-                             real(1.25));
-      const vec t37 = v_mul(t35, t36);
-      const vec t38 = v_add(x34, t37);
-      v_store_strided(transformer_blocks_carry_next + (n * 256 + d + 258), 256, t38, lanes);
-      const vec x39 = v_load_strided(transformer_blocks_add + (n * 256 + d + 3), 256, lanes);
-      const vec x40 = v_set(transformer_blocks_ffn_linear2_bias[d + 3]);
-      const vec t41 = v_add(sum6, x40);
-      const vec t42 = v_keep(random, layer * 65536 + 3, image * 16640 + n * 256 + (d + 3), 256, 858993459, real(1.25));
-      const vec t43 = v_mul(t41, t42);
-      const vec t44 = v_add(x39, t43);
-      v_store_strided(transformer_blocks_carry_next + (n * 256 + d + 3), 256, t44, lanes);
-      const vec x45 = v_load_strided(transformer_blocks_add + (n * 256 + d + 259), 256, lanes);
-      const vec t46 = v_add(sum7, x40);
-      const vec t47 = v_keep(random, layer * 65536 + 3, image * 16640 + (n * 256 + 256) + (d + 3), 256, 858993459,
-                             real(1.25));
-      const vec t48 = v_mul(t46, t47);
-      const vec t49 = v_add(x45, t48);
-      v_store_strided(transformer_blocks_carry_next + (n * 256 + d + 259), 256, t49, lanes);
+      alignas(64) real sums[8];
+      v_store(sums, sum0);
+      v_store(sums + 1, sum1);
+      v_store(sums + 2, sum2);
+      v_store(sums + 3, sum3);
+      v_store(sums + 4, sum4);
+      v_store(sums + 5, sum5);
+      v_store(sums + 6, sum6);
+      v_store(sums + 7, sum7);
+      for (std::int64_t row = 0; row < 2; ++row) {
+        for (std::int64_t column = 0; column < 4; ++column) {
+          const vec sum = v_load(sums + (row * 4 + column));
+          const vec x6 = v_load(transformer_blocks_add + ((n + row) * 256 + (d + column)));
+          const vec x7 = v_load(transformer_blocks_ffn_linear2_bias + (d + column));
+          const vec t8 = v_add(sum, x7);
+          const vec t9 = v_keep(random, layer * 65536 + 3, image * 16640 + (n + row) * 256 + (d + column), 1, 858993459,
+                                real(1.25));
+          const vec t10 = v_mul(t8, t9);
+          const vec t11 = v_add(x6, t10);
+          v_store(transformer_blocks_carry_next + ((n + row) * 256 + (d + column)), t11);
+        }
+      }
     }
     {
       vec sum0 = v_zero();
@@ -1777,44 +1522,32 @@ static void transformer_blocks_ffn_linear2_forward_train(const std::int64_t imag
       vec sum2 = v_zero();
       vec sum3 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
-        const vec x50 = v_load(transformer_blocks_ffn_gelu + (m * 65 + 64));
-        const vec x51 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m]);
-        sum0 = v_fma(x50, x51, sum0);
-        const vec x52 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m + 512]);
-        sum1 = v_fma(x50, x52, sum1);
-        const vec x53 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m + 1024]);
-        sum2 = v_fma(x50, x53, sum2);
-        const vec x54 = v_set(transformer_blocks_ffn_linear2_weight[d * 512 + m + 1536]);
-        sum3 = v_fma(x50, x54, sum3);
+        const vec x12 = v_set(transformer_blocks_ffn_gelu[m + 32768]);
+        const vec x13 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4));
+        sum0 = v_fma(x12, x13, sum0);
+        const vec x14 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 1));
+        sum1 = v_fma(x12, x14, sum1);
+        const vec x15 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 2));
+        sum2 = v_fma(x12, x15, sum2);
+        const vec x16 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 3));
+        sum3 = v_fma(x12, x16, sum3);
       }
-      const vec x55 = v_load_strided(transformer_blocks_add + (d + 16384), 256, lanes);
-      const vec x56 = v_set(transformer_blocks_ffn_linear2_bias[d]);
-      const vec t57 = v_add(sum0, x56);
-      const vec t58 = v_keep(random, layer * 65536 + 3, image * 16640 + 16384 + d, 256, 858993459, real(1.25));
-      const vec t59 = v_mul(t57, t58);
-      const vec t60 = v_add(x55, t59);
-      v_store_strided(transformer_blocks_carry_next + (d + 16384), 256, t60, lanes);
-      const vec x61 = v_load_strided(transformer_blocks_add + (d + 16385), 256, lanes);
-      const vec x62 = v_set(transformer_blocks_ffn_linear2_bias[d + 1]);
-      const vec t63 = v_add(sum1, x62);
-      const vec t64 = v_keep(random, layer * 65536 + 3, image * 16640 + 16384 + (d + 1), 256, 858993459, real(1.25));
-      const vec t65 = v_mul(t63, t64);
-      const vec t66 = v_add(x61, t65);
-      v_store_strided(transformer_blocks_carry_next + (d + 16385), 256, t66, lanes);
-      const vec x67 = v_load_strided(transformer_blocks_add + (d + 16386), 256, lanes);
-      const vec x68 = v_set(transformer_blocks_ffn_linear2_bias[d + 2]);
-      const vec t69 = v_add(sum2, x68);
-      const vec t70 = v_keep(random, layer * 65536 + 3, image * 16640 + 16384 + (d + 2), 256, 858993459, real(1.25));
-      const vec t71 = v_mul(t69, t70);
-      const vec t72 = v_add(x67, t71);
-      v_store_strided(transformer_blocks_carry_next + (d + 16386), 256, t72, lanes);
-      const vec x73 = v_load_strided(transformer_blocks_add + (d + 16387), 256, lanes);
-      const vec x74 = v_set(transformer_blocks_ffn_linear2_bias[d + 3]);
-      const vec t75 = v_add(sum3, x74);
-      const vec t76 = v_keep(random, layer * 65536 + 3, image * 16640 + 16384 + (d + 3), 256, 858993459, real(1.25));
-      const vec t77 = v_mul(t75, t76);
-      const vec t78 = v_add(x73, t77);
-      v_store_strided(transformer_blocks_carry_next + (d + 16387), 256, t78, lanes);
+      alignas(64) real sums[4];
+      v_store(sums, sum0);
+      v_store(sums + 1, sum1);
+      v_store(sums + 2, sum2);
+      v_store(sums + 3, sum3);
+      for (std::int64_t column = 0; column < 4; ++column) {
+        const vec sum = v_load(sums + column);
+        const vec x17 = v_load(transformer_blocks_add + (d + column + 16384));
+        const vec x18 = v_load(transformer_blocks_ffn_linear2_bias + (d + column));
+        const vec t19 = v_add(sum, x18);
+        const vec t20 = v_keep(random, layer * 65536 + 3, image * 16640 + 16384 + (d + column), 1, 858993459,
+                               real(1.25));
+        const vec t21 = v_mul(t19, t20);
+        const vec t22 = v_add(x17, t21);
+        v_store(transformer_blocks_carry_next + (d + column + 16384), t22);
+      }
     }
   }
 }
@@ -1860,45 +1593,6 @@ static void norm_forward_train(const real* transformer_blocks_carry_next, real* 
       const vec t23 = v_add(t21, x22);
       v_store_strided(norm_add + (n * 256 + d), 256, t23, lanes);
     }
-  }
-}
-
-// b < B, classes < CLASSES=10, d < D=256 (summed)
-static void head_forward_train(const real* norm_add, const real* head_weight, const real* head_bias, real* outputs) {
-  for (std::int64_t classes = 0; classes < 10; classes += 5) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_set(norm_add[d]);
-      const vec x1 = v_load_strided(head_weight + (classes * 256 + d), 256, lanes);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load_strided(head_weight + (classes * 256 + d + 256), 256, lanes);
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load_strided(head_weight + (classes * 256 + d + 512), 256, lanes);
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load_strided(head_weight + (classes * 256 + d + 768), 256, lanes);
-      sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_load_strided(head_weight + (classes * 256 + d + 1024), 256, lanes);
-      sum4 = v_fma(x0, x5, sum4);
-    }
-    const vec x6 = v_load(head_bias + classes);
-    const vec t7 = v_add(sum0, x6);
-    v_store(outputs + classes, t7);
-    const vec x8 = v_load(head_bias + (classes + 1));
-    const vec t9 = v_add(sum1, x8);
-    v_store(outputs + (classes + 1), t9);
-    const vec x10 = v_load(head_bias + (classes + 2));
-    const vec t11 = v_add(sum2, x10);
-    v_store(outputs + (classes + 2), t11);
-    const vec x12 = v_load(head_bias + (classes + 3));
-    const vec t13 = v_add(sum3, x12);
-    v_store(outputs + (classes + 3), t13);
-    const vec x14 = v_load(head_bias + (classes + 4));
-    const vec t15 = v_add(sum4, x14);
-    v_store(outputs + (classes + 4), t15);
   }
 }
 
@@ -2081,12 +1775,10 @@ static void head_bias_gradient_sum(real* gradient_head_bias, const real* partial
 }
 
 // classes < CLASSES=10, d < D=256, b < B (summed)
-static void head_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch, const real* d_multiply,
-                                         const real* norm_add, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
-  for (std::int64_t classes = 0; classes < 10; classes += 2) {
-    for (std::int64_t d = 0; d < 256; d += 4) {
+static void head_weight_gradient(const std::int64_t begin, const std::int64_t end, const std::int64_t batch,
+                                 const real* d_multiply, const real* norm_add, real* gradient_head_weight) {
+  for (std::int64_t d = 0; d < 256; d += 4) {
+    for (std::int64_t classes = begin; classes < end; classes += 2) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2095,7 +1787,7 @@ static void head_weight_gradient_partial(const std::int64_t chunk, const std::in
       vec sum5 = v_zero();
       vec sum6 = v_zero();
       vec sum7 = v_zero();
-      for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t b = 0; b < batch; ++b) {
         const vec x0 = v_set(d_multiply[classes + b * 1824656]);
         const vec x1 = v_load(norm_add + (d + b * 1824656));
         sum0 = v_fma(x0, x1, sum0);
@@ -2111,27 +1803,14 @@ static void head_weight_gradient_partial(const std::int64_t chunk, const std::in
         sum6 = v_fma(x5, x3, sum6);
         sum7 = v_fma(x5, x4, sum7);
       }
-      v_store(partial + (chunk * 2560 + (classes * 256 + d)), sum0);
-      v_store(partial + (chunk * 2560 + (classes * 256 + (d + 1))), sum1);
-      v_store(partial + (chunk * 2560 + (classes * 256 + (d + 2))), sum2);
-      v_store(partial + (chunk * 2560 + (classes * 256 + (d + 3))), sum3);
-      v_store(partial + (chunk * 2560 + (classes * 256 + 256 + d)), sum4);
-      v_store(partial + (chunk * 2560 + (classes * 256 + 256 + (d + 1))), sum5);
-      v_store(partial + (chunk * 2560 + (classes * 256 + 256 + (d + 2))), sum6);
-      v_store(partial + (chunk * 2560 + (classes * 256 + 256 + (d + 3))), sum7);
-    }
-  }
-}
-
-// classes < CLASSES=10, d < D=256, b < B (summed)
-static void head_weight_gradient_sum(real* gradient_head_weight, const real* partial) {
-  for (std::int64_t classes = 0; classes < 10; ++classes) {
-    for (std::int64_t d = 0; d < 256; ++d) {
-      vec sum0 = v_zero();
-      for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-        sum0 = v_add(sum0, v_load(partial + (chunk * 2560 + (classes * 256 + d))));
-      }
       v_store(gradient_head_weight + (classes * 256 + d), sum0);
+      v_store(gradient_head_weight + (classes * 256 + d + 1), sum1);
+      v_store(gradient_head_weight + (classes * 256 + d + 2), sum2);
+      v_store(gradient_head_weight + (classes * 256 + d + 3), sum3);
+      v_store(gradient_head_weight + (classes * 256 + d + 256), sum4);
+      v_store(gradient_head_weight + (classes * 256 + d + 257), sum5);
+      v_store(gradient_head_weight + (classes * 256 + d + 258), sum6);
+      v_store(gradient_head_weight + (classes * 256 + d + 259), sum7);
     }
   }
 }
@@ -2273,8 +1952,8 @@ static void transformer_blocks_ffn_linear2_backward(const std::int64_t image, co
                                                     const real* transformer_blocks_ffn_multiply,
                                                     const std::int32_t* random,
                                                     real* d_transformer_blocks_ffn_multiply_2) {
-  for (std::int64_t n = 0; n < 64; n += 2) {
-    for (std::int64_t m = 0; m < 512; m += 4) {
+  for (std::int64_t m = 0; m < 512; m += 4) {
+    for (std::int64_t n = 0; n < 64; n += 2) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2299,99 +1978,60 @@ static void transformer_blocks_ffn_linear2_backward(const std::int64_t image, co
         sum6 = v_fma(x5, x3, sum6);
         sum7 = v_fma(x5, x4, sum7);
       }
-      const vec x6 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65), 65, lanes);
-      const vec t7 = v_gelu_gradient(x6);
-      const vec t8 = v_mul(sum0, t7);
-      const vec t9 = v_keep(random, layer * 65536 + 2, image * 33280 + n * 512 + m, 1, 858993459, real(1.25));
-      const vec t10 = v_mul(t8, t9);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m), t10);
-      const vec x11 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 65), 65, lanes);
-      const vec t12 = v_gelu_gradient(x11);
-      const vec t13 = v_mul(sum1, t12);
-      const vec t14 = v_keep(random, layer * 65536 + 2, image * 33280 + n * 512 + (m + 1), 1, 858993459, real(1.25));
-      const vec t15 = v_mul(t13, t14);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 1), t15);
-      const vec x16 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 130), 65, lanes);
-      const vec t17 = v_gelu_gradient(x16);
-      const vec t18 = v_mul(sum2, t17);
-      const vec t19 = v_keep(random, layer * 65536 + 2, image * 33280 + n * 512 + (m + 2), 1, 858993459, real(1.25));
-      const vec t20 = v_mul(t18, t19);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 2), t20);
-      const vec x21 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 195), 65, lanes);
-      const vec t22 = v_gelu_gradient(x21);
-      const vec t23 = v_mul(sum3, t22);
-      const vec t24 = v_keep(random, layer * 65536 + 2, image * 33280 + n * 512 + (m + 3), 1, 858993459, real(1.25));
-      const vec t25 = v_mul(t23, t24);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 3), t25);
-      const vec x26 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 1), 65, lanes);
-      const vec t27 = v_gelu_gradient(x26);
-      const vec t28 = v_mul(sum4, t27);
-      const vec t29 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 512) + m, 1, 858993459, real(1.25));
-      const vec t30 = v_mul(t28, t29);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 512), t30);
-      const vec x31 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 66), 65, lanes);
-      const vec t32 = v_gelu_gradient(x31);
-      const vec t33 = v_mul(sum5, t32);
-      const vec t34 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 512) + (m + 1), 1, 858993459,
-                             real(1.25));
-      const vec t35 = v_mul(t33, t34);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 513), t35);
-      const vec x36 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 131), 65, lanes);
-      const vec t37 = v_gelu_gradient(x36);
-      const vec t38 = v_mul(sum6, t37);
-      const vec t39 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 512) + (m + 2), 1, 858993459,
-                             real(1.25));
-      const vec t40 = v_mul(t38, t39);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 514), t40);
-      const vec x41 = v_load_strided(transformer_blocks_ffn_multiply + (n + m * 65 + 196), 65, lanes);
-      const vec t42 = v_gelu_gradient(x41);
-      const vec t43 = v_mul(sum7, t42);
-      const vec t44 = v_keep(random, layer * 65536 + 2, image * 33280 + (n * 512 + 512) + (m + 3), 1, 858993459,
-                             real(1.25));
-      const vec t45 = v_mul(t43, t44);
-      v_store(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m + 515), t45);
+      alignas(64) real sums[8];
+      v_store(sums, sum0);
+      v_store(sums + 1, sum1);
+      v_store(sums + 2, sum2);
+      v_store(sums + 3, sum3);
+      v_store(sums + 4, sum4);
+      v_store(sums + 5, sum5);
+      v_store(sums + 6, sum6);
+      v_store(sums + 7, sum7);
+      for (std::int64_t row = 0; row < 2; ++row) {
+        for (std::int64_t column = 0; column < 4; ++column) {
+          const vec sum = v_load(sums + (row * 4 + column));
+          const vec x6 = v_load(transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)));
+          const vec t7 = v_gelu_gradient(x6);
+          const vec t8 = v_mul(sum, t7);
+          const vec t9 = v_keep(random, layer * 65536 + 2, image * 33280 + (n + row) * 512 + (m + column), 1, 858993459,
+                                real(1.25));
+          const vec t10 = v_mul(t8, t9);
+          v_store(d_transformer_blocks_ffn_multiply_2 + ((n + row) * 512 + (m + column)), t10);
+        }
+      }
     }
-  }
-  for (std::int64_t m = 0; m < 512; m += 4) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x46 = v_set(d_transformer_blocks_ffn_multiply[d + 16384]);
-      const vec x47 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512));
-      sum0 = v_fma(x46, x47, sum0);
-      const vec x48 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 1));
-      sum1 = v_fma(x46, x48, sum1);
-      const vec x49 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 2));
-      sum2 = v_fma(x46, x49, sum2);
-      const vec x50 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 3));
-      sum3 = v_fma(x46, x50, sum3);
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      for (std::int64_t d = 0; d < 256; ++d) {
+        const vec x11 = v_set(d_transformer_blocks_ffn_multiply[d + 16384]);
+        const vec x12 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512));
+        sum0 = v_fma(x11, x12, sum0);
+        const vec x13 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 1));
+        sum1 = v_fma(x11, x13, sum1);
+        const vec x14 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 2));
+        sum2 = v_fma(x11, x14, sum2);
+        const vec x15 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 3));
+        sum3 = v_fma(x11, x15, sum3);
+      }
+      alignas(64) real sums[4];
+      v_store(sums, sum0);
+      v_store(sums + 1, sum1);
+      v_store(sums + 2, sum2);
+      v_store(sums + 3, sum3);
+      for (std::int64_t column = 0; column < 4; ++column) {
+        const vec sum = v_load(sums + column);
+        const vec x16 = v_load(transformer_blocks_ffn_multiply + (m + column + 32768));
+        const vec t17 = v_gelu_gradient(x16);
+        const vec t18 = v_mul(sum, t17);
+        const vec t19 = v_keep(random, layer * 65536 + 2, image * 33280 + 32768 + (m + column), 1, 858993459,
+                               real(1.25));
+        const vec t20 = v_mul(t18, t19);
+        v_store(d_transformer_blocks_ffn_multiply_2 + (m + column + 32768), t20);
+      }
     }
-    const vec x51 = v_load_strided(transformer_blocks_ffn_multiply + (m * 65 + 64), 65, lanes);
-    const vec t52 = v_gelu_gradient(x51);
-    const vec t53 = v_mul(sum0, t52);
-    const vec t54 = v_keep(random, layer * 65536 + 2, image * 33280 + 32768 + m, 1, 858993459, real(1.25));
-    const vec t55 = v_mul(t53, t54);
-    v_store(d_transformer_blocks_ffn_multiply_2 + (m + 32768), t55);
-    const vec x56 = v_load_strided(transformer_blocks_ffn_multiply + (m * 65 + 129), 65, lanes);
-    const vec t57 = v_gelu_gradient(x56);
-    const vec t58 = v_mul(sum1, t57);
-    const vec t59 = v_keep(random, layer * 65536 + 2, image * 33280 + 32768 + (m + 1), 1, 858993459, real(1.25));
-    const vec t60 = v_mul(t58, t59);
-    v_store(d_transformer_blocks_ffn_multiply_2 + (m + 32769), t60);
-    const vec x61 = v_load_strided(transformer_blocks_ffn_multiply + (m * 65 + 194), 65, lanes);
-    const vec t62 = v_gelu_gradient(x61);
-    const vec t63 = v_mul(sum2, t62);
-    const vec t64 = v_keep(random, layer * 65536 + 2, image * 33280 + 32768 + (m + 2), 1, 858993459, real(1.25));
-    const vec t65 = v_mul(t63, t64);
-    v_store(d_transformer_blocks_ffn_multiply_2 + (m + 32770), t65);
-    const vec x66 = v_load_strided(transformer_blocks_ffn_multiply + (m * 65 + 259), 65, lanes);
-    const vec t67 = v_gelu_gradient(x66);
-    const vec t68 = v_mul(sum3, t67);
-    const vec t69 = v_keep(random, layer * 65536 + 2, image * 33280 + 32768 + (m + 3), 1, 858993459, real(1.25));
-    const vec t70 = v_mul(t68, t69);
-    v_store(d_transformer_blocks_ffn_multiply_2 + (m + 32771), t70);
   }
 }
 
@@ -2399,8 +2039,8 @@ static void transformer_blocks_ffn_linear2_backward(const std::int64_t image, co
 static void transformer_blocks_ffn_linear1_backward(const real* d_transformer_blocks_ffn_multiply_2,
                                                     const real* transformer_blocks_ffn_linear1_weight,
                                                     real* d_transformer_blocks_ffn_linear1_einsum) {
-  for (std::int64_t n = 0; n < 64; n += 2) {
-    for (std::int64_t d = 0; d < 256; d += 4) {
+  for (std::int64_t d = 0; d < 256; d += 4) {
+    for (std::int64_t n = 0; n < 64; n += 2) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2434,27 +2074,27 @@ static void transformer_blocks_ffn_linear1_backward(const real* d_transformer_bl
       v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 258), sum6);
       v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 259), sum7);
     }
-  }
-  for (std::int64_t d = 0; d < 256; d += 4) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t m = 0; m < 512; ++m) {
-      const vec x6 = v_set(d_transformer_blocks_ffn_multiply_2[m + 32768]);
-      const vec x7 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256));
-      sum0 = v_fma(x6, x7, sum0);
-      const vec x8 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 1));
-      sum1 = v_fma(x6, x8, sum1);
-      const vec x9 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 2));
-      sum2 = v_fma(x6, x9, sum2);
-      const vec x10 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 3));
-      sum3 = v_fma(x6, x10, sum3);
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      for (std::int64_t m = 0; m < 512; ++m) {
+        const vec x6 = v_set(d_transformer_blocks_ffn_multiply_2[m + 32768]);
+        const vec x7 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256));
+        sum0 = v_fma(x6, x7, sum0);
+        const vec x8 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 1));
+        sum1 = v_fma(x6, x8, sum1);
+        const vec x9 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 2));
+        sum2 = v_fma(x6, x9, sum2);
+        const vec x10 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 3));
+        sum3 = v_fma(x6, x10, sum3);
+      }
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16384), sum0);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16385), sum1);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16386), sum2);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16387), sum3);
     }
-    v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16384), sum0);
-    v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16385), sum1);
-    v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16386), sum2);
-    v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16387), sum3);
   }
 }
 
@@ -2501,8 +2141,8 @@ static void transformer_blocks_norm2_backward(const real* d_transformer_blocks_f
 static void transformer_blocks_attention_out_proj_backward(const real* d_transformer_blocks_add,
                                                            const real* transformer_blocks_attention_out_proj_weight,
                                                            real* d_transformer_blocks_attention_out_proj_einsum) {
-  for (std::int64_t n = 0; n < 64; n += 2) {
-    for (std::int64_t d = 0; d < 256; d += 4) {
+  for (std::int64_t d = 0; d < 256; d += 4) {
+    for (std::int64_t n = 0; n < 64; n += 2) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2536,37 +2176,50 @@ static void transformer_blocks_attention_out_proj_backward(const real* d_transfo
       v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 258), sum6);
       v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 259), sum7);
     }
-  }
-  for (std::int64_t d = 0; d < 256; d += 4) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-      const vec x6 = v_set(d_transformer_blocks_add[d2 + 16384]);
-      const vec x7 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256));
-      sum0 = v_fma(x6, x7, sum0);
-      const vec x8 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 1));
-      sum1 = v_fma(x6, x8, sum1);
-      const vec x9 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 2));
-      sum2 = v_fma(x6, x9, sum2);
-      const vec x10 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 3));
-      sum3 = v_fma(x6, x10, sum3);
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      for (std::int64_t d2 = 0; d2 < 256; ++d2) {
+        const vec x6 = v_set(d_transformer_blocks_add[d2 + 16384]);
+        const vec x7 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256));
+        sum0 = v_fma(x6, x7, sum0);
+        const vec x8 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 1));
+        sum1 = v_fma(x6, x8, sum1);
+        const vec x9 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 2));
+        sum2 = v_fma(x6, x9, sum2);
+        const vec x10 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 3));
+        sum3 = v_fma(x6, x10, sum3);
+      }
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16384), sum0);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16385), sum1);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16386), sum2);
+      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16387), sum3);
     }
-    v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16384), sum0);
-    v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16385), sum1);
-    v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16386), sum2);
-    v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16387), sum3);
+  }
+}
+
+// b < B, h < H=8, k < K=32, n < N+1=65
+static void transformer_blocks_attention_backward(const real* transformer_blocks_attention_add,
+                                                  real* d_transformer_blocks_attention_copy) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t k = 0; k < 32; ++k) {
+      for (std::int64_t n = 0; n < 65; ++n) {
+        const vec x0 = v_load_strided(transformer_blocks_attention_add + (h * 32 + k + n * 768 + 512), 768, lanes);
+        v_store(d_transformer_blocks_attention_copy + (h * 2080 + k * 65 + n), x0);
+      }
+    }
   }
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed)
-static void transformer_blocks_attention_backward(const real* d_transformer_blocks_attention_out_proj_einsum,
-                                                  const real* transformer_blocks_attention_add,
-                                                  real* d_transformer_blocks_attention_einsum) {
+static void transformer_blocks_attention_backward_2(const real* d_transformer_blocks_attention_out_proj_einsum,
+                                                    const real* d_transformer_blocks_attention_copy,
+                                                    real* d_transformer_blocks_attention_einsum) {
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 64; n += 2) {
-      for (std::int64_t n2 = 0; n2 < 64; n2 += 4) {
+    for (std::int64_t n2 = 0; n2 < 64; n2 += 4) {
+      for (std::int64_t n = 0; n < 64; n += 2) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -2577,13 +2230,13 @@ static void transformer_blocks_attention_backward(const real* d_transformer_bloc
         vec sum7 = v_zero();
         for (std::int64_t k = 0; k < 32; ++k) {
           const vec x0 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k]);
-          const vec x1 = v_load(transformer_blocks_attention_add + (h * 2080 + n2 + k * 65 + 33280));
+          const vec x1 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_attention_add + (h * 2080 + n2 + k * 65 + 33281));
+          const vec x2 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 1));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_attention_add + (h * 2080 + n2 + k * 65 + 33282));
+          const vec x3 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 2));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_attention_add + (h * 2080 + n2 + k * 65 + 33283));
+          const vec x4 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 3));
           sum3 = v_fma(x0, x4, sum3);
           const vec x5 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 256]);
           sum4 = v_fma(x5, x1, sum4);
@@ -2603,43 +2256,43 @@ static void transformer_blocks_attention_backward(const real* d_transformer_bloc
       {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
+        vec sum2 = v_zero();
+        vec sum3 = v_zero();
         for (std::int64_t k = 0; k < 32; ++k) {
-          const vec x6 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k]);
-          const vec x7 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33344));
+          const vec x6 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 16384]);
+          const vec x7 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65));
           sum0 = v_fma(x6, x7, sum0);
-          const vec x8 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 256]);
-          sum1 = v_fma(x8, x7, sum1);
+          const vec x8 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 1));
+          sum1 = v_fma(x6, x8, sum1);
+          const vec x9 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 2));
+          sum2 = v_fma(x6, x9, sum2);
+          const vec x10 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 3));
+          sum3 = v_fma(x6, x10, sum3);
         }
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), sum0);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 129), sum1);
+        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 + 4160), sum0);
+        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 + 4161), sum1);
+        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 + 4162), sum2);
+        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 + 4163), sum3);
       }
     }
-    for (std::int64_t n2 = 0; n2 < 64; n2 += 4) {
+    for (std::int64_t n = 0; n < 64; n += 2) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
       for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x9 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 16384]);
-        const vec x10 = v_load(transformer_blocks_attention_add + (h * 2080 + n2 + k * 65 + 33280));
-        sum0 = v_fma(x9, x10, sum0);
-        const vec x11 = v_load(transformer_blocks_attention_add + (h * 2080 + n2 + k * 65 + 33281));
-        sum1 = v_fma(x9, x11, sum1);
-        const vec x12 = v_load(transformer_blocks_attention_add + (h * 2080 + n2 + k * 65 + 33282));
-        sum2 = v_fma(x9, x12, sum2);
-        const vec x13 = v_load(transformer_blocks_attention_add + (h * 2080 + n2 + k * 65 + 33283));
-        sum3 = v_fma(x9, x13, sum3);
+        const vec x11 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k]);
+        const vec x12 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64));
+        sum0 = v_fma(x11, x12, sum0);
+        const vec x13 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 256]);
+        sum1 = v_fma(x13, x12, sum1);
       }
-      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 + 4160), sum0);
-      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 + 4161), sum1);
-      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 + 4162), sum2);
-      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 + 4163), sum3);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), sum0);
+      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 129), sum1);
     }
     {
       vec sum0 = v_zero();
       for (std::int64_t k = 0; k < 32; ++k) {
         const vec x14 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 16384]);
-        const vec x15 = v_load(transformer_blocks_attention_add + (h * 2080 + k * 65 + 33344));
+        const vec x15 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64));
         sum0 = v_fma(x14, x15, sum0);
       }
       v_store(d_transformer_blocks_attention_einsum + (h * 4225 + 4224), sum0);
@@ -2648,12 +2301,12 @@ static void transformer_blocks_attention_backward(const real* d_transformer_bloc
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
-static void transformer_blocks_attention_backward_2(const real* d_transformer_blocks_attention_out_proj_einsum,
+static void transformer_blocks_attention_backward_3(const real* d_transformer_blocks_attention_out_proj_einsum,
                                                     const real* transformer_blocks_attention_multiply,
                                                     real* d_transformer_blocks_attention_einsum_2) {
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 64; n += 2) {
-      for (std::int64_t k = 0; k < 32; k += 4) {
+    for (std::int64_t k = 0; k < 32; k += 4) {
+      for (std::int64_t n = 0; n < 64; n += 2) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -2664,7 +2317,7 @@ static void transformer_blocks_attention_backward_2(const real* d_transformer_bl
         vec sum7 = v_zero();
         for (std::int64_t n2 = 0; n2 < 65; ++n2) {
           const vec x0 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256));
-          const vec x1 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2]);
+          const vec x1 = v_set(transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65]);
           sum0 = v_fma(x0, x1, sum0);
           const vec x2 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 1));
           sum1 = v_fma(x2, x1, sum1);
@@ -2672,7 +2325,7 @@ static void transformer_blocks_attention_backward_2(const real* d_transformer_bl
           sum2 = v_fma(x3, x1, sum2);
           const vec x4 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 3));
           sum3 = v_fma(x4, x1, sum3);
-          const vec x5 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 65]);
+          const vec x5 = v_set(transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 1]);
           sum4 = v_fma(x0, x5, sum4);
           sum5 = v_fma(x2, x5, sum5);
           sum6 = v_fma(x3, x5, sum6);
@@ -2687,33 +2340,33 @@ static void transformer_blocks_attention_backward_2(const real* d_transformer_bl
         v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 34), sum6);
         v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 35), sum7);
       }
-    }
-    for (std::int64_t k = 0; k < 32; k += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x6 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256));
-        const vec x7 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 + 4160]);
-        sum0 = v_fma(x6, x7, sum0);
-        const vec x8 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 1));
-        sum1 = v_fma(x8, x7, sum1);
-        const vec x9 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 2));
-        sum2 = v_fma(x9, x7, sum2);
-        const vec x10 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 3));
-        sum3 = v_fma(x10, x7, sum3);
+      {
+        vec sum0 = v_zero();
+        vec sum1 = v_zero();
+        vec sum2 = v_zero();
+        vec sum3 = v_zero();
+        for (std::int64_t n2 = 0; n2 < 65; ++n2) {
+          const vec x6 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256));
+          const vec x7 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 * 65 + 64]);
+          sum0 = v_fma(x6, x7, sum0);
+          const vec x8 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 1));
+          sum1 = v_fma(x8, x7, sum1);
+          const vec x9 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 2));
+          sum2 = v_fma(x9, x7, sum2);
+          const vec x10 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 3));
+          sum3 = v_fma(x10, x7, sum3);
+        }
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2048), sum0);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2049), sum1);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2050), sum2);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2051), sum3);
       }
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2048), sum0);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2049), sum1);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2050), sum2);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2051), sum3);
     }
   }
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row)
-static void transformer_blocks_attention_backward_3(const std::int64_t image, const std::int64_t layer,
+static void transformer_blocks_attention_backward_4(const std::int64_t image, const std::int64_t layer,
                                                     const real* d_transformer_blocks_attention_einsum,
                                                     const std::int32_t* random,
                                                     const real* transformer_blocks_attention_divide,
@@ -2748,12 +2401,12 @@ static void transformer_blocks_attention_backward_3(const std::int64_t image, co
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
-static void transformer_blocks_attention_backward_4(const real* d_transformer_blocks_attention_multiply,
+static void transformer_blocks_attention_backward_5(const real* d_transformer_blocks_attention_multiply,
                                                     const real* transformer_blocks_attention_add,
                                                     real* d_transformer_blocks_attention_einsum_3) {
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 64; n += 2) {
-      for (std::int64_t k = 0; k < 32; k += 4) {
+    for (std::int64_t k = 0; k < 32; k += 4) {
+      for (std::int64_t n = 0; n < 64; n += 2) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -2764,13 +2417,13 @@ static void transformer_blocks_attention_backward_4(const real* d_transformer_bl
         vec sum7 = v_zero();
         for (std::int64_t n2 = 0; n2 < 65; ++n2) {
           const vec x0 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2]);
-          const vec x1 = v_load_strided(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 16640), 65, lanes);
+          const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 256));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load_strided(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 16705), 65, lanes);
+          const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 257));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load_strided(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 16770), 65, lanes);
+          const vec x3 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 258));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load_strided(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 16835), 65, lanes);
+          const vec x4 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 259));
           sum3 = v_fma(x0, x4, sum3);
           const vec x5 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 65]);
           sum4 = v_fma(x5, x1, sum4);
@@ -2787,33 +2440,33 @@ static void transformer_blocks_attention_backward_4(const real* d_transformer_bl
         v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 34), sum6);
         v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 35), sum7);
       }
-    }
-    for (std::int64_t k = 0; k < 32; k += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x6 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 + 4160]);
-        const vec x7 = v_load_strided(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 16640), 65, lanes);
-        sum0 = v_fma(x6, x7, sum0);
-        const vec x8 = v_load_strided(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 16705), 65, lanes);
-        sum1 = v_fma(x6, x8, sum1);
-        const vec x9 = v_load_strided(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 16770), 65, lanes);
-        sum2 = v_fma(x6, x9, sum2);
-        const vec x10 = v_load_strided(transformer_blocks_attention_add + (h * 2080 + k * 65 + n2 + 16835), 65, lanes);
-        sum3 = v_fma(x6, x10, sum3);
+      {
+        vec sum0 = v_zero();
+        vec sum1 = v_zero();
+        vec sum2 = v_zero();
+        vec sum3 = v_zero();
+        for (std::int64_t n2 = 0; n2 < 65; ++n2) {
+          const vec x6 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 + 4160]);
+          const vec x7 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 256));
+          sum0 = v_fma(x6, x7, sum0);
+          const vec x8 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 257));
+          sum1 = v_fma(x6, x8, sum1);
+          const vec x9 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 258));
+          sum2 = v_fma(x6, x9, sum2);
+          const vec x10 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 259));
+          sum3 = v_fma(x6, x10, sum3);
+        }
+        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 2048), sum0);
+        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 2049), sum1);
+        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 2050), sum2);
+        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 2051), sum3);
       }
-      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 2048), sum0);
-      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 2049), sum1);
-      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 2050), sum2);
-      v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 2051), sum3);
     }
   }
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
-static void transformer_blocks_attention_backward_5(const real* d_transformer_blocks_attention_multiply,
+static void transformer_blocks_attention_backward_6(const real* d_transformer_blocks_attention_multiply,
                                                     const real* transformer_blocks_attention_add,
                                                     real* d_transformer_blocks_attention_einsum_4) {
   for (std::int64_t h = 0; h < 8; ++h) {
@@ -2828,29 +2481,29 @@ static void transformer_blocks_attention_backward_5(const real* d_transformer_bl
         vec sum6 = v_zero();
         vec sum7 = v_zero();
         for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x0 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n + n2 * 65));
-          const vec x1 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2]);
+          const vec x0 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65]);
+          const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n + n2 * 65 + 1));
-          sum1 = v_fma(x2, x1, sum1);
-          const vec x3 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 65]);
+          const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 1));
+          sum1 = v_fma(x0, x2, sum1);
+          const vec x3 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 2));
           sum2 = v_fma(x0, x3, sum2);
-          sum3 = v_fma(x2, x3, sum3);
-          const vec x4 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 130]);
-          sum4 = v_fma(x0, x4, sum4);
-          sum5 = v_fma(x2, x4, sum5);
-          const vec x5 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 195]);
-          sum6 = v_fma(x0, x5, sum6);
-          sum7 = v_fma(x2, x5, sum7);
+          const vec x4 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 3));
+          sum3 = v_fma(x0, x4, sum3);
+          const vec x5 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 1]);
+          sum4 = v_fma(x5, x1, sum4);
+          sum5 = v_fma(x5, x2, sum5);
+          sum6 = v_fma(x5, x3, sum6);
+          sum7 = v_fma(x5, x4, sum7);
         }
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65), sum0);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 1), sum1);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 65), sum2);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 66), sum3);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 130), sum4);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 131), sum5);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 195), sum6);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 196), sum7);
+        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k), sum0);
+        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 1), sum1);
+        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 2), sum2);
+        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 3), sum3);
+        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 32), sum4);
+        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 33), sum5);
+        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 34), sum6);
+        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 35), sum7);
       }
       {
         vec sum0 = v_zero();
@@ -2858,27 +2511,27 @@ static void transformer_blocks_attention_backward_5(const real* d_transformer_bl
         vec sum2 = v_zero();
         vec sum3 = v_zero();
         for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x6 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n2 * 65 + 64));
-          const vec x7 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2]);
+          const vec x6 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 * 65 + 64]);
+          const vec x7 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768));
           sum0 = v_fma(x6, x7, sum0);
-          const vec x8 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 65]);
+          const vec x8 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 1));
           sum1 = v_fma(x6, x8, sum1);
-          const vec x9 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 130]);
+          const vec x9 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 2));
           sum2 = v_fma(x6, x9, sum2);
-          const vec x10 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 195]);
+          const vec x10 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 3));
           sum3 = v_fma(x6, x10, sum3);
         }
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 64), sum0);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 129), sum1);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 194), sum2);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 259), sum3);
+        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k + 2048), sum0);
+        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k + 2049), sum1);
+        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k + 2050), sum2);
+        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k + 2051), sum3);
       }
     }
   }
 }
 
 // i < 1, b < B, h < H=8, n < N+1=65, k < K=32
-static void transformer_blocks_attention_backward_6(const real* d_transformer_blocks_attention_einsum_3,
+static void transformer_blocks_attention_backward_7(const real* d_transformer_blocks_attention_einsum_3,
                                                     real* d_transformer_blocks_attention_rearrange) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = 0; n < 65; ++n) {
@@ -2891,12 +2544,12 @@ static void transformer_blocks_attention_backward_6(const real* d_transformer_bl
 }
 
 // i < 1, b < B, h < H=8, n < N+1=65, k < K=32
-static void transformer_blocks_attention_backward_7(const real* d_transformer_blocks_attention_einsum_4,
+static void transformer_blocks_attention_backward_8(const real* d_transformer_blocks_attention_einsum_4,
                                                     real* d_transformer_blocks_attention_rearrange) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = 0; n < 65; ++n) {
       for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x0 = v_set(d_transformer_blocks_attention_einsum_4[h * 2080 + n + k * 65]);
+        const vec x0 = v_set(d_transformer_blocks_attention_einsum_4[h * 2080 + n * 32 + k]);
         v_store_strided(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 256), 256, x0, lanes);
       }
     }
@@ -2904,7 +2557,7 @@ static void transformer_blocks_attention_backward_7(const real* d_transformer_bl
 }
 
 // i < 1, b < B, h < H=8, n < N+1=65, k < K=32
-static void transformer_blocks_attention_backward_8(const real* d_transformer_blocks_attention_einsum_2,
+static void transformer_blocks_attention_backward_9(const real* d_transformer_blocks_attention_einsum_2,
                                                     real* d_transformer_blocks_attention_rearrange) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = 0; n < 65; ++n) {
@@ -2917,11 +2570,11 @@ static void transformer_blocks_attention_backward_8(const real* d_transformer_bl
 }
 
 // b < B, n < N+1=65, d < D=256, d2 < 3*D=768 (summed)
-static void transformer_blocks_attention_backward_9(const real* d_transformer_blocks_attention_rearrange,
-                                                    const real* transformer_blocks_attention_in_proj_weight,
-                                                    real* d_transformer_blocks_attention_einsum_5) {
-  for (std::int64_t n = 0; n < 64; n += 2) {
-    for (std::int64_t d = 0; d < 256; d += 4) {
+static void transformer_blocks_attention_backward_10(const real* d_transformer_blocks_attention_rearrange,
+                                                     const real* transformer_blocks_attention_in_proj_weight,
+                                                     real* d_transformer_blocks_attention_einsum_5) {
+  for (std::int64_t d = 0; d < 256; d += 4) {
+    for (std::int64_t n = 0; n < 64; n += 2) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2955,27 +2608,27 @@ static void transformer_blocks_attention_backward_9(const real* d_transformer_bl
       v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 258), sum6);
       v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 259), sum7);
     }
-  }
-  for (std::int64_t d = 0; d < 256; d += 4) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t d2 = 0; d2 < 768; ++d2) {
-      const vec x6 = v_set(d_transformer_blocks_attention_rearrange[d2 + 49152]);
-      const vec x7 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256));
-      sum0 = v_fma(x6, x7, sum0);
-      const vec x8 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 1));
-      sum1 = v_fma(x6, x8, sum1);
-      const vec x9 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 2));
-      sum2 = v_fma(x6, x9, sum2);
-      const vec x10 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 3));
-      sum3 = v_fma(x6, x10, sum3);
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      for (std::int64_t d2 = 0; d2 < 768; ++d2) {
+        const vec x6 = v_set(d_transformer_blocks_attention_rearrange[d2 + 49152]);
+        const vec x7 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256));
+        sum0 = v_fma(x6, x7, sum0);
+        const vec x8 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 1));
+        sum1 = v_fma(x6, x8, sum1);
+        const vec x9 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 2));
+        sum2 = v_fma(x6, x9, sum2);
+        const vec x10 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 3));
+        sum3 = v_fma(x6, x10, sum3);
+      }
+      v_store(d_transformer_blocks_attention_einsum_5 + (d + 16384), sum0);
+      v_store(d_transformer_blocks_attention_einsum_5 + (d + 16385), sum1);
+      v_store(d_transformer_blocks_attention_einsum_5 + (d + 16386), sum2);
+      v_store(d_transformer_blocks_attention_einsum_5 + (d + 16387), sum3);
     }
-    v_store(d_transformer_blocks_attention_einsum_5 + (d + 16384), sum0);
-    v_store(d_transformer_blocks_attention_einsum_5 + (d + 16385), sum1);
-    v_store(d_transformer_blocks_attention_einsum_5 + (d + 16386), sum2);
-    v_store(d_transformer_blocks_attention_einsum_5 + (d + 16387), sum3);
   }
 }
 
@@ -3075,32 +2728,36 @@ static void transformer_blocks_ffn_linear2_bias_gradient_sum(real* gradient_tran
 }
 
 // d < D=256, m < M=512, b < B (summed), n < N+1=65 (summed)
-static void transformer_blocks_ffn_linear2_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
-                                                                   const real* d_transformer_blocks_ffn_multiply,
-                                                                   const real* transformer_blocks_ffn_gelu,
-                                                                   real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
-  for (std::int64_t d = 0; d < 256; d += 2) {
+static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t begin, const std::int64_t end,
+                                                           const std::int64_t batch,
+                                                           real* gradient_transformer_blocks_ffn_linear2_weight,
+                                                           const real* d_transformer_blocks_ffn_multiply,
+                                                           const real* transformer_blocks_ffn_gelu) {
+  for (std::int64_t d = begin; d < end; ++d) {
+    for (std::int64_t m = 0; m < 512; ++m) {
+      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m), v_zero());
+    }
+  }
+  for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t m = 0; m < 512; m += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t d = begin; d < end; d += 2) {
+        vec sum0 = v_zero();
+        vec sum1 = v_zero();
+        vec sum2 = v_zero();
+        vec sum3 = v_zero();
+        vec sum4 = v_zero();
+        vec sum5 = v_zero();
+        vec sum6 = v_zero();
+        vec sum7 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
           const vec x0 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1824656 + n * 256]);
-          const vec x1 = v_load_strided(transformer_blocks_ffn_gelu + (m * 65 + b * 1824656 + n), 65, lanes);
+          const vec x1 = v_load(transformer_blocks_ffn_gelu + (m + b * 1824656 + n * 512));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load_strided(transformer_blocks_ffn_gelu + (m * 65 + b * 1824656 + n + 65), 65, lanes);
+          const vec x2 = v_load(transformer_blocks_ffn_gelu + (m + b * 1824656 + n * 512 + 1));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load_strided(transformer_blocks_ffn_gelu + (m * 65 + b * 1824656 + n + 130), 65, lanes);
+          const vec x3 = v_load(transformer_blocks_ffn_gelu + (m + b * 1824656 + n * 512 + 2));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load_strided(transformer_blocks_ffn_gelu + (m * 65 + b * 1824656 + n + 195), 65, lanes);
+          const vec x4 = v_load(transformer_blocks_ffn_gelu + (m + b * 1824656 + n * 512 + 3));
           sum3 = v_fma(x0, x4, sum3);
           const vec x5 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1824656 + n * 256 + 1]);
           sum4 = v_fma(x5, x1, sum4);
@@ -3108,29 +2765,24 @@ static void transformer_blocks_ffn_linear2_weight_gradient_partial(const std::in
           sum6 = v_fma(x5, x3, sum6);
           sum7 = v_fma(x5, x4, sum7);
         }
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m)), sum0));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1)), sum1));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 2),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 2)), sum2));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 3),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 3)), sum3));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 512),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 512)), sum4));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 513),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 513)), sum5));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 514),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 514)), sum6));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 515),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 515)), sum7));
       }
-      v_store(partial + (chunk * 131072 + (d * 512 + m)), sum0);
-      v_store(partial + (chunk * 131072 + (d * 512 + (m + 1))), sum1);
-      v_store(partial + (chunk * 131072 + (d * 512 + (m + 2))), sum2);
-      v_store(partial + (chunk * 131072 + (d * 512 + (m + 3))), sum3);
-      v_store(partial + (chunk * 131072 + (d * 512 + 512 + m)), sum4);
-      v_store(partial + (chunk * 131072 + (d * 512 + 512 + (m + 1))), sum5);
-      v_store(partial + (chunk * 131072 + (d * 512 + 512 + (m + 2))), sum6);
-      v_store(partial + (chunk * 131072 + (d * 512 + 512 + (m + 3))), sum7);
     }
-  }
-}
-
-// d < D=256, m < M=512, b < B (summed), n < N+1=65 (summed)
-static void transformer_blocks_ffn_linear2_weight_gradient_sum(const std::int64_t d,
-                                                               real* gradient_transformer_blocks_ffn_linear2_weight,
-                                                               const real* partial) {
-  for (std::int64_t m = 0; m < 512; ++m) {
-    vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 131072 + (d * 512 + m))));
-    }
-    v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m), sum0);
   }
 }
 
@@ -3191,32 +2843,36 @@ static void transformer_blocks_ffn_linear1_bias_gradient_sum(real* gradient_tran
 }
 
 // m < M=512, d < D=256, b < B (summed), n < N+1=65 (summed)
-static void transformer_blocks_ffn_linear1_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
-                                                                   const real* d_transformer_blocks_ffn_multiply_2,
-                                                                   const real* transformer_blocks_norm2_add,
-                                                                   real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
-  for (std::int64_t m = 0; m < 512; m += 2) {
+static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t begin, const std::int64_t end,
+                                                           const std::int64_t batch,
+                                                           real* gradient_transformer_blocks_ffn_linear1_weight,
+                                                           const real* d_transformer_blocks_ffn_multiply_2,
+                                                           const real* transformer_blocks_norm2_add) {
+  for (std::int64_t m = begin; m < end; ++m) {
+    for (std::int64_t d = 0; d < 256; ++d) {
+      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d), v_zero());
+    }
+  }
+  for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t d = 0; d < 256; d += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t m = begin; m < end; m += 2) {
+        vec sum0 = v_zero();
+        vec sum1 = v_zero();
+        vec sum2 = v_zero();
+        vec sum3 = v_zero();
+        vec sum4 = v_zero();
+        vec sum5 = v_zero();
+        vec sum6 = v_zero();
+        vec sum7 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
           const vec x0 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1824656 + n * 512]);
-          const vec x1 = v_load_strided(transformer_blocks_norm2_add + (d * 65 + b * 1824656 + n), 65, lanes);
+          const vec x1 = v_load(transformer_blocks_norm2_add + (d + b * 1824656 + n * 256));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load_strided(transformer_blocks_norm2_add + (d * 65 + b * 1824656 + n + 65), 65, lanes);
+          const vec x2 = v_load(transformer_blocks_norm2_add + (d + b * 1824656 + n * 256 + 1));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load_strided(transformer_blocks_norm2_add + (d * 65 + b * 1824656 + n + 130), 65, lanes);
+          const vec x3 = v_load(transformer_blocks_norm2_add + (d + b * 1824656 + n * 256 + 2));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load_strided(transformer_blocks_norm2_add + (d * 65 + b * 1824656 + n + 195), 65, lanes);
+          const vec x4 = v_load(transformer_blocks_norm2_add + (d + b * 1824656 + n * 256 + 3));
           sum3 = v_fma(x0, x4, sum3);
           const vec x5 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1824656 + n * 512 + 1]);
           sum4 = v_fma(x5, x1, sum4);
@@ -3224,29 +2880,24 @@ static void transformer_blocks_ffn_linear1_weight_gradient_partial(const std::in
           sum6 = v_fma(x5, x3, sum6);
           sum7 = v_fma(x5, x4, sum7);
         }
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d)), sum0));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1)), sum1));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 2),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 2)), sum2));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 3),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 3)), sum3));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 256),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 256)), sum4));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 257),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 257)), sum5));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 258),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 258)), sum6));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 259),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 259)), sum7));
       }
-      v_store(partial + (chunk * 131072 + (m * 256 + d)), sum0);
-      v_store(partial + (chunk * 131072 + (m * 256 + (d + 1))), sum1);
-      v_store(partial + (chunk * 131072 + (m * 256 + (d + 2))), sum2);
-      v_store(partial + (chunk * 131072 + (m * 256 + (d + 3))), sum3);
-      v_store(partial + (chunk * 131072 + (m * 256 + 256 + d)), sum4);
-      v_store(partial + (chunk * 131072 + (m * 256 + 256 + (d + 1))), sum5);
-      v_store(partial + (chunk * 131072 + (m * 256 + 256 + (d + 2))), sum6);
-      v_store(partial + (chunk * 131072 + (m * 256 + 256 + (d + 3))), sum7);
     }
-  }
-}
-
-// m < M=512, d < D=256, b < B (summed), n < N+1=65 (summed)
-static void transformer_blocks_ffn_linear1_weight_gradient_sum(const std::int64_t m,
-                                                               real* gradient_transformer_blocks_ffn_linear1_weight,
-                                                               const real* partial) {
-  for (std::int64_t d = 0; d < 256; ++d) {
-    vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 131072 + (m * 256 + d))));
-    }
-    v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d), sum0);
   }
 }
 
@@ -3429,36 +3080,36 @@ static void transformer_blocks_attention_out_proj_bias_gradient_sum(real* gradie
 }
 
 // d < D=256, h < H*K=256, b < B (summed), n < N+1=65 (summed)
-static void transformer_blocks_attention_out_proj_weight_gradient_partial(const std::int64_t chunk,
-                                                                          const std::int64_t batch,
-                                                                          const real* d_transformer_blocks_add,
-                                                                          const real* transformer_blocks_attention_rearrange,
-                                                                          real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
-  for (std::int64_t d = 0; d < 256; d += 2) {
+static void transformer_blocks_attention_out_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
+                                                                  const std::int64_t batch,
+                                                                  real* gradient_transformer_blocks_attention_out_proj_weight,
+                                                                  const real* d_transformer_blocks_add,
+                                                                  const real* transformer_blocks_attention_rearrange) {
+  for (std::int64_t d = begin; d < end; ++d) {
+    for (std::int64_t h = 0; h < 256; ++h) {
+      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h), v_zero());
+    }
+  }
+  for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t h = 0; h < 256; h += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t d = begin; d < end; d += 2) {
+        vec sum0 = v_zero();
+        vec sum1 = v_zero();
+        vec sum2 = v_zero();
+        vec sum3 = v_zero();
+        vec sum4 = v_zero();
+        vec sum5 = v_zero();
+        vec sum6 = v_zero();
+        vec sum7 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
           const vec x0 = v_set(d_transformer_blocks_add[d + b * 1824656 + n * 256]);
-          const vec x1 = v_load_strided(transformer_blocks_attention_rearrange + (h * 65 + b * 1824656 + n), 65, lanes);
+          const vec x1 = v_load(transformer_blocks_attention_rearrange + (h + b * 1824656 + n * 256));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load_strided(transformer_blocks_attention_rearrange + (h * 65 + b * 1824656 + n + 65), 65,
-                                        lanes);
+          const vec x2 = v_load(transformer_blocks_attention_rearrange + (h + b * 1824656 + n * 256 + 1));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load_strided(transformer_blocks_attention_rearrange + (h * 65 + b * 1824656 + n + 130), 65,
-                                        lanes);
+          const vec x3 = v_load(transformer_blocks_attention_rearrange + (h + b * 1824656 + n * 256 + 2));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load_strided(transformer_blocks_attention_rearrange + (h * 65 + b * 1824656 + n + 195), 65,
-                                        lanes);
+          const vec x4 = v_load(transformer_blocks_attention_rearrange + (h + b * 1824656 + n * 256 + 3));
           sum3 = v_fma(x0, x4, sum3);
           const vec x5 = v_set(d_transformer_blocks_add[d + b * 1824656 + n * 256 + 1]);
           sum4 = v_fma(x5, x1, sum4);
@@ -3466,29 +3117,24 @@ static void transformer_blocks_attention_out_proj_weight_gradient_partial(const 
           sum6 = v_fma(x5, x3, sum6);
           sum7 = v_fma(x5, x4, sum7);
         }
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h)), sum0));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1)), sum1));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 2),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 2)), sum2));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 3),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 3)), sum3));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 256),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 256)), sum4));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 257),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 257)), sum5));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 258),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 258)), sum6));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 259),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 259)), sum7));
       }
-      v_store(partial + (chunk * 65536 + (d * 256 + h)), sum0);
-      v_store(partial + (chunk * 65536 + (d * 256 + (h + 1))), sum1);
-      v_store(partial + (chunk * 65536 + (d * 256 + (h + 2))), sum2);
-      v_store(partial + (chunk * 65536 + (d * 256 + (h + 3))), sum3);
-      v_store(partial + (chunk * 65536 + (d * 256 + 256 + h)), sum4);
-      v_store(partial + (chunk * 65536 + (d * 256 + 256 + (h + 1))), sum5);
-      v_store(partial + (chunk * 65536 + (d * 256 + 256 + (h + 2))), sum6);
-      v_store(partial + (chunk * 65536 + (d * 256 + 256 + (h + 3))), sum7);
     }
-  }
-}
-
-// d < D=256, h < H*K=256, b < B (summed), n < N+1=65 (summed)
-static void transformer_blocks_attention_out_proj_weight_gradient_sum(const std::int64_t d,
-                                                                      real* gradient_transformer_blocks_attention_out_proj_weight,
-                                                                      const real* partial) {
-  for (std::int64_t h = 0; h < 256; ++h) {
-    vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 65536 + (d * 256 + h))));
-    }
-    v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h), sum0);
   }
 }
 
@@ -3550,33 +3196,36 @@ static void transformer_blocks_attention_in_proj_bias_gradient_sum(real* gradien
 }
 
 // d < 3*D=768, d2 < D=256, b < B (summed), n < N+1=65 (summed)
-static void transformer_blocks_attention_in_proj_weight_gradient_partial(const std::int64_t chunk,
-                                                                         const std::int64_t batch,
-                                                                         const real* d_transformer_blocks_attention_rearrange,
-                                                                         const real* transformer_blocks_norm1_add,
-                                                                         real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
-  for (std::int64_t d = 0; d < 768; d += 2) {
+static void transformer_blocks_attention_in_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
+                                                                 const std::int64_t batch,
+                                                                 real* gradient_transformer_blocks_attention_in_proj_weight,
+                                                                 const real* d_transformer_blocks_attention_rearrange,
+                                                                 const real* transformer_blocks_norm1_add) {
+  for (std::int64_t d = begin; d < end; ++d) {
+    for (std::int64_t d2 = 0; d2 < 256; ++d2) {
+      v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2), v_zero());
+    }
+  }
+  for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t d2 = 0; d2 < 256; d2 += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t d = begin; d < end; d += 2) {
+        vec sum0 = v_zero();
+        vec sum1 = v_zero();
+        vec sum2 = v_zero();
+        vec sum3 = v_zero();
+        vec sum4 = v_zero();
+        vec sum5 = v_zero();
+        vec sum6 = v_zero();
+        vec sum7 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
           const vec x0 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1824656 + n * 768]);
-          const vec x1 = v_load_strided(transformer_blocks_norm1_add + (d2 * 65 + b * 1824656 + n), 65, lanes);
+          const vec x1 = v_load(transformer_blocks_norm1_add + (d2 + b * 1824656 + n * 256));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load_strided(transformer_blocks_norm1_add + (d2 * 65 + b * 1824656 + n + 65), 65, lanes);
+          const vec x2 = v_load(transformer_blocks_norm1_add + (d2 + b * 1824656 + n * 256 + 1));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load_strided(transformer_blocks_norm1_add + (d2 * 65 + b * 1824656 + n + 130), 65, lanes);
+          const vec x3 = v_load(transformer_blocks_norm1_add + (d2 + b * 1824656 + n * 256 + 2));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load_strided(transformer_blocks_norm1_add + (d2 * 65 + b * 1824656 + n + 195), 65, lanes);
+          const vec x4 = v_load(transformer_blocks_norm1_add + (d2 + b * 1824656 + n * 256 + 3));
           sum3 = v_fma(x0, x4, sum3);
           const vec x5 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1824656 + n * 768 + 1]);
           sum4 = v_fma(x5, x1, sum4);
@@ -3584,29 +3233,24 @@ static void transformer_blocks_attention_in_proj_weight_gradient_partial(const s
           sum6 = v_fma(x5, x3, sum6);
           sum7 = v_fma(x5, x4, sum7);
         }
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2)), sum0));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1)), sum1));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 2),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 2)), sum2));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 3),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 3)), sum3));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 256),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 256)), sum4));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 257),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 257)), sum5));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 258),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 258)), sum6));
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 259),
+                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 259)), sum7));
       }
-      v_store(partial + (chunk * 196608 + (d * 256 + d2)), sum0);
-      v_store(partial + (chunk * 196608 + (d * 256 + (d2 + 1))), sum1);
-      v_store(partial + (chunk * 196608 + (d * 256 + (d2 + 2))), sum2);
-      v_store(partial + (chunk * 196608 + (d * 256 + (d2 + 3))), sum3);
-      v_store(partial + (chunk * 196608 + (d * 256 + 256 + d2)), sum4);
-      v_store(partial + (chunk * 196608 + (d * 256 + 256 + (d2 + 1))), sum5);
-      v_store(partial + (chunk * 196608 + (d * 256 + 256 + (d2 + 2))), sum6);
-      v_store(partial + (chunk * 196608 + (d * 256 + 256 + (d2 + 3))), sum7);
     }
-  }
-}
-
-// d < 3*D=768, d2 < D=256, b < B (summed), n < N+1=65 (summed)
-static void transformer_blocks_attention_in_proj_weight_gradient_sum(const std::int64_t d,
-                                                                     real* gradient_transformer_blocks_attention_in_proj_weight,
-                                                                     const real* partial) {
-  for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-    vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 196608 + (d * 256 + d2))));
-    }
-    v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2), sum0);
   }
 }
 
@@ -3744,59 +3388,55 @@ static void multiply_backward_2(const std::int64_t image, const real* d_transfor
   }
 }
 
-// b < B (summed), n < N+1=65, d < D=256
+// b < B (summed), n < D*N+D=16640
 static void reduce_sum_backward_partial(const std::int64_t chunk, const std::int64_t batch, const real* d_multiply_2,
                                         real* partial) {
   const std::int64_t begin = chunk * batch / 16;
   const std::int64_t end = (chunk + 1) * batch / 16;
-  for (std::int64_t n = 0; n < 65; ++n) {
-    for (std::int64_t d = 0; d < 256; d += 8) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      for (std::int64_t b = begin; b < end; ++b) {
-        const vec x0 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 1));
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 2));
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 3));
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 4));
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 5));
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 6));
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 7));
-        sum7 = v_add(sum7, x7);
-      }
-      v_store(partial + (chunk * 16640 + (n * 256 + d)), sum0);
-      v_store(partial + (chunk * 16640 + (n * 256 + (d + 1))), sum1);
-      v_store(partial + (chunk * 16640 + (n * 256 + (d + 2))), sum2);
-      v_store(partial + (chunk * 16640 + (n * 256 + (d + 3))), sum3);
-      v_store(partial + (chunk * 16640 + (n * 256 + (d + 4))), sum4);
-      v_store(partial + (chunk * 16640 + (n * 256 + (d + 5))), sum5);
-      v_store(partial + (chunk * 16640 + (n * 256 + (d + 6))), sum6);
-      v_store(partial + (chunk * 16640 + (n * 256 + (d + 7))), sum7);
+  for (std::int64_t n = 0; n < 16640; n += 8) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    for (std::int64_t b = begin; b < end; ++b) {
+      const vec x0 = v_load(d_multiply_2 + (b * 1824656 + n));
+      sum0 = v_add(sum0, x0);
+      const vec x1 = v_load(d_multiply_2 + (b * 1824656 + n + 1));
+      sum1 = v_add(sum1, x1);
+      const vec x2 = v_load(d_multiply_2 + (b * 1824656 + n + 2));
+      sum2 = v_add(sum2, x2);
+      const vec x3 = v_load(d_multiply_2 + (b * 1824656 + n + 3));
+      sum3 = v_add(sum3, x3);
+      const vec x4 = v_load(d_multiply_2 + (b * 1824656 + n + 4));
+      sum4 = v_add(sum4, x4);
+      const vec x5 = v_load(d_multiply_2 + (b * 1824656 + n + 5));
+      sum5 = v_add(sum5, x5);
+      const vec x6 = v_load(d_multiply_2 + (b * 1824656 + n + 6));
+      sum6 = v_add(sum6, x6);
+      const vec x7 = v_load(d_multiply_2 + (b * 1824656 + n + 7));
+      sum7 = v_add(sum7, x7);
     }
+    v_store(partial + (chunk * 16640 + n), sum0);
+    v_store(partial + (chunk * 16640 + (n + 1)), sum1);
+    v_store(partial + (chunk * 16640 + (n + 2)), sum2);
+    v_store(partial + (chunk * 16640 + (n + 3)), sum3);
+    v_store(partial + (chunk * 16640 + (n + 4)), sum4);
+    v_store(partial + (chunk * 16640 + (n + 5)), sum5);
+    v_store(partial + (chunk * 16640 + (n + 6)), sum6);
+    v_store(partial + (chunk * 16640 + (n + 7)), sum7);
   }
 }
 
-// b < B (summed), n < N+1=65, d < D=256
-static void reduce_sum_backward_sum(const std::int64_t n, real* d_reduce_sum, const real* partial) {
-  for (std::int64_t d = 0; d < 256; ++d) {
+// b < B (summed), n < D*N+D=16640
+static void reduce_sum_backward_sum(real* d_reduce_sum, const real* partial) {
+  for (std::int64_t n = 0; n < 16640; ++n) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 16640 + (n * 256 + d))));
-    }
-    v_store(d_reduce_sum + (n * 256 + d), sum0);
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 16640 + n)));
+    v_store(d_reduce_sum + n, sum0);
   }
 }
 
@@ -3865,30 +3505,32 @@ static void patch_embed_bias_gradient_sum(real* gradient_patch_embed_bias, const
 }
 
 // d < D=256, c < C*P*P=48, b < B (summed), n < N=64 (summed)
-static void patch_embed_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
-                                                const real* d_multiply_2, const real* rearrange, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
-  for (std::int64_t d = 0; d < 256; d += 2) {
+static void patch_embed_weight_gradient(const std::int64_t begin, const std::int64_t end, const std::int64_t batch,
+                                        real* gradient_patch_embed_weight, const real* d_multiply_2,
+                                        const real* rearrange) {
+  for (std::int64_t d = begin; d < end; ++d) {
+    for (std::int64_t c = 0; c < 48; ++c) v_store(gradient_patch_embed_weight + (d * 48 + c), v_zero());
+  }
+  for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t c = 0; c < 48; c += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t d = begin; d < end; d += 2) {
+        vec sum0 = v_zero();
+        vec sum1 = v_zero();
+        vec sum2 = v_zero();
+        vec sum3 = v_zero();
+        vec sum4 = v_zero();
+        vec sum5 = v_zero();
+        vec sum6 = v_zero();
+        vec sum7 = v_zero();
         for (std::int64_t n = 0; n < 64; ++n) {
           const vec x0 = v_set(d_multiply_2[d + b * 1824656 + n * 256 + 256]);
-          const vec x1 = v_load_strided(rearrange + (c * 64 + b * 1824656 + n), 64, lanes);
+          const vec x1 = v_load(rearrange + (c + b * 1824656 + n * 48));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load_strided(rearrange + (c * 64 + b * 1824656 + n + 64), 64, lanes);
+          const vec x2 = v_load(rearrange + (c + b * 1824656 + n * 48 + 1));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load_strided(rearrange + (c * 64 + b * 1824656 + n + 128), 64, lanes);
+          const vec x3 = v_load(rearrange + (c + b * 1824656 + n * 48 + 2));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load_strided(rearrange + (c * 64 + b * 1824656 + n + 192), 64, lanes);
+          const vec x4 = v_load(rearrange + (c + b * 1824656 + n * 48 + 3));
           sum3 = v_fma(x0, x4, sum3);
           const vec x5 = v_set(d_multiply_2[d + b * 1824656 + n * 256 + 257]);
           sum4 = v_fma(x5, x1, sum4);
@@ -3896,28 +3538,24 @@ static void patch_embed_weight_gradient_partial(const std::int64_t chunk, const 
           sum6 = v_fma(x5, x3, sum6);
           sum7 = v_fma(x5, x4, sum7);
         }
+        v_store(gradient_patch_embed_weight + (d * 48 + c),
+                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c)), sum0));
+        v_store(gradient_patch_embed_weight + (d * 48 + c + 1),
+                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 1)), sum1));
+        v_store(gradient_patch_embed_weight + (d * 48 + c + 2),
+                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 2)), sum2));
+        v_store(gradient_patch_embed_weight + (d * 48 + c + 3),
+                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 3)), sum3));
+        v_store(gradient_patch_embed_weight + (d * 48 + c + 48),
+                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 48)), sum4));
+        v_store(gradient_patch_embed_weight + (d * 48 + c + 49),
+                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 49)), sum5));
+        v_store(gradient_patch_embed_weight + (d * 48 + c + 50),
+                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 50)), sum6));
+        v_store(gradient_patch_embed_weight + (d * 48 + c + 51),
+                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 51)), sum7));
       }
-      v_store(partial + (chunk * 12288 + (d * 48 + c)), sum0);
-      v_store(partial + (chunk * 12288 + (d * 48 + (c + 1))), sum1);
-      v_store(partial + (chunk * 12288 + (d * 48 + (c + 2))), sum2);
-      v_store(partial + (chunk * 12288 + (d * 48 + (c + 3))), sum3);
-      v_store(partial + (chunk * 12288 + (d * 48 + 48 + c)), sum4);
-      v_store(partial + (chunk * 12288 + (d * 48 + 48 + (c + 1))), sum5);
-      v_store(partial + (chunk * 12288 + (d * 48 + 48 + (c + 2))), sum6);
-      v_store(partial + (chunk * 12288 + (d * 48 + 48 + (c + 3))), sum7);
     }
-  }
-}
-
-// d < D=256, c < C*P*P=48, b < B (summed), n < N=64 (summed)
-static void patch_embed_weight_gradient_sum(const std::int64_t d, real* gradient_patch_embed_weight,
-                                            const real* partial) {
-  for (std::int64_t c = 0; c < 48; ++c) {
-    vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 12288 + (d * 48 + c))));
-    }
-    v_store(gradient_patch_embed_weight + (d * 48 + c), sum0);
   }
 }
 
@@ -3999,126 +3637,14 @@ static void norm_backward_2_input_gradient(const real* d_norm_multiply, real* d_
   for (std::int64_t d = 0; d < 256; ++d) {
     for (std::int64_t i = 0; i < 64; ++i) {
       const vec x0 = v_set(d_norm_multiply[d]);
-      v_store(d_norm_concat + (i + d * 65 + 1), x0);
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256 (row)
-static void transformer_blocks_norm1_forward_input_gradient(const real* transformer_blocks_carry,
-                                                            real* transformer_blocks_norm1_rsqrt,
-                                                            real* transformer_blocks_norm1_multiply,
-                                                            const real* transformer_blocks_norm1_weight,
-                                                            const real* transformer_blocks_norm1_bias,
-                                                            real* transformer_blocks_norm1_add) {
-  for (std::int64_t n = 0; n < 65; ++n) {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load(transformer_blocks_carry + (n + d * 65));
-      sum0 = v_add(sum0, x0);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x1 = v_load(transformer_blocks_carry + (n + d * 65));
-      const vec t2 = v_set(real(256.0));
-      const vec t3 = v_div(sum0, t2);
-      const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
-    }
-    const vec t6 = v_set(real(256.0));
-    const vec t7 = v_div(sum1, t6);
-    const vec t8 = v_set(real(1e-05));
-    const vec t9 = v_add(t7, t8);
-    const vec t10 = v_rsqrt(t9);
-    v_store(transformer_blocks_norm1_rsqrt + n, t10);
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x11 = v_load(transformer_blocks_carry + (n + d * 65));
-      const vec t12 = v_set(real(256.0));
-      const vec t13 = v_div(sum0, t12);
-      const vec t14 = v_sub(x11, t13);
-      const vec t15 = v_div(sum1, t12);
-      const vec t16 = v_set(real(1e-05));
-      const vec t17 = v_add(t15, t16);
-      const vec t18 = v_rsqrt(t17);
-      const vec t19 = v_mul(t14, t18);
-      v_store(transformer_blocks_norm1_multiply + (n + d * 65), t19);
-      const vec x20 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec t21 = v_mul(t19, x20);
-      const vec x22 = v_set(transformer_blocks_norm1_bias[d]);
-      const vec t23 = v_add(t21, x22);
-      v_store(transformer_blocks_norm1_add + (n + d * 65), t23);
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256 (row)
-static void transformer_blocks_attention_out_proj_forward_2_input_gradient(const real* transformer_blocks_carry,
-                                                                           const real* transformer_blocks_attention_out_proj_einsum,
-                                                                           const real* transformer_blocks_attention_out_proj_bias,
-                                                                           real* transformer_blocks_norm2_rsqrt,
-                                                                           real* transformer_blocks_add,
-                                                                           real* transformer_blocks_norm2_multiply,
-                                                                           const real* transformer_blocks_norm2_weight,
-                                                                           const real* transformer_blocks_norm2_bias,
-                                                                           real* transformer_blocks_norm2_add) {
-  for (std::int64_t n = 0; n < 65; ++n) {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load(transformer_blocks_carry + (n + d * 65));
-      const vec x1 = v_load(transformer_blocks_attention_out_proj_einsum + (n + d * 65));
-      const vec x2 = v_set(transformer_blocks_attention_out_proj_bias[d]);
-      const vec t3 = v_add(x1, x2);
-      const vec t4 = v_add(x0, t3);
-      sum0 = v_add(sum0, t4);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x5 = v_load(transformer_blocks_carry + (n + d * 65));
-      const vec x6 = v_load(transformer_blocks_attention_out_proj_einsum + (n + d * 65));
-      const vec x7 = v_set(transformer_blocks_attention_out_proj_bias[d]);
-      const vec t8 = v_add(x6, x7);
-      const vec t9 = v_add(x5, t8);
-      const vec t10 = v_set(real(256.0));
-      const vec t11 = v_div(sum0, t10);
-      const vec t12 = v_sub(t9, t11);
-      const vec t13 = v_mul(t12, t12);
-      sum1 = v_add(sum1, t13);
-    }
-    const vec t14 = v_set(real(256.0));
-    const vec t15 = v_div(sum1, t14);
-    const vec t16 = v_set(real(1e-05));
-    const vec t17 = v_add(t15, t16);
-    const vec t18 = v_rsqrt(t17);
-    v_store(transformer_blocks_norm2_rsqrt + n, t18);
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x19 = v_load(transformer_blocks_carry + (n + d * 65));
-      const vec x20 = v_load(transformer_blocks_attention_out_proj_einsum + (n + d * 65));
-      const vec x21 = v_set(transformer_blocks_attention_out_proj_bias[d]);
-      const vec t22 = v_add(x20, x21);
-      const vec t23 = v_add(x19, t22);
-      v_store(transformer_blocks_add + (n + d * 65), t23);
-      const vec t24 = v_set(real(256.0));
-      const vec t25 = v_div(sum0, t24);
-      const vec t26 = v_sub(t23, t25);
-      const vec t27 = v_div(sum1, t24);
-      const vec t28 = v_set(real(1e-05));
-      const vec t29 = v_add(t27, t28);
-      const vec t30 = v_rsqrt(t29);
-      const vec t31 = v_mul(t26, t30);
-      v_store(transformer_blocks_norm2_multiply + (n + d * 65), t31);
-      const vec x32 = v_set(transformer_blocks_norm2_weight[d]);
-      const vec t33 = v_mul(t31, x32);
-      const vec x34 = v_set(transformer_blocks_norm2_bias[d]);
-      const vec t35 = v_add(t33, x34);
-      v_store(transformer_blocks_norm2_add + (n + d * 65), t35);
+      v_store_strided(d_norm_concat + (i * 256 + d + 256), 256, x0, lanes);
     }
   }
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed)
 static void transformer_blocks_ffn_linear1_forward_input_gradient(const real* transformer_blocks_norm2_add,
-                                                                  const real* transformer_blocks_ffn_linear1_weight,
+                                                                  const real* transformer_blocks_ffn_linear1_weight_packed,
                                                                   const real* transformer_blocks_ffn_linear1_bias,
                                                                   real* transformer_blocks_ffn_linear1_add,
                                                                   real* transformer_blocks_ffn_gelu) {
@@ -4133,57 +3659,40 @@ static void transformer_blocks_ffn_linear1_forward_input_gradient(const real* tr
       vec sum6 = v_zero();
       vec sum7 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x0 = v_load(transformer_blocks_norm2_add + (n + d * 65));
-        const vec x1 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d]);
+        const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
+        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_norm2_add + (n + d * 65 + 1));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 256]);
+        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 1));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 2));
         sum2 = v_fma(x0, x3, sum2);
-        sum3 = v_fma(x2, x3, sum3);
-        const vec x4 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 512]);
-        sum4 = v_fma(x0, x4, sum4);
-        sum5 = v_fma(x2, x4, sum5);
-        const vec x5 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 768]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
+        const vec x4 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 3));
+        sum3 = v_fma(x0, x4, sum3);
+        const vec x5 = v_set(transformer_blocks_norm2_add[n * 256 + d + 256]);
+        sum4 = v_fma(x5, x1, sum4);
+        sum5 = v_fma(x5, x2, sum5);
+        sum6 = v_fma(x5, x3, sum6);
+        sum7 = v_fma(x5, x4, sum7);
       }
-      const vec x6 = v_set(transformer_blocks_ffn_linear1_bias[m]);
-      const vec t7 = v_add(sum0, x6);
-      v_store(transformer_blocks_ffn_linear1_add + (n + m * 65), t7);
-      const vec t8 = v_gelu(t7);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65), t8);
-      const vec t9 = v_add(sum1, x6);
-      v_store(transformer_blocks_ffn_linear1_add + (n + m * 65 + 1), t9);
-      const vec t10 = v_gelu(t9);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 1), t10);
-      const vec x11 = v_set(transformer_blocks_ffn_linear1_bias[m + 1]);
-      const vec t12 = v_add(sum2, x11);
-      v_store(transformer_blocks_ffn_linear1_add + (n + m * 65 + 65), t12);
-      const vec t13 = v_gelu(t12);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 65), t13);
-      const vec t14 = v_add(sum3, x11);
-      v_store(transformer_blocks_ffn_linear1_add + (n + m * 65 + 66), t14);
-      const vec t15 = v_gelu(t14);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 66), t15);
-      const vec x16 = v_set(transformer_blocks_ffn_linear1_bias[m + 2]);
-      const vec t17 = v_add(sum4, x16);
-      v_store(transformer_blocks_ffn_linear1_add + (n + m * 65 + 130), t17);
-      const vec t18 = v_gelu(t17);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 130), t18);
-      const vec t19 = v_add(sum5, x16);
-      v_store(transformer_blocks_ffn_linear1_add + (n + m * 65 + 131), t19);
-      const vec t20 = v_gelu(t19);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 131), t20);
-      const vec x21 = v_set(transformer_blocks_ffn_linear1_bias[m + 3]);
-      const vec t22 = v_add(sum6, x21);
-      v_store(transformer_blocks_ffn_linear1_add + (n + m * 65 + 195), t22);
-      const vec t23 = v_gelu(t22);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 195), t23);
-      const vec t24 = v_add(sum7, x21);
-      v_store(transformer_blocks_ffn_linear1_add + (n + m * 65 + 196), t24);
-      const vec t25 = v_gelu(t24);
-      v_store(transformer_blocks_ffn_gelu + (n + m * 65 + 196), t25);
+      alignas(64) real sums[8];
+      v_store(sums, sum0);
+      v_store(sums + 1, sum1);
+      v_store(sums + 2, sum2);
+      v_store(sums + 3, sum3);
+      v_store(sums + 4, sum4);
+      v_store(sums + 5, sum5);
+      v_store(sums + 6, sum6);
+      v_store(sums + 7, sum7);
+      for (std::int64_t row = 0; row < 2; ++row) {
+        for (std::int64_t column = 0; column < 4; ++column) {
+          const vec sum = v_load(sums + (row * 4 + column));
+          const vec x6 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
+          const vec t7 = v_add(sum, x6);
+          v_store(transformer_blocks_ffn_linear1_add + ((n + row) * 512 + (m + column)), t7);
+          const vec t8 = v_gelu(t7);
+          v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), t8);
+        }
+      }
     }
     {
       vec sum0 = v_zero();
@@ -4191,81 +3700,29 @@ static void transformer_blocks_ffn_linear1_forward_input_gradient(const real* tr
       vec sum2 = v_zero();
       vec sum3 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x26 = v_load(transformer_blocks_norm2_add + (d * 65 + 64));
-        const vec x27 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d]);
-        sum0 = v_fma(x26, x27, sum0);
-        const vec x28 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 256]);
-        sum1 = v_fma(x26, x28, sum1);
-        const vec x29 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 512]);
-        sum2 = v_fma(x26, x29, sum2);
-        const vec x30 = v_set(transformer_blocks_ffn_linear1_weight[m * 256 + d + 768]);
-        sum3 = v_fma(x26, x30, sum3);
+        const vec x9 = v_set(transformer_blocks_norm2_add[d + 16384]);
+        const vec x10 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4));
+        sum0 = v_fma(x9, x10, sum0);
+        const vec x11 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 1));
+        sum1 = v_fma(x9, x11, sum1);
+        const vec x12 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 2));
+        sum2 = v_fma(x9, x12, sum2);
+        const vec x13 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 3));
+        sum3 = v_fma(x9, x13, sum3);
       }
-      const vec x31 = v_set(transformer_blocks_ffn_linear1_bias[m]);
-      const vec t32 = v_add(sum0, x31);
-      v_store(transformer_blocks_ffn_linear1_add + (m * 65 + 64), t32);
-      const vec t33 = v_gelu(t32);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 64), t33);
-      const vec x34 = v_set(transformer_blocks_ffn_linear1_bias[m + 1]);
-      const vec t35 = v_add(sum1, x34);
-      v_store(transformer_blocks_ffn_linear1_add + (m * 65 + 129), t35);
-      const vec t36 = v_gelu(t35);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 129), t36);
-      const vec x37 = v_set(transformer_blocks_ffn_linear1_bias[m + 2]);
-      const vec t38 = v_add(sum2, x37);
-      v_store(transformer_blocks_ffn_linear1_add + (m * 65 + 194), t38);
-      const vec t39 = v_gelu(t38);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 194), t39);
-      const vec x40 = v_set(transformer_blocks_ffn_linear1_bias[m + 3]);
-      const vec t41 = v_add(sum3, x40);
-      v_store(transformer_blocks_ffn_linear1_add + (m * 65 + 259), t41);
-      const vec t42 = v_gelu(t41);
-      v_store(transformer_blocks_ffn_gelu + (m * 65 + 259), t42);
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256 (row)
-static void norm_forward_input_gradient(const real* transformer_blocks_carry_next, real* norm_rsqrt,
-                                        real* norm_multiply, const real* norm_weight, const real* norm_bias,
-                                        real* norm_add) {
-  for (std::int64_t n = 0; n < 65; ++n) {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load(transformer_blocks_carry_next + (n + d * 65));
-      sum0 = v_add(sum0, x0);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x1 = v_load(transformer_blocks_carry_next + (n + d * 65));
-      const vec t2 = v_set(real(256.0));
-      const vec t3 = v_div(sum0, t2);
-      const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
-    }
-    const vec t6 = v_set(real(256.0));
-    const vec t7 = v_div(sum1, t6);
-    const vec t8 = v_set(real(1e-05));
-    const vec t9 = v_add(t7, t8);
-    const vec t10 = v_rsqrt(t9);
-    v_store(norm_rsqrt + n, t10);
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x11 = v_load(transformer_blocks_carry_next + (n + d * 65));
-      const vec t12 = v_set(real(256.0));
-      const vec t13 = v_div(sum0, t12);
-      const vec t14 = v_sub(x11, t13);
-      const vec t15 = v_div(sum1, t12);
-      const vec t16 = v_set(real(1e-05));
-      const vec t17 = v_add(t15, t16);
-      const vec t18 = v_rsqrt(t17);
-      const vec t19 = v_mul(t14, t18);
-      v_store(norm_multiply + (n + d * 65), t19);
-      const vec x20 = v_set(norm_weight[d]);
-      const vec t21 = v_mul(t19, x20);
-      const vec x22 = v_set(norm_bias[d]);
-      const vec t23 = v_add(t21, x22);
-      v_store(norm_add + (n + d * 65), t23);
+      alignas(64) real sums[4];
+      v_store(sums, sum0);
+      v_store(sums + 1, sum1);
+      v_store(sums + 2, sum2);
+      v_store(sums + 3, sum3);
+      for (std::int64_t column = 0; column < 4; ++column) {
+        const vec sum = v_load(sums + column);
+        const vec x14 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
+        const vec t15 = v_add(sum, x14);
+        v_store(transformer_blocks_ffn_linear1_add + (m + column + 32768), t15);
+        const vec t16 = v_gelu(t15);
+        v_store(transformer_blocks_ffn_gelu + (m + column + 32768), t16);
+      }
     }
   }
 }
@@ -4276,7 +3733,7 @@ static void norm_backward_4(const real* d_head_einsum, const real* norm_weight, 
     const vec x0 = v_set(d_head_einsum[d]);
     const vec x1 = v_set(norm_weight[d]);
     const vec t2 = v_mul(x0, x1);
-    v_store(d_norm_concat + d * 65, t2);
+    v_store_strided(d_norm_concat + d, 256, t2, lanes);
   }
 }
 
@@ -4287,24 +3744,26 @@ static void norm_backward_input_gradient(const real* d_norm_concat, const real* 
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load(d_norm_concat + (n + d * 65));
-      const vec x1 = v_load(norm_multiply + (n + d * 65));
+      const vec x0 = v_load(d_norm_concat + (n * 256 + d));
+      const vec x1 = v_load(norm_multiply + (n * 256 + d));
       const vec t2 = v_mul(x0, x1);
       sum0 = v_add(sum0, t2);
       sum1 = v_add(sum1, x0);
     }
+    const vec row0 = v_set(v_sum(sum0));
+    const vec row1 = v_set(v_sum(sum1));
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x3 = v_load(norm_rsqrt + n);
-      const vec x4 = v_load(d_norm_concat + (n + d * 65));
+      const vec x3 = v_set(norm_rsqrt[n]);
+      const vec x4 = v_load(d_norm_concat + (n * 256 + d));
       const vec t5 = v_set(real(256.0));
-      const vec t6 = v_div(sum1, t5);
+      const vec t6 = v_div(row1, t5);
       const vec t7 = v_sub(x4, t6);
-      const vec x8 = v_load(norm_multiply + (n + d * 65));
-      const vec t9 = v_div(sum0, t5);
+      const vec x8 = v_load(norm_multiply + (n * 256 + d));
+      const vec t9 = v_div(row0, t5);
       const vec t10 = v_mul(x8, t9);
       const vec t11 = v_sub(t7, t10);
       const vec t12 = v_mul(x3, t11);
-      v_store(d_transformer_blocks_carry + (n + d * 65), t12);
+      v_store(d_transformer_blocks_carry + (n * 256 + d), t12);
     }
   }
 }
@@ -4314,8 +3773,8 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
                                           real* loss) {
   vec sum0 = v_zero();
   for (std::int64_t b = 0; b < batch; ++b) {
-    const vec x0 = v_load_strided(add + b * 1070144, 1070144, lanes);
-    const vec x1 = v_load_strided(reduce_sum + b * 1070144, 1070144, lanes);
+    const vec x0 = v_load_strided(add + b * 1055616, 1055616, lanes);
+    const vec x1 = v_load_strided(reduce_sum + b * 1055616, 1055616, lanes);
     const vec t2 = v_sub(x0, x1);
     sum0 = v_add(sum0, t2);
   }
@@ -4330,8 +3789,8 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const real* d
                                                                    const real* transformer_blocks_ffn_linear2_weight,
                                                                    const real* transformer_blocks_ffn_linear1_add,
                                                                    real* d_transformer_blocks_ffn_multiply) {
-  for (std::int64_t n = 0; n < 64; n += 2) {
-    for (std::int64_t m = 0; m < 512; m += 4) {
+  for (std::int64_t m = 0; m < 512; m += 4) {
+    for (std::int64_t n = 0; n < 64; n += 2) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -4341,7 +3800,7 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const real* d
       vec sum6 = v_zero();
       vec sum7 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x0 = v_set(d_transformer_blocks_carry[n + d * 65]);
+        const vec x0 = v_set(d_transformer_blocks_carry[n * 256 + d]);
         const vec x1 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512));
         sum0 = v_fma(x0, x1, sum0);
         const vec x2 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 1));
@@ -4350,78 +3809,60 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const real* d
         sum2 = v_fma(x0, x3, sum2);
         const vec x4 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 3));
         sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_transformer_blocks_carry[n + d * 65 + 1]);
+        const vec x5 = v_set(d_transformer_blocks_carry[n * 256 + d + 256]);
         sum4 = v_fma(x5, x1, sum4);
         sum5 = v_fma(x5, x2, sum5);
         sum6 = v_fma(x5, x3, sum6);
         sum7 = v_fma(x5, x4, sum7);
       }
-      const vec x6 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65), 65, lanes);
-      const vec t7 = v_gelu_gradient(x6);
-      const vec t8 = v_mul(sum0, t7);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m), t8);
-      const vec x9 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 65), 65, lanes);
-      const vec t10 = v_gelu_gradient(x9);
-      const vec t11 = v_mul(sum1, t10);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 1), t11);
-      const vec x12 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 130), 65, lanes);
-      const vec t13 = v_gelu_gradient(x12);
-      const vec t14 = v_mul(sum2, t13);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 2), t14);
-      const vec x15 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 195), 65, lanes);
-      const vec t16 = v_gelu_gradient(x15);
-      const vec t17 = v_mul(sum3, t16);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 3), t17);
-      const vec x18 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 1), 65, lanes);
-      const vec t19 = v_gelu_gradient(x18);
-      const vec t20 = v_mul(sum4, t19);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 512), t20);
-      const vec x21 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 66), 65, lanes);
-      const vec t22 = v_gelu_gradient(x21);
-      const vec t23 = v_mul(sum5, t22);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 513), t23);
-      const vec x24 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 131), 65, lanes);
-      const vec t25 = v_gelu_gradient(x24);
-      const vec t26 = v_mul(sum6, t25);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 514), t26);
-      const vec x27 = v_load_strided(transformer_blocks_ffn_linear1_add + (n + m * 65 + 196), 65, lanes);
-      const vec t28 = v_gelu_gradient(x27);
-      const vec t29 = v_mul(sum7, t28);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 512 + m + 515), t29);
+      alignas(64) real sums[8];
+      v_store(sums, sum0);
+      v_store(sums + 1, sum1);
+      v_store(sums + 2, sum2);
+      v_store(sums + 3, sum3);
+      v_store(sums + 4, sum4);
+      v_store(sums + 5, sum5);
+      v_store(sums + 6, sum6);
+      v_store(sums + 7, sum7);
+      for (std::int64_t row = 0; row < 2; ++row) {
+        for (std::int64_t column = 0; column < 4; ++column) {
+          const vec sum = v_load(sums + (row * 4 + column));
+          const vec x6 = v_load(transformer_blocks_ffn_linear1_add + ((n + row) * 512 + (m + column)));
+          const vec t7 = v_gelu_gradient(x6);
+          const vec t8 = v_mul(sum, t7);
+          v_store(d_transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)), t8);
+        }
+      }
     }
-  }
-  for (std::int64_t m = 0; m < 512; m += 4) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x30 = v_set(d_transformer_blocks_carry[d * 65 + 64]);
-      const vec x31 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512));
-      sum0 = v_fma(x30, x31, sum0);
-      const vec x32 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 1));
-      sum1 = v_fma(x30, x32, sum1);
-      const vec x33 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 2));
-      sum2 = v_fma(x30, x33, sum2);
-      const vec x34 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 3));
-      sum3 = v_fma(x30, x34, sum3);
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      for (std::int64_t d = 0; d < 256; ++d) {
+        const vec x9 = v_set(d_transformer_blocks_carry[d + 16384]);
+        const vec x10 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512));
+        sum0 = v_fma(x9, x10, sum0);
+        const vec x11 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 1));
+        sum1 = v_fma(x9, x11, sum1);
+        const vec x12 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 2));
+        sum2 = v_fma(x9, x12, sum2);
+        const vec x13 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 3));
+        sum3 = v_fma(x9, x13, sum3);
+      }
+      alignas(64) real sums[4];
+      v_store(sums, sum0);
+      v_store(sums + 1, sum1);
+      v_store(sums + 2, sum2);
+      v_store(sums + 3, sum3);
+      for (std::int64_t column = 0; column < 4; ++column) {
+        const vec sum = v_load(sums + column);
+        const vec x14 = v_load(transformer_blocks_ffn_linear1_add + (m + column + 32768));
+        const vec t15 = v_gelu_gradient(x14);
+        const vec t16 = v_mul(sum, t15);
+        v_store(d_transformer_blocks_ffn_multiply + (m + column + 32768), t16);
+      }
     }
-    const vec x35 = v_load_strided(transformer_blocks_ffn_linear1_add + (m * 65 + 64), 65, lanes);
-    const vec t36 = v_gelu_gradient(x35);
-    const vec t37 = v_mul(sum0, t36);
-    v_store(d_transformer_blocks_ffn_multiply + (m + 32768), t37);
-    const vec x38 = v_load_strided(transformer_blocks_ffn_linear1_add + (m * 65 + 129), 65, lanes);
-    const vec t39 = v_gelu_gradient(x38);
-    const vec t40 = v_mul(sum1, t39);
-    v_store(d_transformer_blocks_ffn_multiply + (m + 32769), t40);
-    const vec x41 = v_load_strided(transformer_blocks_ffn_linear1_add + (m * 65 + 194), 65, lanes);
-    const vec t42 = v_gelu_gradient(x41);
-    const vec t43 = v_mul(sum2, t42);
-    v_store(d_transformer_blocks_ffn_multiply + (m + 32770), t43);
-    const vec x44 = v_load_strided(transformer_blocks_ffn_linear1_add + (m * 65 + 259), 65, lanes);
-    const vec t45 = v_gelu_gradient(x44);
-    const vec t46 = v_mul(sum3, t45);
-    v_store(d_transformer_blocks_ffn_multiply + (m + 32771), t46);
   }
 }
 
@@ -4440,29 +3881,29 @@ static void transformer_blocks_ffn_linear1_backward_input_gradient(const real* d
       vec sum6 = v_zero();
       vec sum7 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
-        const vec x0 = v_load_strided(d_transformer_blocks_ffn_multiply + (n * 512 + m), 512, lanes);
-        const vec x1 = v_set(transformer_blocks_ffn_linear1_weight[d + m * 256]);
+        const vec x0 = v_set(d_transformer_blocks_ffn_multiply[n * 512 + m]);
+        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load_strided(d_transformer_blocks_ffn_multiply + (n * 512 + m + 512), 512, lanes);
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_set(transformer_blocks_ffn_linear1_weight[d + m * 256 + 1]);
+        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 1));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 2));
         sum2 = v_fma(x0, x3, sum2);
-        sum3 = v_fma(x2, x3, sum3);
-        const vec x4 = v_set(transformer_blocks_ffn_linear1_weight[d + m * 256 + 2]);
-        sum4 = v_fma(x0, x4, sum4);
-        sum5 = v_fma(x2, x4, sum5);
-        const vec x5 = v_set(transformer_blocks_ffn_linear1_weight[d + m * 256 + 3]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
+        const vec x4 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 3));
+        sum3 = v_fma(x0, x4, sum3);
+        const vec x5 = v_set(d_transformer_blocks_ffn_multiply[n * 512 + m + 512]);
+        sum4 = v_fma(x5, x1, sum4);
+        sum5 = v_fma(x5, x2, sum5);
+        sum6 = v_fma(x5, x3, sum6);
+        sum7 = v_fma(x5, x4, sum7);
       }
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65), sum0);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 1), sum1);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 65), sum2);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 66), sum3);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 130), sum4);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 131), sum5);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 195), sum6);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65 + 196), sum7);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d), sum0);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1), sum1);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 2), sum2);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 3), sum3);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 256), sum4);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 257), sum5);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 258), sum6);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 259), sum7);
     }
     {
       vec sum0 = v_zero();
@@ -4470,226 +3911,31 @@ static void transformer_blocks_ffn_linear1_backward_input_gradient(const real* d
       vec sum2 = v_zero();
       vec sum3 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
-        const vec x6 = v_load_strided(d_transformer_blocks_ffn_multiply + (m + 32768), 512, lanes);
-        const vec x7 = v_set(transformer_blocks_ffn_linear1_weight[d + m * 256]);
+        const vec x6 = v_set(d_transformer_blocks_ffn_multiply[m + 32768]);
+        const vec x7 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256));
         sum0 = v_fma(x6, x7, sum0);
-        const vec x8 = v_set(transformer_blocks_ffn_linear1_weight[d + m * 256 + 1]);
+        const vec x8 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 1));
         sum1 = v_fma(x6, x8, sum1);
-        const vec x9 = v_set(transformer_blocks_ffn_linear1_weight[d + m * 256 + 2]);
+        const vec x9 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 2));
         sum2 = v_fma(x6, x9, sum2);
-        const vec x10 = v_set(transformer_blocks_ffn_linear1_weight[d + m * 256 + 3]);
+        const vec x10 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 3));
         sum3 = v_fma(x6, x10, sum3);
       }
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (d * 65 + 64), sum0);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (d * 65 + 129), sum1);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (d * 65 + 194), sum2);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (d * 65 + 259), sum3);
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256 (row)
-static void transformer_blocks_norm2_backward_input_gradient(const real* d_transformer_blocks_ffn_linear1_einsum,
-                                                             const real* transformer_blocks_norm2_weight,
-                                                             const real* transformer_blocks_norm2_multiply,
-                                                             const real* d_transformer_blocks_carry,
-                                                             const real* transformer_blocks_norm2_rsqrt,
-                                                             real* d_transformer_blocks_add) {
-  for (std::int64_t n = 0; n < 65; ++n) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65));
-      const vec x1 = v_set(transformer_blocks_norm2_weight[d]);
-      const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_load(transformer_blocks_norm2_multiply + (n + d * 65));
-      const vec t4 = v_mul(t2, x3);
-      sum0 = v_add(sum0, t4);
-      sum1 = v_add(sum1, t2);
-    }
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x5 = v_load(d_transformer_blocks_carry + (n + d * 65));
-      const vec x6 = v_load(transformer_blocks_norm2_rsqrt + n);
-      const vec x7 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n + d * 65));
-      const vec x8 = v_set(transformer_blocks_norm2_weight[d]);
-      const vec t9 = v_mul(x7, x8);
-      const vec t10 = v_set(real(256.0));
-      const vec t11 = v_div(sum1, t10);
-      const vec t12 = v_sub(t9, t11);
-      const vec x13 = v_load(transformer_blocks_norm2_multiply + (n + d * 65));
-      const vec t14 = v_div(sum0, t10);
-      const vec t15 = v_mul(x13, t14);
-      const vec t16 = v_sub(t12, t15);
-      const vec t17 = v_mul(x6, t16);
-      const vec t18 = v_add(x5, t17);
-      v_store(d_transformer_blocks_add + (n + d * 65), t18);
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256, d2 < D=256 (summed)
-static void transformer_blocks_attention_out_proj_backward_input_gradient(const real* d_transformer_blocks_add,
-                                                                          const real* transformer_blocks_attention_out_proj_weight,
-                                                                          real* d_transformer_blocks_attention_out_proj_einsum) {
-  for (std::int64_t n = 0; n < 64; n += 2) {
-    for (std::int64_t d = 0; d < 256; d += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-        const vec x0 = v_set(d_transformer_blocks_add[n + d2 * 65]);
-        const vec x1 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_transformer_blocks_add[n + d2 * 65 + 1]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-      }
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d), sum0);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1), sum1);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 2), sum2);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 3), sum3);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 256), sum4);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 257), sum5);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 258), sum6);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 259), sum7);
-    }
-  }
-  for (std::int64_t d = 0; d < 256; d += 4) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-      const vec x6 = v_set(d_transformer_blocks_add[d2 * 65 + 64]);
-      const vec x7 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256));
-      sum0 = v_fma(x6, x7, sum0);
-      const vec x8 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 1));
-      sum1 = v_fma(x6, x8, sum1);
-      const vec x9 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 2));
-      sum2 = v_fma(x6, x9, sum2);
-      const vec x10 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 3));
-      sum3 = v_fma(x6, x10, sum3);
-    }
-    v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16384), sum0);
-    v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16385), sum1);
-    v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16386), sum2);
-    v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16387), sum3);
-  }
-}
-
-// b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed)
-static void transformer_blocks_attention_backward_input_gradient(const real* d_transformer_blocks_attention_out_proj_einsum,
-                                                                 const real* transformer_blocks_attention_add,
-                                                                 real* d_transformer_blocks_attention_einsum) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n2 = 0; n2 < 64; n2 += 4) {
-      for (std::int64_t n = 0; n < 64; n += 2) {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        for (std::int64_t k = 0; k < 32; ++k) {
-          const vec x0 = v_load_strided(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + n * 256 + k), 256,
-                                        lanes);
-          const vec x1 = v_set(transformer_blocks_attention_add[h * 2080 + n2 + k * 65 + 33280]);
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load_strided(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + n * 256 + k + 256),
-                                        256, lanes);
-          sum1 = v_fma(x2, x1, sum1);
-          const vec x3 = v_set(transformer_blocks_attention_add[h * 2080 + n2 + k * 65 + 33281]);
-          sum2 = v_fma(x0, x3, sum2);
-          sum3 = v_fma(x2, x3, sum3);
-          const vec x4 = v_set(transformer_blocks_attention_add[h * 2080 + n2 + k * 65 + 33282]);
-          sum4 = v_fma(x0, x4, sum4);
-          sum5 = v_fma(x2, x4, sum5);
-          const vec x5 = v_set(transformer_blocks_attention_add[h * 2080 + n2 + k * 65 + 33283]);
-          sum6 = v_fma(x0, x5, sum6);
-          sum7 = v_fma(x2, x5, sum7);
-        }
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65), sum0);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 1), sum1);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 65), sum2);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 66), sum3);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 130), sum4);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 131), sum5);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 195), sum6);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65 + 196), sum7);
-      }
-      {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        for (std::int64_t k = 0; k < 32; ++k) {
-          const vec x6 = v_load_strided(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + 16384), 256,
-                                        lanes);
-          const vec x7 = v_set(transformer_blocks_attention_add[h * 2080 + n2 + k * 65 + 33280]);
-          sum0 = v_fma(x6, x7, sum0);
-          const vec x8 = v_set(transformer_blocks_attention_add[h * 2080 + n2 + k * 65 + 33281]);
-          sum1 = v_fma(x6, x8, sum1);
-          const vec x9 = v_set(transformer_blocks_attention_add[h * 2080 + n2 + k * 65 + 33282]);
-          sum2 = v_fma(x6, x9, sum2);
-          const vec x10 = v_set(transformer_blocks_attention_add[h * 2080 + n2 + k * 65 + 33283]);
-          sum3 = v_fma(x6, x10, sum3);
-        }
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 64), sum0);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 129), sum1);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 194), sum2);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 * 65 + 259), sum3);
-      }
-    }
-    for (std::int64_t n = 0; n < 64; n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x11 = v_load_strided(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + n * 256 + k), 256,
-                                       lanes);
-        const vec x12 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + 33344]);
-        sum0 = v_fma(x11, x12, sum0);
-        const vec x13 = v_load_strided(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + n * 256 + k + 256),
-                                       256, lanes);
-        sum1 = v_fma(x13, x12, sum1);
-      }
-      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n + 4160), sum0);
-      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n + 4161), sum1);
-    }
-    {
-      vec sum0 = v_zero();
-      for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x14 = v_load_strided(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + 16384), 256,
-                                       lanes);
-        const vec x15 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + 33344]);
-        sum0 = v_fma(x14, x15, sum0);
-      }
-      v_store(d_transformer_blocks_attention_einsum + (h * 4225 + 4224), sum0);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16384), sum0);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16385), sum1);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16386), sum2);
+      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16387), sum3);
     }
   }
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
-static void transformer_blocks_attention_backward_2_input_gradient(const real* d_transformer_blocks_attention_out_proj_einsum,
+static void transformer_blocks_attention_backward_3_input_gradient(const real* d_transformer_blocks_attention_out_proj_einsum,
                                                                    const real* transformer_blocks_attention_divide,
                                                                    real* d_transformer_blocks_attention_einsum_2) {
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 64; n += 2) {
-      for (std::int64_t k = 0; k < 32; k += 4) {
+    for (std::int64_t k = 0; k < 32; k += 4) {
+      for (std::int64_t n = 0; n < 64; n += 2) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -4700,7 +3946,7 @@ static void transformer_blocks_attention_backward_2_input_gradient(const real* d
         vec sum7 = v_zero();
         for (std::int64_t n2 = 0; n2 < 65; ++n2) {
           const vec x0 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256));
-          const vec x1 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2]);
+          const vec x1 = v_set(transformer_blocks_attention_divide[h * 4225 + n + n2 * 65]);
           sum0 = v_fma(x0, x1, sum0);
           const vec x2 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 1));
           sum1 = v_fma(x2, x1, sum1);
@@ -4708,7 +3954,7 @@ static void transformer_blocks_attention_backward_2_input_gradient(const real* d
           sum2 = v_fma(x3, x1, sum2);
           const vec x4 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 3));
           sum3 = v_fma(x4, x1, sum3);
-          const vec x5 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 65]);
+          const vec x5 = v_set(transformer_blocks_attention_divide[h * 4225 + n + n2 * 65 + 1]);
           sum4 = v_fma(x0, x5, sum4);
           sum5 = v_fma(x2, x5, sum5);
           sum6 = v_fma(x3, x5, sum6);
@@ -4723,232 +3969,62 @@ static void transformer_blocks_attention_backward_2_input_gradient(const real* d
         v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 34), sum6);
         v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 35), sum7);
       }
-    }
-    for (std::int64_t k = 0; k < 32; k += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x6 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256));
-        const vec x7 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 + 4160]);
-        sum0 = v_fma(x6, x7, sum0);
-        const vec x8 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 1));
-        sum1 = v_fma(x8, x7, sum1);
-        const vec x9 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 2));
-        sum2 = v_fma(x9, x7, sum2);
-        const vec x10 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 3));
-        sum3 = v_fma(x10, x7, sum3);
+      {
+        vec sum0 = v_zero();
+        vec sum1 = v_zero();
+        vec sum2 = v_zero();
+        vec sum3 = v_zero();
+        for (std::int64_t n2 = 0; n2 < 65; ++n2) {
+          const vec x6 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256));
+          const vec x7 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 * 65 + 64]);
+          sum0 = v_fma(x6, x7, sum0);
+          const vec x8 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 1));
+          sum1 = v_fma(x8, x7, sum1);
+          const vec x9 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 2));
+          sum2 = v_fma(x9, x7, sum2);
+          const vec x10 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 3));
+          sum3 = v_fma(x10, x7, sum3);
+        }
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2048), sum0);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2049), sum1);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2050), sum2);
+        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2051), sum3);
       }
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2048), sum0);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2049), sum1);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2050), sum2);
-      v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2051), sum3);
     }
   }
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row)
-static void transformer_blocks_attention_backward_3_input_gradient(const real* d_transformer_blocks_attention_einsum,
+static void transformer_blocks_attention_backward_4_input_gradient(const real* d_transformer_blocks_attention_einsum,
                                                                    const real* transformer_blocks_attention_divide,
                                                                    real* d_transformer_blocks_attention_multiply) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = 0; n < 65; ++n) {
       vec sum0 = v_zero();
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x0 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65));
-        const vec x1 = v_load(transformer_blocks_attention_divide + (h * 4225 + n + n2 * 65));
+        const vec x0 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
+        const vec x1 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
         const vec t2 = v_mul(x0, x1);
         sum0 = v_add(sum0, t2);
       }
+      const vec row0 = v_set(v_sum(sum0));
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x3 = v_load(transformer_blocks_attention_divide + (h * 4225 + n + n2 * 65));
-        const vec x4 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n + n2 * 65));
-        const vec t5 = v_sub(x4, sum0);
+        const vec x3 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
+        const vec x4 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
+        const vec t5 = v_sub(x4, row0);
         const vec t6 = v_mul(x3, t5);
         const vec t7 = v_set(real(0.17677669529663687));
         const vec t8 = v_mul(t6, t7);
-        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n + n2 * 65), t8);
+        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t8);
       }
     }
   }
 }
 
-// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
-static void transformer_blocks_attention_backward_4_input_gradient(const real* d_transformer_blocks_attention_multiply,
-                                                                   const real* transformer_blocks_attention_add,
-                                                                   real* d_transformer_blocks_attention_einsum_3) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t k = 0; k < 32; k += 4) {
-      for (std::int64_t n = 0; n < 64; n += 2) {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x0 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n + n2 * 65));
-          const vec x1 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 16640]);
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n + n2 * 65 + 1));
-          sum1 = v_fma(x2, x1, sum1);
-          const vec x3 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 16705]);
-          sum2 = v_fma(x0, x3, sum2);
-          sum3 = v_fma(x2, x3, sum3);
-          const vec x4 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 16770]);
-          sum4 = v_fma(x0, x4, sum4);
-          sum5 = v_fma(x2, x4, sum5);
-          const vec x5 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 16835]);
-          sum6 = v_fma(x0, x5, sum6);
-          sum7 = v_fma(x2, x5, sum7);
-        }
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n + k * 65), sum0);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n + k * 65 + 1), sum1);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n + k * 65 + 65), sum2);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n + k * 65 + 66), sum3);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n + k * 65 + 130), sum4);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n + k * 65 + 131), sum5);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n + k * 65 + 195), sum6);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n + k * 65 + 196), sum7);
-      }
-      {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x6 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n2 * 65 + 64));
-          const vec x7 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 16640]);
-          sum0 = v_fma(x6, x7, sum0);
-          const vec x8 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 16705]);
-          sum1 = v_fma(x6, x8, sum1);
-          const vec x9 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 16770]);
-          sum2 = v_fma(x6, x9, sum2);
-          const vec x10 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 16835]);
-          sum3 = v_fma(x6, x10, sum3);
-        }
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 64), sum0);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 129), sum1);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 194), sum2);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k * 65 + 259), sum3);
-      }
-    }
-  }
-}
-
-// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
-static void transformer_blocks_attention_backward_5_input_gradient(const real* d_transformer_blocks_attention_multiply,
-                                                                   const real* transformer_blocks_attention_add,
-                                                                   real* d_transformer_blocks_attention_einsum_4) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t k = 0; k < 32; k += 4) {
-      for (std::int64_t n = 0; n < 64; n += 2) {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x0 = v_load_strided(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), 65, lanes);
-          const vec x1 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2]);
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load_strided(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2 + 65), 65,
-                                        lanes);
-          sum1 = v_fma(x2, x1, sum1);
-          const vec x3 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 65]);
-          sum2 = v_fma(x0, x3, sum2);
-          sum3 = v_fma(x2, x3, sum3);
-          const vec x4 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 130]);
-          sum4 = v_fma(x0, x4, sum4);
-          sum5 = v_fma(x2, x4, sum5);
-          const vec x5 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 195]);
-          sum6 = v_fma(x0, x5, sum6);
-          sum7 = v_fma(x2, x5, sum7);
-        }
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65), sum0);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 1), sum1);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 65), sum2);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 66), sum3);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 130), sum4);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 131), sum5);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 195), sum6);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n + k * 65 + 196), sum7);
-      }
-      {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x6 = v_load_strided(d_transformer_blocks_attention_multiply + (h * 4225 + n2 + 4160), 65, lanes);
-          const vec x7 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2]);
-          sum0 = v_fma(x6, x7, sum0);
-          const vec x8 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 65]);
-          sum1 = v_fma(x6, x8, sum1);
-          const vec x9 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 130]);
-          sum2 = v_fma(x6, x9, sum2);
-          const vec x10 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 195]);
-          sum3 = v_fma(x6, x10, sum3);
-        }
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 64), sum0);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 129), sum1);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 194), sum2);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k * 65 + 259), sum3);
-      }
-    }
-  }
-}
-
-// i < 1, b < B, h < H=8, n < N+1=65, k < K=32
-static void transformer_blocks_attention_backward_6_input_gradient(const real* d_transformer_blocks_attention_einsum_3,
-                                                                   real* d_transformer_blocks_attention_rearrange) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 65; ++n) {
-      for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x0 = v_set(d_transformer_blocks_attention_einsum_3[h * 2080 + n + k * 65]);
-        v_store_strided(d_transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65), 16640, x0, lanes);
-      }
-    }
-  }
-}
-
-// i < 1, b < B, h < H=8, n < N+1=65, k < K=32
-static void transformer_blocks_attention_backward_7_input_gradient(const real* d_transformer_blocks_attention_einsum_4,
-                                                                   real* d_transformer_blocks_attention_rearrange) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 65; ++n) {
-      for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x0 = v_set(d_transformer_blocks_attention_einsum_4[h * 2080 + n + k * 65]);
-        v_store_strided(d_transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 16640), 16640, x0, lanes);
-      }
-    }
-  }
-}
-
-// i < 1, b < B, h < H=8, n < N+1=65, k < K=32
-static void transformer_blocks_attention_backward_8_input_gradient(const real* d_transformer_blocks_attention_einsum_2,
-                                                                   real* d_transformer_blocks_attention_rearrange) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 65; ++n) {
-      for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x0 = v_set(d_transformer_blocks_attention_einsum_2[h * 2080 + n * 32 + k]);
-        v_store_strided(d_transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 33280), 16640, x0, lanes);
-      }
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256, d2 < 3*D=768 (summed)
-static void transformer_blocks_attention_backward_9_input_gradient(const real* d_transformer_blocks_attention_rearrange,
-                                                                   const real* transformer_blocks_attention_in_proj_weight,
-                                                                   real* d_transformer_blocks_attention_einsum_5) {
-  for (std::int64_t d = 0; d < 256; d += 4) {
+// b < B, n < N=64, c < C*P*P=48, d < D=256 (summed)
+static void patch_embed_backward(const real* d_transformer_blocks_carry_next, const real* patch_embed_weight,
+                                 real* d_patch_embed_einsum) {
+  for (std::int64_t c = 0; c < 48; c += 4) {
     for (std::int64_t n = 0; n < 64; n += 2) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
@@ -4958,109 +4034,8 @@ static void transformer_blocks_attention_backward_9_input_gradient(const real* d
       vec sum5 = v_zero();
       vec sum6 = v_zero();
       vec sum7 = v_zero();
-      for (std::int64_t d2 = 0; d2 < 768; ++d2) {
-        const vec x0 = v_load(d_transformer_blocks_attention_rearrange + (n + d2 * 65));
-        const vec x1 = v_set(transformer_blocks_attention_in_proj_weight[d + d2 * 256]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_attention_rearrange + (n + d2 * 65 + 1));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_set(transformer_blocks_attention_in_proj_weight[d + d2 * 256 + 1]);
-        sum2 = v_fma(x0, x3, sum2);
-        sum3 = v_fma(x2, x3, sum3);
-        const vec x4 = v_set(transformer_blocks_attention_in_proj_weight[d + d2 * 256 + 2]);
-        sum4 = v_fma(x0, x4, sum4);
-        sum5 = v_fma(x2, x4, sum5);
-        const vec x5 = v_set(transformer_blocks_attention_in_proj_weight[d + d2 * 256 + 3]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
-      }
-      v_store(d_transformer_blocks_attention_einsum_5 + (n + d * 65), sum0);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 1), sum1);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 65), sum2);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 66), sum3);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 130), sum4);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 131), sum5);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 195), sum6);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n + d * 65 + 196), sum7);
-    }
-    {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      for (std::int64_t d2 = 0; d2 < 768; ++d2) {
-        const vec x6 = v_load(d_transformer_blocks_attention_rearrange + (d2 * 65 + 64));
-        const vec x7 = v_set(transformer_blocks_attention_in_proj_weight[d + d2 * 256]);
-        sum0 = v_fma(x6, x7, sum0);
-        const vec x8 = v_set(transformer_blocks_attention_in_proj_weight[d + d2 * 256 + 1]);
-        sum1 = v_fma(x6, x8, sum1);
-        const vec x9 = v_set(transformer_blocks_attention_in_proj_weight[d + d2 * 256 + 2]);
-        sum2 = v_fma(x6, x9, sum2);
-        const vec x10 = v_set(transformer_blocks_attention_in_proj_weight[d + d2 * 256 + 3]);
-        sum3 = v_fma(x6, x10, sum3);
-      }
-      v_store(d_transformer_blocks_attention_einsum_5 + (d * 65 + 64), sum0);
-      v_store(d_transformer_blocks_attention_einsum_5 + (d * 65 + 129), sum1);
-      v_store(d_transformer_blocks_attention_einsum_5 + (d * 65 + 194), sum2);
-      v_store(d_transformer_blocks_attention_einsum_5 + (d * 65 + 259), sum3);
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256 (row)
-static void transformer_blocks_norm1_backward_input_gradient(const real* d_transformer_blocks_attention_einsum_5,
-                                                             const real* transformer_blocks_norm1_weight,
-                                                             const real* transformer_blocks_norm1_multiply,
-                                                             const real* d_transformer_blocks_add,
-                                                             const real* transformer_blocks_norm1_rsqrt,
-                                                             real* d_transformer_blocks_carry_next) {
-  for (std::int64_t n = 0; n < 65; ++n) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load(d_transformer_blocks_attention_einsum_5 + (n + d * 65));
-      const vec x1 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_load(transformer_blocks_norm1_multiply + (n + d * 65));
-      const vec t4 = v_mul(t2, x3);
-      sum0 = v_add(sum0, t4);
-      sum1 = v_add(sum1, t2);
-    }
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x5 = v_load(d_transformer_blocks_add + (n + d * 65));
-      const vec x6 = v_load(transformer_blocks_norm1_rsqrt + n);
-      const vec x7 = v_load(d_transformer_blocks_attention_einsum_5 + (n + d * 65));
-      const vec x8 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec t9 = v_mul(x7, x8);
-      const vec t10 = v_set(real(256.0));
-      const vec t11 = v_div(sum1, t10);
-      const vec t12 = v_sub(t9, t11);
-      const vec x13 = v_load(transformer_blocks_norm1_multiply + (n + d * 65));
-      const vec t14 = v_div(sum0, t10);
-      const vec t15 = v_mul(x13, t14);
-      const vec t16 = v_sub(t12, t15);
-      const vec t17 = v_mul(x6, t16);
-      const vec t18 = v_add(x5, t17);
-      v_store(d_transformer_blocks_carry_next + (n + d * 65), t18);
-    }
-  }
-}
-
-// b < B, n < N=64, c < C*P*P=48, d < D=256 (summed)
-static void patch_embed_backward(const real* d_transformer_blocks_carry_next, const real* patch_embed_weight,
-                                 real* d_patch_embed_einsum) {
-  for (std::int64_t n = 0; n < 64; n += 2) {
-    for (std::int64_t c = 0; c < 48; c += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x0 = v_set(d_transformer_blocks_carry_next[n + d * 65 + 1]);
+        const vec x0 = v_set(d_transformer_blocks_carry_next[n * 256 + d + 256]);
         const vec x1 = v_load(patch_embed_weight + (c + d * 48));
         sum0 = v_fma(x0, x1, sum0);
         const vec x2 = v_load(patch_embed_weight + (c + d * 48 + 1));
@@ -5069,7 +4044,7 @@ static void patch_embed_backward(const real* d_transformer_blocks_carry_next, co
         sum2 = v_fma(x0, x3, sum2);
         const vec x4 = v_load(patch_embed_weight + (c + d * 48 + 3));
         sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_transformer_blocks_carry_next[n + d * 65 + 2]);
+        const vec x5 = v_set(d_transformer_blocks_carry_next[n * 256 + d + 512]);
         sum4 = v_fma(x5, x1, sum4);
         sum5 = v_fma(x5, x2, sum5);
         sum6 = v_fma(x5, x3, sum6);
@@ -5139,7 +4114,7 @@ static void update(const std::int64_t begin, const std::int64_t end, const real*
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row)
-static void transformer_blocks_attention_forward_3_attention_maps(const real* transformer_blocks_attention_einsum,
+static void transformer_blocks_attention_forward_4_attention_maps(const real* transformer_blocks_attention_einsum,
                                                                   real* attention_0) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = 0; n < 65; ++n) {
@@ -5173,7 +4148,7 @@ static void transformer_blocks_attention_forward_3_attention_maps(const real* tr
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
-static void transformer_blocks_attention_forward_4_attention_maps(const real* attention_0,
+static void transformer_blocks_attention_forward_5_attention_maps(const real* attention_0,
                                                                   const real* transformer_blocks_attention_add,
                                                                   real* transformer_blocks_attention_rearrange) {
   for (std::int64_t h = 0; h < 8; ++h) {
@@ -5188,29 +4163,29 @@ static void transformer_blocks_attention_forward_4_attention_maps(const real* at
         vec sum6 = v_zero();
         vec sum7 = v_zero();
         for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x0 = v_load_strided(attention_0 + (h * 4225 + n * 65 + n2), 65, lanes);
-          const vec x1 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33280]);
+          const vec x0 = v_set(attention_0[h * 4225 + n * 65 + n2]);
+          const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load_strided(attention_0 + (h * 4225 + n * 65 + n2 + 65), 65, lanes);
-          sum1 = v_fma(x2, x1, sum1);
-          const vec x3 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33345]);
+          const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 513));
+          sum1 = v_fma(x0, x2, sum1);
+          const vec x3 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 514));
           sum2 = v_fma(x0, x3, sum2);
-          sum3 = v_fma(x2, x3, sum3);
-          const vec x4 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33410]);
-          sum4 = v_fma(x0, x4, sum4);
-          sum5 = v_fma(x2, x4, sum5);
-          const vec x5 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33475]);
-          sum6 = v_fma(x0, x5, sum6);
-          sum7 = v_fma(x2, x5, sum7);
+          const vec x4 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 515));
+          sum3 = v_fma(x0, x4, sum3);
+          const vec x5 = v_set(attention_0[h * 4225 + n * 65 + n2 + 65]);
+          sum4 = v_fma(x5, x1, sum4);
+          sum5 = v_fma(x5, x2, sum5);
+          sum6 = v_fma(x5, x3, sum6);
+          sum7 = v_fma(x5, x4, sum7);
         }
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65), sum0);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 1), sum1);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 65), sum2);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 66), sum3);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 130), sum4);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 131), sum5);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 195), sum6);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + n + k * 65 + 196), sum7);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k), sum0);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1), sum1);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 2), sum2);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 3), sum3);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 256), sum4);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 257), sum5);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 258), sum6);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 259), sum7);
       }
       {
         vec sum0 = v_zero();
@@ -5218,20 +4193,20 @@ static void transformer_blocks_attention_forward_4_attention_maps(const real* at
         vec sum2 = v_zero();
         vec sum3 = v_zero();
         for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x6 = v_load_strided(attention_0 + (h * 4225 + n2 + 4160), 65, lanes);
-          const vec x7 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33280]);
+          const vec x6 = v_set(attention_0[h * 4225 + n2 + 4160]);
+          const vec x7 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
           sum0 = v_fma(x6, x7, sum0);
-          const vec x8 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33345]);
+          const vec x8 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 513));
           sum1 = v_fma(x6, x8, sum1);
-          const vec x9 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33410]);
+          const vec x9 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 514));
           sum2 = v_fma(x6, x9, sum2);
-          const vec x10 = v_set(transformer_blocks_attention_add[h * 2080 + k * 65 + n2 + 33475]);
+          const vec x10 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 515));
           sum3 = v_fma(x6, x10, sum3);
         }
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 64), sum0);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 129), sum1);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 194), sum2);
-        v_store(transformer_blocks_attention_rearrange + (h * 2080 + k * 65 + 259), sum3);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16384), sum0);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16385), sum1);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16386), sum2);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16387), sum3);
       }
     }
   }
@@ -5241,36 +4216,38 @@ static void transformer_blocks_attention_forward_4_attention_maps(const real* at
 
 // ---- entry points: the kernels in order, over planned scratch memory ----
 
-void vit_cifar_forward_scalar(const float* parameters, const float* images, const std::int64_t batch, float* outputs,
-                              float* scratch) {
-  // [B, C*P*P=48, N=64], every 150816 reals, live from kernel 0 to 1
+void vit_cifar_forward_scalar(const float* parameters, const float* packed, const float* images,
+                              const std::int64_t batch, float* outputs, float* scratch) {
+  // [B, N=64, C*P*P=48], every 150816 reals, live from kernel 0 to 1
   float* const rearrange = scratch;
-  // [B, D=256, N+1=65] x 2 slots, every 150816 reals, live from kernel 1 to 12
+  // [B, N+1=65, D=256] x 2 slots, every 150816 reals, live from kernel 1 to 13
   float* const transformer_blocks_carry = scratch + 117536;
-  // [B, D=256, N+1=65], every 150816 reals, live from kernel 3 to 4
+  // [B, N+1=65, D=256], every 150816 reals, live from kernel 3 to 4
   float* const transformer_blocks_norm1_add = scratch + 49920;
-  // [B, 3*D=768, N+1=65], every 150816 reals, live from kernel 4 to 7
+  // [B, N+1=65, 3*D=768], every 150816 reals, live from kernel 4 to 8
   float* const transformer_blocks_attention_add = scratch;
-  // [B, H=8, N+1=65, N+1=65], every 150816 reals, live from kernel 5 to 6
-  float* const transformer_blocks_attention_einsum = scratch + 49920;
+  // [B, H=8, K=32, N+1=65], every 150816 reals, live from kernel 5 to 6
+  float* const transformer_blocks_attention_copy = scratch + 83728;
   // [B, H=8, N+1=65, N+1=65], every 150816 reals, live from kernel 6 to 7
+  float* const transformer_blocks_attention_einsum = scratch + 49920;
+  // [B, H=8, N+1=65, N+1=65], every 150816 reals, live from kernel 7 to 8
   float* const transformer_blocks_attention_divide = scratch + 83728;
-  // [B, H*K=256, N+1=65], every 150816 reals, live from kernel 7 to 8
+  // [B, N+1=65, H*K=256], every 150816 reals, live from kernel 8 to 9
   float* const transformer_blocks_attention_rearrange = scratch + 49920;
-  // [B, D=256, N+1=65], every 150816 reals, live from kernel 8 to 9
+  // [B, N+1=65, D=256], every 150816 reals, live from kernel 9 to 10
   float* const transformer_blocks_attention_out_proj_einsum = scratch;
-  // [B, D=256, N+1=65], every 150816 reals, live from kernel 9 to 11
+  // [B, N+1=65, D=256], every 150816 reals, live from kernel 10 to 12
   float* const transformer_blocks_add = scratch + 33280;
-  // [B, D=256, N+1=65], every 150816 reals, live from kernel 9 to 10
+  // [B, N+1=65, D=256], every 150816 reals, live from kernel 10 to 11
   float* const transformer_blocks_norm2_add = scratch + 49920;
-  // [B, M=512, N+1=65], every 150816 reals, live from kernel 10 to 11
+  // [B, N+1=65, M=512], every 150816 reals, live from kernel 11 to 12
   float* const transformer_blocks_ffn_gelu = scratch;
-  // [B, D=256, N+1=65], every 150816 reals, live from kernel 12 to 13
+  // [B, N+1=65, D=256], every 150816 reals, live from kernel 13 to 14
   float* const norm_add = scratch;
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
     rearrange_forward(images + image * 3072, rearrange + image * 150816);
-    patch_embed_forward(rearrange + image * 150816, parameters + 3182608, parameters + 3182352, parameters + 3165712,
+    patch_embed_forward(rearrange + image * 150816, packed, parameters + 3182352, parameters + 3165712,
                         transformer_blocks_carry + image * 150816);
     add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 150816);
   }
@@ -5282,17 +4259,20 @@ void vit_cifar_forward_scalar(const float* parameters, const float* images, cons
                                        parameters + 3165200 - layer * 527104, parameters + 3165456 - layer * 527104,
                                        transformer_blocks_norm1_add + image * 150816);
       transformer_blocks_attention_forward(transformer_blocks_norm1_add + image * 150816,
-                                           parameters + 2968592 - layer * 527104, parameters + 2967824 - layer * 527104,
+                                           packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
                                            transformer_blocks_attention_add + image * 150816);
       transformer_blocks_attention_forward_2(transformer_blocks_attention_add + image * 150816,
+                                             transformer_blocks_attention_copy + image * 150816);
+      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + image * 150816,
+                                             transformer_blocks_attention_copy + image * 150816,
                                              transformer_blocks_attention_einsum + image * 150816);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_einsum + image * 150816,
+      transformer_blocks_attention_forward_4(transformer_blocks_attention_einsum + image * 150816,
                                              transformer_blocks_attention_divide + image * 150816);
-      transformer_blocks_attention_forward_4(transformer_blocks_attention_divide + image * 150816,
+      transformer_blocks_attention_forward_5(transformer_blocks_attention_divide + image * 150816,
                                              transformer_blocks_attention_add + image * 150816,
                                              transformer_blocks_attention_rearrange + image * 150816);
       transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + image * 150816,
-                                                    parameters + 2902288 - layer * 527104,
+                                                    packed + 1191936 + layer * 65536,
                                                     transformer_blocks_attention_out_proj_einsum + image * 150816);
       transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
                                                       transformer_blocks_attention_out_proj_einsum + image * 150816,
@@ -5302,12 +4282,10 @@ void vit_cifar_forward_scalar(const float* parameters, const float* images, cons
                                                       parameters + 2901776 - layer * 527104,
                                                       transformer_blocks_norm2_add + image * 150816);
       transformer_blocks_ffn_linear1_forward(transformer_blocks_norm2_add + image * 150816,
-                                             parameters + 2770448 - layer * 527104,
-                                             parameters + 2769936 - layer * 527104,
+                                             packed + 1585152 + layer * 131072, parameters + 2769936 - layer * 527104,
                                              transformer_blocks_ffn_gelu + image * 150816);
       transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + image * 150816,
-                                             parameters + 2638864 - layer * 527104,
-                                             transformer_blocks_add + image * 150816,
+                                             packed + 2371584 + layer * 131072, transformer_blocks_add + image * 150816,
                                              parameters + 2638608 - layer * 527104,
                                              transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
     }
@@ -5320,40 +4298,43 @@ void vit_cifar_forward_scalar(const float* parameters, const float* images, cons
   }
 }
 
-void vit_cifar_evaluate_scalar(const float* parameters, const float* images, const std::int32_t* labels,
-                               const std::int64_t batch, float* outputs, float* loss, float* scratch) {
-  // [B, C*P*P=48, N=64], every 150816 reals, live from kernel 0 to 1
+void vit_cifar_evaluate_scalar(const float* parameters, const float* packed, const float* images,
+                               const std::int32_t* labels, const std::int64_t batch, float* outputs, float* loss,
+                               float* scratch) {
+  // [B, N=64, C*P*P=48], every 150816 reals, live from kernel 0 to 1
   float* const rearrange = scratch;
-  // [B, D=256, N+1=65] x 2 slots, every 150816 reals, live from kernel 1 to 12
+  // [B, N+1=65, D=256] x 2 slots, every 150816 reals, live from kernel 1 to 13
   float* const transformer_blocks_carry = scratch + 117536;
-  // [B, D=256, N+1=65], every 150816 reals, live from kernel 3 to 4
+  // [B, N+1=65, D=256], every 150816 reals, live from kernel 3 to 4
   float* const transformer_blocks_norm1_add = scratch + 49920;
-  // [B, 3*D=768, N+1=65], every 150816 reals, live from kernel 4 to 7
+  // [B, N+1=65, 3*D=768], every 150816 reals, live from kernel 4 to 8
   float* const transformer_blocks_attention_add = scratch;
-  // [B, H=8, N+1=65, N+1=65], every 150816 reals, live from kernel 5 to 6
-  float* const transformer_blocks_attention_einsum = scratch + 49920;
+  // [B, H=8, K=32, N+1=65], every 150816 reals, live from kernel 5 to 6
+  float* const transformer_blocks_attention_copy = scratch + 83728;
   // [B, H=8, N+1=65, N+1=65], every 150816 reals, live from kernel 6 to 7
+  float* const transformer_blocks_attention_einsum = scratch + 49920;
+  // [B, H=8, N+1=65, N+1=65], every 150816 reals, live from kernel 7 to 8
   float* const transformer_blocks_attention_divide = scratch + 83728;
-  // [B, H*K=256, N+1=65], every 150816 reals, live from kernel 7 to 8
+  // [B, N+1=65, H*K=256], every 150816 reals, live from kernel 8 to 9
   float* const transformer_blocks_attention_rearrange = scratch + 49920;
-  // [B, D=256, N+1=65], every 150816 reals, live from kernel 8 to 9
+  // [B, N+1=65, D=256], every 150816 reals, live from kernel 9 to 10
   float* const transformer_blocks_attention_out_proj_einsum = scratch;
-  // [B, D=256, N+1=65], every 150816 reals, live from kernel 9 to 11
+  // [B, N+1=65, D=256], every 150816 reals, live from kernel 10 to 12
   float* const transformer_blocks_add = scratch + 33280;
-  // [B, D=256, N+1=65], every 150816 reals, live from kernel 9 to 10
+  // [B, N+1=65, D=256], every 150816 reals, live from kernel 10 to 11
   float* const transformer_blocks_norm2_add = scratch + 49920;
-  // [B, M=512, N+1=65], every 150816 reals, live from kernel 10 to 11
+  // [B, N+1=65, M=512], every 150816 reals, live from kernel 11 to 12
   float* const transformer_blocks_ffn_gelu = scratch;
-  // [B, D=256, N+1=65], every 150816 reals, live from kernel 12 to 13
+  // [B, N+1=65, D=256], every 150816 reals, live from kernel 13 to 14
   float* const norm_add = scratch;
-  // [B], every 150816 reals, live from kernel 14 to 15
+  // [B], every 150816 reals, live from kernel 15 to 16
   float* const add = scratch;
-  // [B], every 150816 reals, live from kernel 14 to 15
+  // [B], every 150816 reals, live from kernel 15 to 16
   float* const reduce_sum = scratch + 16;
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
     rearrange_forward(images + image * 3072, rearrange + image * 150816);
-    patch_embed_forward(rearrange + image * 150816, parameters + 3182608, parameters + 3182352, parameters + 3165712,
+    patch_embed_forward(rearrange + image * 150816, packed, parameters + 3182352, parameters + 3165712,
                         transformer_blocks_carry + image * 150816);
     add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 150816);
   }
@@ -5365,17 +4346,20 @@ void vit_cifar_evaluate_scalar(const float* parameters, const float* images, con
                                        parameters + 3165200 - layer * 527104, parameters + 3165456 - layer * 527104,
                                        transformer_blocks_norm1_add + image * 150816);
       transformer_blocks_attention_forward(transformer_blocks_norm1_add + image * 150816,
-                                           parameters + 2968592 - layer * 527104, parameters + 2967824 - layer * 527104,
+                                           packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
                                            transformer_blocks_attention_add + image * 150816);
       transformer_blocks_attention_forward_2(transformer_blocks_attention_add + image * 150816,
+                                             transformer_blocks_attention_copy + image * 150816);
+      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + image * 150816,
+                                             transformer_blocks_attention_copy + image * 150816,
                                              transformer_blocks_attention_einsum + image * 150816);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_einsum + image * 150816,
+      transformer_blocks_attention_forward_4(transformer_blocks_attention_einsum + image * 150816,
                                              transformer_blocks_attention_divide + image * 150816);
-      transformer_blocks_attention_forward_4(transformer_blocks_attention_divide + image * 150816,
+      transformer_blocks_attention_forward_5(transformer_blocks_attention_divide + image * 150816,
                                              transformer_blocks_attention_add + image * 150816,
                                              transformer_blocks_attention_rearrange + image * 150816);
       transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + image * 150816,
-                                                    parameters + 2902288 - layer * 527104,
+                                                    packed + 1191936 + layer * 65536,
                                                     transformer_blocks_attention_out_proj_einsum + image * 150816);
       transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
                                                       transformer_blocks_attention_out_proj_einsum + image * 150816,
@@ -5385,12 +4369,10 @@ void vit_cifar_evaluate_scalar(const float* parameters, const float* images, con
                                                       parameters + 2901776 - layer * 527104,
                                                       transformer_blocks_norm2_add + image * 150816);
       transformer_blocks_ffn_linear1_forward(transformer_blocks_norm2_add + image * 150816,
-                                             parameters + 2770448 - layer * 527104,
-                                             parameters + 2769936 - layer * 527104,
+                                             packed + 1585152 + layer * 131072, parameters + 2769936 - layer * 527104,
                                              transformer_blocks_ffn_gelu + image * 150816);
       transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + image * 150816,
-                                             parameters + 2638864 - layer * 527104,
-                                             transformer_blocks_add + image * 150816,
+                                             packed + 2371584 + layer * 131072, transformer_blocks_add + image * 150816,
                                              parameters + 2638608 - layer * 527104,
                                              transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
     }
@@ -5405,96 +4387,101 @@ void vit_cifar_evaluate_scalar(const float* parameters, const float* images, con
   divide_forward(batch, add, reduce_sum, loss);
 }
 
-void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* images, const std::int32_t* labels,
-                                         const std::int32_t* random, const std::int64_t batch, float* outputs,
-                                         float* loss, float* gradients, float* scratch) {
-  // [B, C*P*P=48, N=64], every 1824656 reals, live from kernel 0 to 55
-  float* const rearrange = scratch + 8433664;
-  // [B, N+1=65, D=256] x 2 slots, every 1824656 reals, live from kernel 1 to 13
-  float* const transformer_blocks_carry = scratch + 10041472;
-  // [B, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_norm1_rsqrt = scratch + 8436736;
-  // [B, N+1=65, D=256] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_norm1_multiply = scratch + 8437216;
-  // [B, D=256, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_norm1_add = scratch + 8537056;
-  // [B, 3*D=768, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_attention_add = scratch + 8636896;
-  // [B, H=8, N+1=65, N+1=65], every 1824656 reals, live from kernel 6 to 7
-  float* const transformer_blocks_attention_einsum = scratch + 10091392;
-  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_attention_divide = scratch + 8936416;
-  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_attention_multiply = scratch + 9139264;
-  // [B, H*K=256, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_attention_rearrange = scratch + 9342112;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 9 to 10
-  float* const transformer_blocks_attention_out_proj_einsum = scratch + 10108032;
-  // [B, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_norm2_rsqrt = scratch + 9441952;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 10 to 12
-  float* const transformer_blocks_add = scratch + 10091392;
-  // [B, N+1=65, D=256] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_norm2_multiply = scratch + 9442432;
-  // [B, D=256, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_norm2_add = scratch + 9542272;
-  // [B, M=512, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_ffn_multiply = scratch + 9642112;
-  // [B, M=512, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 50
-  float* const transformer_blocks_ffn_gelu = scratch + 9841792;
-  // [B, N+1=65], every 1824656 reals, live from kernel 13 to 18
-  float* const norm_rsqrt = scratch + 10124688;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 13 to 22
-  float* const norm_multiply = scratch + 10091392;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 13 to 21
-  float* const norm_add = scratch + 10108032;
-  // [B], every 1824656 reals, live from kernel 15 to 19
-  float* const add = scratch + 10124768;
-  // [B], every 1824656 reals, live from kernel 15 to 19
-  float* const reduce_sum = scratch + 10124784;
-  // [B, CLASSES=10], every 1824656 reals, live from kernel 15 to 21
-  float* const d_multiply = scratch + 10124672;
-  // [B, D=256], every 1824656 reals, live from kernel 16 to 17
-  float* const d_head_einsum = scratch + 10041472;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 3 to 23
-  float* const d_norm_concat = scratch + 10074752;
-  // [B, N+1=65, D=256] x 2 slots, every 1824656 reals, live from kernel 18 to 51
-  float* const d_transformer_blocks_carry = scratch + 10041472;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 24 to 40
-  float* const d_transformer_blocks_ffn_multiply = scratch + 10141312;
-  // [B, N+1=65, M=512], every 1824656 reals, live from kernel 25 to 42
-  float* const d_transformer_blocks_ffn_multiply_2 = scratch + 10108032;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 26 to 44
-  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 10091392;
+void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* packed, const float* images,
+                                         const std::int32_t* labels, const std::int32_t* random,
+                                         const std::int64_t batch, float* outputs, float* loss, float* gradients,
+                                         float* scratch) {
+  // [B, N=64, C*P*P=48], every 1824656 reals, live from kernel 0 to 57
+  float* const rearrange = scratch + 282880;
+  // [B, N+1=65, D=256] x 2 slots, every 1824656 reals, live from kernel 1 to 14
+  float* const transformer_blocks_carry = scratch + 1890688;
+  // [B, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_norm1_rsqrt = scratch + 285952;
+  // [B, N+1=65, D=256] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_norm1_multiply = scratch + 286432;
+  // [B, N+1=65, D=256] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_norm1_add = scratch + 386272;
+  // [B, N+1=65, 3*D=768] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_attention_add = scratch + 486112;
+  // [B, H=8, K=32, N+1=65], every 1824656 reals, live from kernel 6 to 7
+  float* const transformer_blocks_attention_copy = scratch + 1940608;
+  // [B, H=8, N+1=65, N+1=65], every 1824656 reals, live from kernel 7 to 8
+  float* const transformer_blocks_attention_einsum = scratch + 1957248;
+  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_attention_divide = scratch + 785632;
+  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_attention_multiply = scratch + 988480;
+  // [B, N+1=65, H*K=256] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_attention_rearrange = scratch + 1191328;
+  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 10 to 11
+  float* const transformer_blocks_attention_out_proj_einsum = scratch + 1957248;
+  // [B, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_norm2_rsqrt = scratch + 1291168;
+  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 11 to 13
+  float* const transformer_blocks_add = scratch + 1940608;
+  // [B, N+1=65, D=256] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_norm2_multiply = scratch + 1291648;
+  // [B, N+1=65, D=256] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_norm2_add = scratch + 1391488;
+  // [B, N+1=65, M=512] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_ffn_multiply = scratch + 1491328;
+  // [B, N+1=65, M=512] x 6 slots, every 1824656 reals, live from kernel 4 to 52
+  float* const transformer_blocks_ffn_gelu = scratch + 1691008;
+  // [B, N+1=65], every 1824656 reals, live from kernel 14 to 19
+  float* const norm_rsqrt = scratch + 1973904;
+  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 14 to 23
+  float* const norm_multiply = scratch + 1940608;
+  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 14 to 22
+  float* const norm_add = scratch + 1957248;
+  // [B], every 1824656 reals, live from kernel 16 to 20
+  float* const add = scratch + 1973984;
+  // [B], every 1824656 reals, live from kernel 16 to 20
+  float* const reduce_sum = scratch + 1974000;
+  // [B, CLASSES=10], every 1824656 reals, live from kernel 16 to 22
+  float* const d_multiply = scratch + 1973888;
+  // [B, D=256], every 1824656 reals, live from kernel 17 to 18
+  float* const d_head_einsum = scratch + 1890688;
+  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 3 to 24
+  float* const d_norm_concat = scratch + 1923968;
+  // [B, N+1=65, D=256] x 2 slots, every 1824656 reals, live from kernel 19 to 53
+  float* const d_transformer_blocks_carry = scratch + 1890688;
+  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 25 to 42
+  float* const d_transformer_blocks_ffn_multiply = scratch + 1990528;
+  // [B, N+1=65, M=512], every 1824656 reals, live from kernel 26 to 44
+  float* const d_transformer_blocks_ffn_multiply_2 = scratch + 1957248;
   // [B, N+1=65, D=256], every 1824656 reals, live from kernel 27 to 46
-  float* const d_transformer_blocks_add = scratch + 10074752;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 28 to 30
-  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 10157952;
-  // [B, H=8, N+1=65, N+1=65], every 1824656 reals, live from kernel 29 to 31
-  float* const d_transformer_blocks_attention_einsum = scratch + 10224512;
-  // [B, H=8, N+1=65, K=32], every 1824656 reals, live from kernel 30 to 36
-  float* const d_transformer_blocks_attention_einsum_2 = scratch + 10207872;
+  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 1940608;
+  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 28 to 48
+  float* const d_transformer_blocks_add = scratch + 1923968;
+  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 29 to 32
+  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 2007168;
+  // [B, H=8, K=32, N+1=65], every 1824656 reals, live from kernel 30 to 31
+  float* const d_transformer_blocks_attention_copy = scratch + 2023808;
   // [B, H=8, N+1=65, N+1=65], every 1824656 reals, live from kernel 31 to 33
-  float* const d_transformer_blocks_attention_multiply = scratch + 10157952;
-  // [B, H=8, N+1=65, K=32], every 1824656 reals, live from kernel 32 to 34
-  float* const d_transformer_blocks_attention_einsum_3 = scratch + 10224512;
-  // [B, H=8, K=32, N+1=65], every 1824656 reals, live from kernel 33 to 35
-  float* const d_transformer_blocks_attention_einsum_4 = scratch + 10241152;
-  // [B, N+1=65, 3*D=768], every 1824656 reals, live from kernel 34 to 48
-  float* const d_transformer_blocks_attention_rearrange = scratch + 10157952;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 37 to 50
-  float* const d_transformer_blocks_attention_einsum_5 = scratch + 10207872;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 51 to 56
-  float* const d_multiply_2 = scratch + 8436736;
-  // [N+1=65, D=256], live from kernel 52 to 53
+  float* const d_transformer_blocks_attention_einsum = scratch + 2073728;
+  // [B, H=8, N+1=65, K=32], every 1824656 reals, live from kernel 32 to 38
+  float* const d_transformer_blocks_attention_einsum_2 = scratch + 2057088;
+  // [B, H=8, N+1=65, N+1=65], every 1824656 reals, live from kernel 33 to 35
+  float* const d_transformer_blocks_attention_multiply = scratch + 2007168;
+  // [B, H=8, N+1=65, K=32], every 1824656 reals, live from kernel 34 to 36
+  float* const d_transformer_blocks_attention_einsum_3 = scratch + 2073728;
+  // [B, H=8, N+1=65, K=32], every 1824656 reals, live from kernel 35 to 37
+  float* const d_transformer_blocks_attention_einsum_4 = scratch + 2090368;
+  // [B, N+1=65, 3*D=768], every 1824656 reals, live from kernel 36 to 50
+  float* const d_transformer_blocks_attention_rearrange = scratch + 2007168;
+  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 39 to 52
+  float* const d_transformer_blocks_attention_einsum_5 = scratch + 2057088;
+  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 53 to 58
+  float* const d_multiply_2 = scratch + 285952;
+  // [N+1=65, D=256], live from kernel 54 to 55
   float* const d_reduce_sum = scratch + 266240;
-  // [D=256], live from kernel 56 to 57
-  float* const d_reduce_sum_2 = scratch + 204800;
+  // [D=256], live from kernel 58 to 59
+  float* const d_reduce_sum_2 = scratch + 4096;
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
     rearrange_forward(images + image * 3072, rearrange + image * 1824656);
-    patch_embed_forward_train(image, rearrange + image * 1824656, parameters + 3182608, parameters + 3182352,
-                              parameters + 3165712, random, transformer_blocks_carry + image * 1824656);
+    patch_embed_forward_train(image, rearrange + image * 1824656, packed, parameters + 3182352, parameters + 3165712,
+                              random, transformer_blocks_carry + image * 1824656);
     multiply_forward(image, parameters + 3194896, parameters + 3165712, random,
                      transformer_blocks_carry + image * 1824656);
     norm_backward_2(d_norm_concat + image * 1824656);
@@ -5510,20 +4497,23 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* i
                                              parameters + 3165456 - layer * 527104,
                                              transformer_blocks_norm1_add + layer * 16640 + image * 1824656);
       transformer_blocks_attention_forward(transformer_blocks_norm1_add + layer * 16640 + image * 1824656,
-                                           parameters + 2968592 - layer * 527104, parameters + 2967824 - layer * 527104,
+                                           packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
                                            transformer_blocks_attention_add + layer * 49920 + image * 1824656);
-      transformer_blocks_attention_forward_2_train(transformer_blocks_attention_add + layer * 49920 + image * 1824656,
-                                                   transformer_blocks_attention_einsum + image * 1824656);
-      transformer_blocks_attention_forward_3_train(image, layer, transformer_blocks_attention_einsum + image * 1824656,
+      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1824656,
+                                             transformer_blocks_attention_copy + image * 1824656);
+      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + layer * 49920 + image * 1824656,
+                                             transformer_blocks_attention_copy + image * 1824656,
+                                             transformer_blocks_attention_einsum + image * 1824656);
+      transformer_blocks_attention_forward_4_train(image, layer, transformer_blocks_attention_einsum + image * 1824656,
                                                    transformer_blocks_attention_divide + layer * 33808 + image * 1824656,
                                                    random,
                                                    transformer_blocks_attention_multiply + layer * 33808 + image * 1824656);
-      transformer_blocks_attention_forward_4_train(transformer_blocks_attention_multiply + layer * 33808 + image * 1824656,
+      transformer_blocks_attention_forward_5_train(transformer_blocks_attention_multiply + layer * 33808 + image * 1824656,
                                                    transformer_blocks_attention_add + layer * 49920 + image * 1824656,
                                                    transformer_blocks_attention_rearrange + layer * 16640 + image * 1824656);
-      transformer_blocks_attention_out_proj_forward_train(transformer_blocks_attention_rearrange + layer * 16640 + image * 1824656,
-                                                          parameters + 2902288 - layer * 527104,
-                                                          transformer_blocks_attention_out_proj_einsum + image * 1824656);
+      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + layer * 16640 + image * 1824656,
+                                                    packed + 1191936 + layer * 65536,
+                                                    transformer_blocks_attention_out_proj_einsum + image * 1824656);
       transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1824656,
                                                             transformer_blocks_attention_out_proj_einsum + image * 1824656,
                                                             parameters + 2902032 - layer * 527104,
@@ -5535,13 +4525,13 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* i
                                                             transformer_blocks_norm2_add + layer * 16640 + image * 1824656);
       transformer_blocks_ffn_linear1_forward_train(image, layer,
                                                    transformer_blocks_norm2_add + layer * 16640 + image * 1824656,
-                                                   parameters + 2770448 - layer * 527104,
+                                                   packed + 1585152 + layer * 131072,
                                                    parameters + 2769936 - layer * 527104, random,
                                                    transformer_blocks_ffn_multiply + layer * 33280 + image * 1824656,
                                                    transformer_blocks_ffn_gelu + layer * 33280 + image * 1824656);
       transformer_blocks_ffn_linear2_forward_train(image, layer,
                                                    transformer_blocks_ffn_gelu + layer * 33280 + image * 1824656,
-                                                   parameters + 2638864 - layer * 527104,
+                                                   packed + 2371584 + layer * 131072,
                                                    transformer_blocks_add + image * 1824656,
                                                    parameters + 2638608 - layer * 527104, random,
                                                    transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1824656);
@@ -5552,7 +4542,7 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* i
     norm_forward_train(transformer_blocks_carry + image * 1824656, norm_rsqrt + image * 1824656,
                        norm_multiply + image * 1824656, parameters + 2576, parameters + 2832,
                        norm_add + image * 1824656);
-    head_forward_train(norm_add + image * 1824656, parameters + 16, parameters, outputs + image * 10);
+    head_forward(norm_add + image * 1824656, parameters + 16, parameters, outputs + image * 10);
     multiply_backward(batch, outputs + image * 10, d_multiply + image * 1824656, labels + image, add + image * 1824656,
                       reduce_sum + image * 1824656);
     head_backward(d_multiply + image * 1824656, parameters + 16, d_head_einsum + image * 1824656);
@@ -5562,16 +4552,19 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* i
   }
   divide_forward_train(batch, add, reduce_sum, loss);
 #pragma omp parallel for schedule(static)
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-    head_bias_gradient_partial(chunk, batch, d_multiply, scratch + 49152);
-    head_weight_gradient_partial(chunk, batch, d_multiply, norm_add, scratch);
-    norm_weight_gradient_partial(chunk, batch, d_norm_concat, norm_multiply, scratch + 40960);
-    norm_bias_gradient_partial(chunk, batch, d_norm_concat, scratch + 45056);
+  for (std::int64_t chunk = 0; chunk < 16; ++chunk) head_bias_gradient_partial(chunk, batch, d_multiply, scratch);
+  head_bias_gradient_sum(gradients, scratch);
+#pragma omp parallel for schedule(static)
+  for (std::int64_t begin = 0; begin < 10; begin += 2) {
+    head_weight_gradient(begin, std::min<std::int64_t>(10, begin + 2), batch, d_multiply, norm_add, gradients + 16);
   }
-  head_bias_gradient_sum(gradients, scratch + 49152);
-  head_weight_gradient_sum(gradients + 16, scratch);
-  norm_weight_gradient_sum(gradients + 2576, scratch + 40960);
-  norm_bias_gradient_sum(gradients + 2832, scratch + 45056);
+#pragma omp parallel for schedule(static)
+  for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+    norm_weight_gradient_partial(chunk, batch, d_norm_concat, norm_multiply, scratch);
+    norm_bias_gradient_partial(chunk, batch, d_norm_concat, scratch + 4096);
+  }
+  norm_weight_gradient_sum(gradients + 2576, scratch);
+  norm_bias_gradient_sum(gradients + 2832, scratch + 4096);
   // transformer_blocks: 6 layers, the last one first
   for (std::int64_t pass = 0; pass < 6; ++pass) {
     const std::int64_t layer = 5 - pass;
@@ -5595,31 +4588,33 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* i
       transformer_blocks_attention_out_proj_backward(d_transformer_blocks_add + image * 1824656,
                                                      parameters + 2902288 - layer * 527104,
                                                      d_transformer_blocks_attention_out_proj_einsum + image * 1824656);
-      transformer_blocks_attention_backward(d_transformer_blocks_attention_out_proj_einsum + image * 1824656,
-                                            transformer_blocks_attention_add + layer * 49920 + image * 1824656,
-                                            d_transformer_blocks_attention_einsum + image * 1824656);
+      transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1824656,
+                                            d_transformer_blocks_attention_copy + image * 1824656);
       transformer_blocks_attention_backward_2(d_transformer_blocks_attention_out_proj_einsum + image * 1824656,
+                                              d_transformer_blocks_attention_copy + image * 1824656,
+                                              d_transformer_blocks_attention_einsum + image * 1824656);
+      transformer_blocks_attention_backward_3(d_transformer_blocks_attention_out_proj_einsum + image * 1824656,
                                               transformer_blocks_attention_multiply + layer * 33808 + image * 1824656,
                                               d_transformer_blocks_attention_einsum_2 + image * 1824656);
-      transformer_blocks_attention_backward_3(image, layer, d_transformer_blocks_attention_einsum + image * 1824656,
+      transformer_blocks_attention_backward_4(image, layer, d_transformer_blocks_attention_einsum + image * 1824656,
                                               random,
                                               transformer_blocks_attention_divide + layer * 33808 + image * 1824656,
                                               d_transformer_blocks_attention_multiply + image * 1824656);
-      transformer_blocks_attention_backward_4(d_transformer_blocks_attention_multiply + image * 1824656,
-                                              transformer_blocks_attention_add + layer * 49920 + image * 1824656,
-                                              d_transformer_blocks_attention_einsum_3 + image * 1824656);
       transformer_blocks_attention_backward_5(d_transformer_blocks_attention_multiply + image * 1824656,
                                               transformer_blocks_attention_add + layer * 49920 + image * 1824656,
+                                              d_transformer_blocks_attention_einsum_3 + image * 1824656);
+      transformer_blocks_attention_backward_6(d_transformer_blocks_attention_multiply + image * 1824656,
+                                              transformer_blocks_attention_add + layer * 49920 + image * 1824656,
                                               d_transformer_blocks_attention_einsum_4 + image * 1824656);
-      transformer_blocks_attention_backward_6(d_transformer_blocks_attention_einsum_3 + image * 1824656,
+      transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + image * 1824656,
                                               d_transformer_blocks_attention_rearrange + image * 1824656);
-      transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_4 + image * 1824656,
+      transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + image * 1824656,
                                               d_transformer_blocks_attention_rearrange + image * 1824656);
-      transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_2 + image * 1824656,
+      transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + image * 1824656,
                                               d_transformer_blocks_attention_rearrange + image * 1824656);
-      transformer_blocks_attention_backward_9(d_transformer_blocks_attention_rearrange + image * 1824656,
-                                              parameters + 2968592 - layer * 527104,
-                                              d_transformer_blocks_attention_einsum_5 + image * 1824656);
+      transformer_blocks_attention_backward_10(d_transformer_blocks_attention_rearrange + image * 1824656,
+                                               parameters + 2968592 - layer * 527104,
+                                               d_transformer_blocks_attention_einsum_5 + image * 1824656);
       transformer_blocks_norm1_backward(d_transformer_blocks_attention_einsum_5 + image * 1824656,
                                         parameters + 3165200 - layer * 527104,
                                         transformer_blocks_norm1_multiply + layer * 16640 + image * 1824656,
@@ -5629,63 +4624,69 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* i
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-      transformer_blocks_ffn_linear2_bias_gradient_partial(chunk, batch, d_transformer_blocks_ffn_multiply,
-                                                           scratch + 8409088);
-      transformer_blocks_ffn_linear2_weight_gradient_partial(chunk, batch, d_transformer_blocks_ffn_multiply,
-                                                             transformer_blocks_ffn_gelu + layer * 33280,
-                                                             scratch + 3145728);
-      transformer_blocks_ffn_linear1_bias_gradient_partial(chunk, batch, d_transformer_blocks_ffn_multiply_2,
-                                                           scratch + 8400896);
-      transformer_blocks_ffn_linear1_weight_gradient_partial(chunk, batch, d_transformer_blocks_ffn_multiply_2,
-                                                             transformer_blocks_norm2_add + layer * 16640,
-                                                             scratch + 5242880);
+      transformer_blocks_ffn_linear2_bias_gradient_partial(chunk, batch, d_transformer_blocks_ffn_multiply, scratch);
+    }
+    transformer_blocks_ffn_linear2_bias_gradient_sum(gradients + 2638608 - layer * 527104, scratch);
+#pragma omp parallel for schedule(static)
+    for (std::int64_t begin = 0; begin < 256; begin += 16) {
+      transformer_blocks_ffn_linear2_weight_gradient(begin, std::min<std::int64_t>(256, begin + 16), batch,
+                                                     gradients + 2638864 - layer * 527104,
+                                                     d_transformer_blocks_ffn_multiply,
+                                                     transformer_blocks_ffn_gelu + layer * 33280);
+    }
+#pragma omp parallel for schedule(static)
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+      transformer_blocks_ffn_linear1_bias_gradient_partial(chunk, batch, d_transformer_blocks_ffn_multiply_2, scratch);
+    }
+    transformer_blocks_ffn_linear1_bias_gradient_sum(gradients + 2769936 - layer * 527104, scratch);
+#pragma omp parallel for schedule(static)
+    for (std::int64_t begin = 0; begin < 512; begin += 32) {
+      transformer_blocks_ffn_linear1_weight_gradient(begin, std::min<std::int64_t>(512, begin + 32), batch,
+                                                     gradients + 2770448 - layer * 527104,
+                                                     d_transformer_blocks_ffn_multiply_2,
+                                                     transformer_blocks_norm2_add + layer * 16640);
+    }
+#pragma omp parallel for schedule(static)
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
       transformer_blocks_norm2_weight_gradient_partial(chunk, batch, d_transformer_blocks_ffn_linear1_einsum,
-                                                       transformer_blocks_norm2_multiply + layer * 16640,
-                                                       scratch + 8413184);
+                                                       transformer_blocks_norm2_multiply + layer * 16640, scratch);
       transformer_blocks_norm2_bias_gradient_partial(chunk, batch, d_transformer_blocks_ffn_linear1_einsum,
-                                                     scratch + 8417280);
+                                                     scratch + 4096);
       transformer_blocks_attention_out_proj_bias_gradient_partial(chunk, batch, d_transformer_blocks_add,
-                                                                  scratch + 8421376);
-      transformer_blocks_attention_out_proj_weight_gradient_partial(chunk, batch, d_transformer_blocks_add,
-                                                                    transformer_blocks_attention_rearrange + layer * 16640,
-                                                                    scratch + 7340032);
+                                                                  scratch + 8192);
+    }
+    transformer_blocks_norm2_weight_gradient_sum(gradients + 2901520 - layer * 527104, scratch);
+    transformer_blocks_norm2_bias_gradient_sum(gradients + 2901776 - layer * 527104, scratch + 4096);
+    transformer_blocks_attention_out_proj_bias_gradient_sum(gradients + 2902032 - layer * 527104, scratch + 8192);
+#pragma omp parallel for schedule(static)
+    for (std::int64_t begin = 0; begin < 256; begin += 16) {
+      transformer_blocks_attention_out_proj_weight_gradient(begin, std::min<std::int64_t>(256, begin + 16), batch,
+                                                            gradients + 2902288 - layer * 527104,
+                                                            d_transformer_blocks_add,
+                                                            transformer_blocks_attention_rearrange + layer * 16640);
+    }
+#pragma omp parallel for schedule(static)
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
       transformer_blocks_attention_in_proj_bias_gradient_partial(chunk, batch, d_transformer_blocks_attention_rearrange,
-                                                                 scratch + 8388608);
-      transformer_blocks_attention_in_proj_weight_gradient_partial(chunk, batch,
-                                                                   d_transformer_blocks_attention_rearrange,
-                                                                   transformer_blocks_norm1_add + layer * 16640,
-                                                                   scratch);
+                                                                 scratch);
+    }
+    transformer_blocks_attention_in_proj_bias_gradient_sum(gradients + 2967824 - layer * 527104, scratch);
+#pragma omp parallel for schedule(static)
+    for (std::int64_t begin = 0; begin < 768; begin += 48) {
+      transformer_blocks_attention_in_proj_weight_gradient(begin, std::min<std::int64_t>(768, begin + 48), batch,
+                                                           gradients + 2968592 - layer * 527104,
+                                                           d_transformer_blocks_attention_rearrange,
+                                                           transformer_blocks_norm1_add + layer * 16640);
+    }
+#pragma omp parallel for schedule(static)
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
       transformer_blocks_norm1_weight_gradient_partial(chunk, batch, d_transformer_blocks_attention_einsum_5,
-                                                       transformer_blocks_norm1_multiply + layer * 16640,
-                                                       scratch + 8425472);
+                                                       transformer_blocks_norm1_multiply + layer * 16640, scratch);
       transformer_blocks_norm1_bias_gradient_partial(chunk, batch, d_transformer_blocks_attention_einsum_5,
-                                                     scratch + 8429568);
+                                                     scratch + 4096);
     }
-    transformer_blocks_ffn_linear2_bias_gradient_sum(gradients + 2638608 - layer * 527104, scratch + 8409088);
-#pragma omp parallel for schedule(static)
-    for (std::int64_t d = 0; d < 256; ++d) {
-      transformer_blocks_ffn_linear2_weight_gradient_sum(d, gradients + 2638864 - layer * 527104, scratch + 3145728);
-    }
-    transformer_blocks_ffn_linear1_bias_gradient_sum(gradients + 2769936 - layer * 527104, scratch + 8400896);
-#pragma omp parallel for schedule(static)
-    for (std::int64_t m = 0; m < 512; ++m) {
-      transformer_blocks_ffn_linear1_weight_gradient_sum(m, gradients + 2770448 - layer * 527104, scratch + 5242880);
-    }
-    transformer_blocks_norm2_weight_gradient_sum(gradients + 2901520 - layer * 527104, scratch + 8413184);
-    transformer_blocks_norm2_bias_gradient_sum(gradients + 2901776 - layer * 527104, scratch + 8417280);
-    transformer_blocks_attention_out_proj_bias_gradient_sum(gradients + 2902032 - layer * 527104, scratch + 8421376);
-#pragma omp parallel for schedule(static)
-    for (std::int64_t d = 0; d < 256; ++d) {
-      transformer_blocks_attention_out_proj_weight_gradient_sum(d, gradients + 2902288 - layer * 527104,
-                                                                scratch + 7340032);
-    }
-    transformer_blocks_attention_in_proj_bias_gradient_sum(gradients + 2967824 - layer * 527104, scratch + 8388608);
-#pragma omp parallel for schedule(static)
-    for (std::int64_t d = 0; d < 768; ++d) {
-      transformer_blocks_attention_in_proj_weight_gradient_sum(d, gradients + 2968592 - layer * 527104, scratch);
-    }
-    transformer_blocks_norm1_weight_gradient_sum(gradients + 3165200 - layer * 527104, scratch + 8425472);
-    transformer_blocks_norm1_bias_gradient_sum(gradients + 3165456 - layer * 527104, scratch + 8429568);
+    transformer_blocks_norm1_weight_gradient_sum(gradients + 3165200 - layer * 527104, scratch);
+    transformer_blocks_norm1_bias_gradient_sum(gradients + 3165456 - layer * 527104, scratch + 4096);
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
@@ -5695,169 +4696,180 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* i
   for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
     reduce_sum_backward_partial(chunk, batch, d_multiply_2, scratch);
   }
-#pragma omp parallel for schedule(static)
-  for (std::int64_t n = 0; n < 65; ++n) reduce_sum_backward_sum(n, d_reduce_sum, scratch);
+  reduce_sum_backward_sum(d_reduce_sum, scratch);
   pos_embed_gradient(d_reduce_sum, gradients + 3165712);
 #pragma omp parallel for schedule(static)
   for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-    patch_embed_bias_gradient_partial(chunk, batch, d_multiply_2, scratch + 196608);
-    patch_embed_weight_gradient_partial(chunk, batch, d_multiply_2, rearrange, scratch);
-    reduce_sum_backward_2_partial(chunk, batch, d_multiply_2, scratch + 200704);
+    patch_embed_bias_gradient_partial(chunk, batch, d_multiply_2, scratch);
   }
-  patch_embed_bias_gradient_sum(gradients + 3182352, scratch + 196608);
+  patch_embed_bias_gradient_sum(gradients + 3182352, scratch);
 #pragma omp parallel for schedule(static)
-  for (std::int64_t d = 0; d < 256; ++d) patch_embed_weight_gradient_sum(d, gradients + 3182608, scratch);
-  reduce_sum_backward_2_sum(d_reduce_sum_2, scratch + 200704);
+  for (std::int64_t begin = 0; begin < 256; begin += 16) {
+    patch_embed_weight_gradient(begin, std::min<std::int64_t>(256, begin + 16), batch, gradients + 3182608,
+                                d_multiply_2, rearrange);
+  }
+#pragma omp parallel for schedule(static)
+  for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+    reduce_sum_backward_2_partial(chunk, batch, d_multiply_2, scratch);
+  }
+  reduce_sum_backward_2_sum(d_reduce_sum_2, scratch);
   cls_token_gradient(d_reduce_sum_2, gradients + 3194896);
 }
 
-void vit_cifar_input_gradient_scalar(const float* parameters, const float* images, const std::int32_t* labels,
-                                     const std::int64_t batch, float* outputs, float* loss, float* image_gradients,
-                                     float* scratch) {
-  // [B, C*P*P=48, N=64], every 1070144 reals, live from kernel 1 to 2
+void vit_cifar_input_gradient_scalar(const float* parameters, const float* packed, const float* images,
+                                     const std::int32_t* labels, const std::int64_t batch, float* outputs, float* loss,
+                                     float* image_gradients, float* scratch) {
+  // [B, N=64, C*P*P=48], every 1055616 reals, live from kernel 1 to 2
   float* const rearrange = scratch + 256;
-  // [B, D=256, N+1=65] x 2 slots, every 1070144 reals, live from kernel 2 to 14
-  float* const transformer_blocks_carry = scratch + 935792;
-  // [B, N+1=65] x 6 slots, every 1070144 reals, live from kernel 5 to 34
-  float* const transformer_blocks_norm1_rsqrt = scratch + 1069440;
-  // [B, D=256, N+1=65] x 6 slots, every 1070144 reals, live from kernel 5 to 34
-  float* const transformer_blocks_norm1_multiply = scratch + 702304;
-  // [B, D=256, N+1=65], every 1070144 reals, live from kernel 5 to 6
-  float* const transformer_blocks_norm1_add = scratch + 901984;
-  // [B, 3*D=768, N+1=65] x 6 slots, every 1070144 reals, live from kernel 5 to 34
-  float* const transformer_blocks_attention_add = scratch + 256;
-  // [B, H=8, N+1=65, N+1=65], every 1070144 reals, live from kernel 7 to 8
-  float* const transformer_blocks_attention_einsum = scratch + 901984;
-  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1070144 reals, live from kernel 5 to 34
-  float* const transformer_blocks_attention_divide = scratch + 299776;
-  // [B, H*K=256, N+1=65], every 1070144 reals, live from kernel 9 to 10
-  float* const transformer_blocks_attention_rearrange = scratch + 901984;
-  // [B, D=256, N+1=65], every 1070144 reals, live from kernel 10 to 11
-  float* const transformer_blocks_attention_out_proj_einsum = scratch + 918624;
-  // [B, N+1=65] x 6 slots, every 1070144 reals, live from kernel 5 to 34
-  float* const transformer_blocks_norm2_rsqrt = scratch + 1069920;
-  // [B, D=256, N+1=65], every 1070144 reals, live from kernel 11 to 13
-  float* const transformer_blocks_add = scratch + 969072;
-  // [B, D=256, N+1=65] x 6 slots, every 1070144 reals, live from kernel 5 to 34
-  float* const transformer_blocks_norm2_multiply = scratch + 802144;
-  // [B, D=256, N+1=65], every 1070144 reals, live from kernel 11 to 12
-  float* const transformer_blocks_norm2_add = scratch + 985712;
-  // [B, M=512, N+1=65] x 6 slots, every 1070144 reals, live from kernel 5 to 34
-  float* const transformer_blocks_ffn_linear1_add = scratch + 502624;
-  // [B, M=512, N+1=65], every 1070144 reals, live from kernel 12 to 13
-  float* const transformer_blocks_ffn_gelu = scratch + 901984;
-  // [B, N+1=65], every 1070144 reals, live from kernel 14 to 19
-  float* const norm_rsqrt = scratch + 935264;
-  // [B, D=256, N+1=65], every 1070144 reals, live from kernel 14 to 19
-  float* const norm_multiply = scratch + 901984;
-  // [B, D=256, N+1=65], every 1070144 reals, live from kernel 14 to 15
-  float* const norm_add = scratch + 918624;
-  // [B], every 1070144 reals, live from kernel 16 to 20
-  float* const add = scratch + 918896;
-  // [B], every 1070144 reals, live from kernel 16 to 20
-  float* const reduce_sum = scratch + 918912;
-  // [B, CLASSES=10], every 1070144 reals, live from kernel 16 to 17
-  float* const d_multiply = scratch + 918880;
-  // [B, D=256], every 1070144 reals, live from kernel 17 to 18
-  float* const d_head_einsum = scratch + 918624;
-  // [B, D=256, N+1=65], every 1070144 reals, live from kernel 4 to 19
-  float* const d_norm_concat = scratch + 1002880;
-  // [B, D=256, N+1=65] x 2 slots, every 1070144 reals, live from kernel 19 to 35
-  float* const d_transformer_blocks_carry = scratch + 969600;
+  // [B, N+1=65, D=256] x 2 slots, every 1055616 reals, live from kernel 2 to 15
+  float* const transformer_blocks_carry = scratch + 3328;
+  // [B, N+1=65] x 6 slots, every 1055616 reals, live from kernel 5 to 36
+  float* const transformer_blocks_norm1_rsqrt = scratch + 256;
+  // [B, N+1=65, D=256] x 6 slots, every 1055616 reals, live from kernel 5 to 36
+  float* const transformer_blocks_norm1_multiply = scratch + 53248;
+  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 5 to 6
+  float* const transformer_blocks_norm1_add = scratch + 153088;
+  // [B, N+1=65, 3*D=768] x 6 slots, every 1055616 reals, live from kernel 5 to 36
+  float* const transformer_blocks_attention_add = scratch + 169728;
+  // [B, H=8, K=32, N+1=65], every 1055616 reals, live from kernel 7 to 8
+  float* const transformer_blocks_attention_copy = scratch + 153088;
+  // [B, H=8, N+1=65, N+1=65], every 1055616 reals, live from kernel 8 to 9
+  float* const transformer_blocks_attention_einsum = scratch + 971616;
+  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1055616 reals, live from kernel 5 to 36
+  float* const transformer_blocks_attention_divide = scratch + 469248;
+  // [B, N+1=65, H*K=256], every 1055616 reals, live from kernel 10 to 11
+  float* const transformer_blocks_attention_rearrange = scratch + 153088;
+  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 11 to 12
+  float* const transformer_blocks_attention_out_proj_einsum = scratch + 971616;
+  // [B, N+1=65] x 6 slots, every 1055616 reals, live from kernel 5 to 36
+  float* const transformer_blocks_norm2_rsqrt = scratch + 736;
+  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 12 to 14
+  float* const transformer_blocks_add = scratch + 153088;
+  // [B, N+1=65, D=256] x 6 slots, every 1055616 reals, live from kernel 5 to 36
+  float* const transformer_blocks_norm2_multiply = scratch + 672096;
+  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 12 to 13
+  float* const transformer_blocks_norm2_add = scratch + 988256;
+  // [B, N+1=65, M=512] x 6 slots, every 1055616 reals, live from kernel 5 to 36
+  float* const transformer_blocks_ffn_linear1_add = scratch + 771936;
+  // [B, N+1=65, M=512], every 1055616 reals, live from kernel 13 to 14
+  float* const transformer_blocks_ffn_gelu = scratch + 1004896;
+  // [B, N+1=65], every 1055616 reals, live from kernel 15 to 20
+  float* const norm_rsqrt = scratch + 1216;
+  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 15 to 20
+  float* const norm_multiply = scratch + 153088;
+  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 15 to 16
+  float* const norm_add = scratch + 971616;
+  // [B], every 1055616 reals, live from kernel 17 to 21
+  float* const add = scratch + 1312;
+  // [B], every 1055616 reals, live from kernel 17 to 21
+  float* const reduce_sum = scratch + 1328;
+  // [B, CLASSES=10], every 1055616 reals, live from kernel 17 to 18
+  float* const d_multiply = scratch + 1296;
+  // [B, D=256], every 1055616 reals, live from kernel 18 to 19
+  float* const d_head_einsum = scratch + 1344;
+  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 4 to 20
+  float* const d_norm_concat = scratch + 36608;
+  // [B, N+1=65, D=256] x 2 slots, every 1055616 reals, live from kernel 20 to 37
+  float* const d_transformer_blocks_carry = scratch + 1344;
   // [D=256], live from kernel 0 to 4
   float* const d_norm_multiply = scratch;
-  // [B, N+1=65, M=512], every 1070144 reals, live from kernel 21 to 22
-  float* const d_transformer_blocks_ffn_multiply = scratch + 901984;
-  // [B, D=256, N+1=65], every 1070144 reals, live from kernel 22 to 23
-  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 935264;
-  // [B, D=256, N+1=65], every 1070144 reals, live from kernel 23 to 34
-  float* const d_transformer_blocks_add = scratch + 1002880;
-  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 24 to 26
-  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 935792;
-  // [B, H=8, N+1=65, N+1=65], every 1070144 reals, live from kernel 25 to 27
-  float* const d_transformer_blocks_attention_einsum = scratch + 901984;
-  // [B, H=8, N+1=65, K=32], every 1070144 reals, live from kernel 26 to 32
-  float* const d_transformer_blocks_attention_einsum_2 = scratch + 1019520;
-  // [B, H=8, N+1=65, N+1=65], every 1070144 reals, live from kernel 27 to 29
-  float* const d_transformer_blocks_attention_multiply = scratch + 935792;
-  // [B, H=8, K=32, N+1=65], every 1070144 reals, live from kernel 28 to 30
-  float* const d_transformer_blocks_attention_einsum_3 = scratch + 1036160;
-  // [B, H=8, K=32, N+1=65], every 1070144 reals, live from kernel 29 to 31
-  float* const d_transformer_blocks_attention_einsum_4 = scratch + 1052800;
-  // [B, 3*D=768, N+1=65], every 1070144 reals, live from kernel 30 to 33
-  float* const d_transformer_blocks_attention_rearrange = scratch + 901984;
-  // [B, D=256, N+1=65], every 1070144 reals, live from kernel 33 to 34
-  float* const d_transformer_blocks_attention_einsum_5 = scratch + 951904;
-  // [B, N=64, C*P*P=48], every 1070144 reals, live from kernel 35 to 36
-  float* const d_patch_embed_einsum = scratch + 256;
+  // [B, N+1=65, M=512], every 1055616 reals, live from kernel 22 to 23
+  float* const d_transformer_blocks_ffn_multiply = scratch + 971616;
+  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 23 to 24
+  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 34624;
+  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 24 to 36
+  float* const d_transformer_blocks_add = scratch + 153088;
+  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 25 to 28
+  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 34624;
+  // [B, H=8, K=32, N+1=65], every 1055616 reals, live from kernel 26 to 27
+  float* const d_transformer_blocks_attention_copy = scratch + 971616;
+  // [B, H=8, N+1=65, N+1=65], every 1055616 reals, live from kernel 27 to 29
+  float* const d_transformer_blocks_attention_einsum = scratch + 988256;
+  // [B, H=8, N+1=65, K=32], every 1055616 reals, live from kernel 28 to 34
+  float* const d_transformer_blocks_attention_einsum_2 = scratch + 971616;
+  // [B, H=8, N+1=65, N+1=65], every 1055616 reals, live from kernel 29 to 31
+  float* const d_transformer_blocks_attention_multiply = scratch + 1022064;
+  // [B, H=8, N+1=65, K=32], every 1055616 reals, live from kernel 30 to 32
+  float* const d_transformer_blocks_attention_einsum_3 = scratch + 34624;
+  // [B, H=8, N+1=65, K=32], every 1055616 reals, live from kernel 31 to 33
+  float* const d_transformer_blocks_attention_einsum_4 = scratch + 988256;
+  // [B, N+1=65, 3*D=768], every 1055616 reals, live from kernel 32 to 35
+  float* const d_transformer_blocks_attention_rearrange = scratch + 1004896;
+  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 35 to 36
+  float* const d_transformer_blocks_attention_einsum_5 = scratch + 34624;
+  // [B, N=64, C*P*P=48], every 1055616 reals, live from kernel 37 to 38
+  float* const d_patch_embed_einsum = scratch + 34624;
 #pragma omp parallel for schedule(static)
   for (std::int64_t begin = 0; begin < 256; begin += 1024) {
     norm_backward_3(begin, std::min<std::int64_t>(256, begin + 1024), parameters + 2576, d_norm_multiply);
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    rearrange_forward(images + image * 3072, rearrange + image * 1070144);
-    patch_embed_forward(rearrange + image * 1070144, parameters + 3182608, parameters + 3182352, parameters + 3165712,
-                        transformer_blocks_carry + image * 1070144);
-    add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 1070144);
-    norm_backward_2_input_gradient(d_norm_multiply, d_norm_concat + image * 1070144);
+    rearrange_forward(images + image * 3072, rearrange + image * 1055616);
+    patch_embed_forward(rearrange + image * 1055616, packed, parameters + 3182352, parameters + 3165712,
+                        transformer_blocks_carry + image * 1055616);
+    add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 1055616);
+    norm_backward_2_input_gradient(d_norm_multiply, d_norm_concat + image * 1055616);
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < batch; ++image) {
-      transformer_blocks_norm1_forward_input_gradient(transformer_blocks_carry + layer % 2 * 16640 + image * 1070144,
-                                                      transformer_blocks_norm1_rsqrt + layer * 80 + image * 1070144,
-                                                      transformer_blocks_norm1_multiply + layer * 16640 + image * 1070144,
-                                                      parameters + 3165200 - layer * 527104,
-                                                      parameters + 3165456 - layer * 527104,
-                                                      transformer_blocks_norm1_add + image * 1070144);
-      transformer_blocks_attention_forward(transformer_blocks_norm1_add + image * 1070144,
-                                           parameters + 2968592 - layer * 527104, parameters + 2967824 - layer * 527104,
-                                           transformer_blocks_attention_add + layer * 49920 + image * 1070144);
-      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                             transformer_blocks_attention_einsum + image * 1070144);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_einsum + image * 1070144,
-                                             transformer_blocks_attention_divide + layer * 33808 + image * 1070144);
-      transformer_blocks_attention_forward_4(transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
-                                             transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                             transformer_blocks_attention_rearrange + image * 1070144);
-      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + image * 1070144,
-                                                    parameters + 2902288 - layer * 527104,
-                                                    transformer_blocks_attention_out_proj_einsum + image * 1070144);
-      transformer_blocks_attention_out_proj_forward_2_input_gradient(transformer_blocks_carry + layer % 2 * 16640 + image * 1070144,
-                                                                     transformer_blocks_attention_out_proj_einsum + image * 1070144,
-                                                                     parameters + 2902032 - layer * 527104,
-                                                                     transformer_blocks_norm2_rsqrt + layer * 80 + image * 1070144,
-                                                                     transformer_blocks_add + image * 1070144,
-                                                                     transformer_blocks_norm2_multiply + layer * 16640 + image * 1070144,
-                                                                     parameters + 2901520 - layer * 527104,
-                                                                     parameters + 2901776 - layer * 527104,
-                                                                     transformer_blocks_norm2_add + image * 1070144);
-      transformer_blocks_ffn_linear1_forward_input_gradient(transformer_blocks_norm2_add + image * 1070144,
-                                                            parameters + 2770448 - layer * 527104,
+      transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1055616,
+                                             transformer_blocks_norm1_rsqrt + layer * 80 + image * 1055616,
+                                             transformer_blocks_norm1_multiply + layer * 16640 + image * 1055616,
+                                             parameters + 3165200 - layer * 527104,
+                                             parameters + 3165456 - layer * 527104,
+                                             transformer_blocks_norm1_add + image * 1055616);
+      transformer_blocks_attention_forward(transformer_blocks_norm1_add + image * 1055616,
+                                           packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
+                                           transformer_blocks_attention_add + layer * 49920 + image * 1055616);
+      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1055616,
+                                             transformer_blocks_attention_copy + image * 1055616);
+      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + layer * 49920 + image * 1055616,
+                                             transformer_blocks_attention_copy + image * 1055616,
+                                             transformer_blocks_attention_einsum + image * 1055616);
+      transformer_blocks_attention_forward_4(transformer_blocks_attention_einsum + image * 1055616,
+                                             transformer_blocks_attention_divide + layer * 33808 + image * 1055616);
+      transformer_blocks_attention_forward_5(transformer_blocks_attention_divide + layer * 33808 + image * 1055616,
+                                             transformer_blocks_attention_add + layer * 49920 + image * 1055616,
+                                             transformer_blocks_attention_rearrange + image * 1055616);
+      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + image * 1055616,
+                                                    packed + 1191936 + layer * 65536,
+                                                    transformer_blocks_attention_out_proj_einsum + image * 1055616);
+      transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1055616,
+                                                            transformer_blocks_attention_out_proj_einsum + image * 1055616,
+                                                            parameters + 2902032 - layer * 527104,
+                                                            transformer_blocks_norm2_rsqrt + layer * 80 + image * 1055616,
+                                                            transformer_blocks_add + image * 1055616,
+                                                            transformer_blocks_norm2_multiply + layer * 16640 + image * 1055616,
+                                                            parameters + 2901520 - layer * 527104,
+                                                            parameters + 2901776 - layer * 527104,
+                                                            transformer_blocks_norm2_add + image * 1055616);
+      transformer_blocks_ffn_linear1_forward_input_gradient(transformer_blocks_norm2_add + image * 1055616,
+                                                            packed + 1585152 + layer * 131072,
                                                             parameters + 2769936 - layer * 527104,
-                                                            transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1070144,
-                                                            transformer_blocks_ffn_gelu + image * 1070144);
-      transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + image * 1070144,
-                                             parameters + 2638864 - layer * 527104,
-                                             transformer_blocks_add + image * 1070144,
+                                                            transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1055616,
+                                                            transformer_blocks_ffn_gelu + image * 1055616);
+      transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + image * 1055616,
+                                             packed + 2371584 + layer * 131072,
+                                             transformer_blocks_add + image * 1055616,
                                              parameters + 2638608 - layer * 527104,
-                                             transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1070144);
+                                             transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1055616);
     }
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    norm_forward_input_gradient(transformer_blocks_carry + image * 1070144, norm_rsqrt + image * 1070144,
-                                norm_multiply + image * 1070144, parameters + 2576, parameters + 2832,
-                                norm_add + image * 1070144);
-    head_forward(norm_add + image * 1070144, parameters + 16, parameters, outputs + image * 10);
-    multiply_backward(batch, outputs + image * 10, d_multiply + image * 1070144, labels + image, add + image * 1070144,
-                      reduce_sum + image * 1070144);
-    head_backward(d_multiply + image * 1070144, parameters + 16, d_head_einsum + image * 1070144);
-    norm_backward_4(d_head_einsum + image * 1070144, parameters + 2576, d_norm_concat + image * 1070144);
-    norm_backward_input_gradient(d_norm_concat + image * 1070144, norm_multiply + image * 1070144,
-                                 norm_rsqrt + image * 1070144, d_transformer_blocks_carry + image * 1070144);
+    norm_forward_train(transformer_blocks_carry + image * 1055616, norm_rsqrt + image * 1055616,
+                       norm_multiply + image * 1055616, parameters + 2576, parameters + 2832,
+                       norm_add + image * 1055616);
+    head_forward(norm_add + image * 1055616, parameters + 16, parameters, outputs + image * 10);
+    multiply_backward(batch, outputs + image * 10, d_multiply + image * 1055616, labels + image, add + image * 1055616,
+                      reduce_sum + image * 1055616);
+    head_backward(d_multiply + image * 1055616, parameters + 16, d_head_einsum + image * 1055616);
+    norm_backward_4(d_head_einsum + image * 1055616, parameters + 2576, d_norm_concat + image * 1055616);
+    norm_backward_input_gradient(d_norm_concat + image * 1055616, norm_multiply + image * 1055616,
+                                 norm_rsqrt + image * 1055616, d_transformer_blocks_carry + image * 1055616);
   }
   divide_forward_input_gradient(batch, add, reduce_sum, loss);
   // transformer_blocks: 6 layers, the last one first
@@ -5865,59 +4877,61 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* image
     const std::int64_t layer = 5 - pass;
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < batch; ++image) {
-      transformer_blocks_ffn_linear2_backward_input_gradient(d_transformer_blocks_carry + pass % 2 * 16640 + image * 1070144,
+      transformer_blocks_ffn_linear2_backward_input_gradient(d_transformer_blocks_carry + pass % 2 * 16640 + image * 1055616,
                                                              parameters + 2638864 - layer * 527104,
-                                                             transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1070144,
-                                                             d_transformer_blocks_ffn_multiply + image * 1070144);
-      transformer_blocks_ffn_linear1_backward_input_gradient(d_transformer_blocks_ffn_multiply + image * 1070144,
+                                                             transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1055616,
+                                                             d_transformer_blocks_ffn_multiply + image * 1055616);
+      transformer_blocks_ffn_linear1_backward_input_gradient(d_transformer_blocks_ffn_multiply + image * 1055616,
                                                              parameters + 2770448 - layer * 527104,
-                                                             d_transformer_blocks_ffn_linear1_einsum + image * 1070144);
-      transformer_blocks_norm2_backward_input_gradient(d_transformer_blocks_ffn_linear1_einsum + image * 1070144,
-                                                       parameters + 2901520 - layer * 527104,
-                                                       transformer_blocks_norm2_multiply + layer * 16640 + image * 1070144,
-                                                       d_transformer_blocks_carry + pass % 2 * 16640 + image * 1070144,
-                                                       transformer_blocks_norm2_rsqrt + layer * 80 + image * 1070144,
-                                                       d_transformer_blocks_add + image * 1070144);
-      transformer_blocks_attention_out_proj_backward_input_gradient(d_transformer_blocks_add + image * 1070144,
-                                                                    parameters + 2902288 - layer * 527104,
-                                                                    d_transformer_blocks_attention_out_proj_einsum + image * 1070144);
-      transformer_blocks_attention_backward_input_gradient(d_transformer_blocks_attention_out_proj_einsum + image * 1070144,
-                                                           transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                                           d_transformer_blocks_attention_einsum + image * 1070144);
-      transformer_blocks_attention_backward_2_input_gradient(d_transformer_blocks_attention_out_proj_einsum + image * 1070144,
-                                                             transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
-                                                             d_transformer_blocks_attention_einsum_2 + image * 1070144);
-      transformer_blocks_attention_backward_3_input_gradient(d_transformer_blocks_attention_einsum + image * 1070144,
-                                                             transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
-                                                             d_transformer_blocks_attention_multiply + image * 1070144);
-      transformer_blocks_attention_backward_4_input_gradient(d_transformer_blocks_attention_multiply + image * 1070144,
-                                                             transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                                             d_transformer_blocks_attention_einsum_3 + image * 1070144);
-      transformer_blocks_attention_backward_5_input_gradient(d_transformer_blocks_attention_multiply + image * 1070144,
-                                                             transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                                             d_transformer_blocks_attention_einsum_4 + image * 1070144);
-      transformer_blocks_attention_backward_6_input_gradient(d_transformer_blocks_attention_einsum_3 + image * 1070144,
-                                                             d_transformer_blocks_attention_rearrange + image * 1070144);
-      transformer_blocks_attention_backward_7_input_gradient(d_transformer_blocks_attention_einsum_4 + image * 1070144,
-                                                             d_transformer_blocks_attention_rearrange + image * 1070144);
-      transformer_blocks_attention_backward_8_input_gradient(d_transformer_blocks_attention_einsum_2 + image * 1070144,
-                                                             d_transformer_blocks_attention_rearrange + image * 1070144);
-      transformer_blocks_attention_backward_9_input_gradient(d_transformer_blocks_attention_rearrange + image * 1070144,
-                                                             parameters + 2968592 - layer * 527104,
-                                                             d_transformer_blocks_attention_einsum_5 + image * 1070144);
-      transformer_blocks_norm1_backward_input_gradient(d_transformer_blocks_attention_einsum_5 + image * 1070144,
-                                                       parameters + 3165200 - layer * 527104,
-                                                       transformer_blocks_norm1_multiply + layer * 16640 + image * 1070144,
-                                                       d_transformer_blocks_add + image * 1070144,
-                                                       transformer_blocks_norm1_rsqrt + layer * 80 + image * 1070144,
-                                                       d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1070144);
+                                                             d_transformer_blocks_ffn_linear1_einsum + image * 1055616);
+      transformer_blocks_norm2_backward(d_transformer_blocks_ffn_linear1_einsum + image * 1055616,
+                                        parameters + 2901520 - layer * 527104,
+                                        transformer_blocks_norm2_multiply + layer * 16640 + image * 1055616,
+                                        d_transformer_blocks_carry + pass % 2 * 16640 + image * 1055616,
+                                        transformer_blocks_norm2_rsqrt + layer * 80 + image * 1055616,
+                                        d_transformer_blocks_add + image * 1055616);
+      transformer_blocks_attention_out_proj_backward(d_transformer_blocks_add + image * 1055616,
+                                                     parameters + 2902288 - layer * 527104,
+                                                     d_transformer_blocks_attention_out_proj_einsum + image * 1055616);
+      transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1055616,
+                                            d_transformer_blocks_attention_copy + image * 1055616);
+      transformer_blocks_attention_backward_2(d_transformer_blocks_attention_out_proj_einsum + image * 1055616,
+                                              d_transformer_blocks_attention_copy + image * 1055616,
+                                              d_transformer_blocks_attention_einsum + image * 1055616);
+      transformer_blocks_attention_backward_3_input_gradient(d_transformer_blocks_attention_out_proj_einsum + image * 1055616,
+                                                             transformer_blocks_attention_divide + layer * 33808 + image * 1055616,
+                                                             d_transformer_blocks_attention_einsum_2 + image * 1055616);
+      transformer_blocks_attention_backward_4_input_gradient(d_transformer_blocks_attention_einsum + image * 1055616,
+                                                             transformer_blocks_attention_divide + layer * 33808 + image * 1055616,
+                                                             d_transformer_blocks_attention_multiply + image * 1055616);
+      transformer_blocks_attention_backward_5(d_transformer_blocks_attention_multiply + image * 1055616,
+                                              transformer_blocks_attention_add + layer * 49920 + image * 1055616,
+                                              d_transformer_blocks_attention_einsum_3 + image * 1055616);
+      transformer_blocks_attention_backward_6(d_transformer_blocks_attention_multiply + image * 1055616,
+                                              transformer_blocks_attention_add + layer * 49920 + image * 1055616,
+                                              d_transformer_blocks_attention_einsum_4 + image * 1055616);
+      transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + image * 1055616,
+                                              d_transformer_blocks_attention_rearrange + image * 1055616);
+      transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + image * 1055616,
+                                              d_transformer_blocks_attention_rearrange + image * 1055616);
+      transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + image * 1055616,
+                                              d_transformer_blocks_attention_rearrange + image * 1055616);
+      transformer_blocks_attention_backward_10(d_transformer_blocks_attention_rearrange + image * 1055616,
+                                               parameters + 2968592 - layer * 527104,
+                                               d_transformer_blocks_attention_einsum_5 + image * 1055616);
+      transformer_blocks_norm1_backward(d_transformer_blocks_attention_einsum_5 + image * 1055616,
+                                        parameters + 3165200 - layer * 527104,
+                                        transformer_blocks_norm1_multiply + layer * 16640 + image * 1055616,
+                                        d_transformer_blocks_add + image * 1055616,
+                                        transformer_blocks_norm1_rsqrt + layer * 80 + image * 1055616,
+                                        d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1055616);
     }
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    patch_embed_backward(d_transformer_blocks_carry + image * 1070144, parameters + 3182608,
-                         d_patch_embed_einsum + image * 1070144);
-    images_gradient(d_patch_embed_einsum + image * 1070144, image_gradients + image * 3072);
+    patch_embed_backward(d_transformer_blocks_carry + image * 1055616, parameters + 3182608,
+                         d_patch_embed_einsum + image * 1055616);
+    images_gradient(d_patch_embed_einsum + image * 1055616, image_gradients + image * 3072);
   }
 }
 
@@ -5931,72 +4945,100 @@ void vit_cifar_update_scalar(float* parameters, const float* gradients, float* m
   }
 }
 
-void vit_cifar_attention_maps_scalar(const float* parameters, const float* images, const std::int64_t batch,
-                                     float* maps, float* scratch) {
-  // [B, C*P*P=48, N=64], every 117008 reals, live from kernel 0 to 1
+void vit_cifar_attention_maps_scalar(const float* parameters, const float* packed, const float* images,
+                                     const std::int64_t batch, float* maps, float* scratch) {
+  // [B, N=64, C*P*P=48], every 133648 reals, live from kernel 0 to 1
   float* const rearrange = scratch;
-  // [B, D=256, N+1=65] x 2 slots, every 117008 reals, live from kernel 1 to 11
+  // [B, N+1=65, D=256] x 2 slots, every 133648 reals, live from kernel 1 to 12
   float* const transformer_blocks_carry = scratch + 83728;
-  // [B, D=256, N+1=65], every 117008 reals, live from kernel 3 to 4
+  // [B, N+1=65, D=256], every 133648 reals, live from kernel 3 to 4
   float* const transformer_blocks_norm1_add = scratch + 49920;
-  // [B, 3*D=768, N+1=65], every 117008 reals, live from kernel 4 to 7
+  // [B, N+1=65, 3*D=768], every 133648 reals, live from kernel 4 to 8
   float* const transformer_blocks_attention_add = scratch;
-  // [B, H=8, N+1=65, N+1=65], every 117008 reals, live from kernel 5 to 6
+  // [B, H=8, K=32, N+1=65], every 133648 reals, live from kernel 5 to 6
+  float* const transformer_blocks_attention_copy = scratch + 117008;
+  // [B, H=8, N+1=65, N+1=65], every 133648 reals, live from kernel 6 to 7
   float* const transformer_blocks_attention_einsum = scratch + 49920;
-  // [B, H*K=256, N+1=65], every 117008 reals, live from kernel 7 to 8
+  // [B, N+1=65, H*K=256], every 133648 reals, live from kernel 8 to 9
   float* const transformer_blocks_attention_rearrange = scratch + 49920;
-  // [B, D=256, N+1=65], every 117008 reals, live from kernel 8 to 9
+  // [B, N+1=65, D=256], every 133648 reals, live from kernel 9 to 10
   float* const transformer_blocks_attention_out_proj_einsum = scratch;
-  // [B, D=256, N+1=65], every 117008 reals, live from kernel 9 to 11
+  // [B, N+1=65, D=256], every 133648 reals, live from kernel 10 to 12
   float* const transformer_blocks_add = scratch + 33280;
-  // [B, D=256, N+1=65], every 117008 reals, live from kernel 9 to 10
+  // [B, N+1=65, D=256], every 133648 reals, live from kernel 10 to 11
   float* const transformer_blocks_norm2_add = scratch + 49920;
-  // [B, M=512, N+1=65], every 117008 reals, live from kernel 10 to 11
+  // [B, N+1=65, M=512], every 133648 reals, live from kernel 11 to 12
   float* const transformer_blocks_ffn_gelu = scratch;
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    rearrange_forward(images + image * 3072, rearrange + image * 117008);
-    patch_embed_forward(rearrange + image * 117008, parameters + 3182608, parameters + 3182352, parameters + 3165712,
-                        transformer_blocks_carry + image * 117008);
-    add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 117008);
+    rearrange_forward(images + image * 3072, rearrange + image * 133648);
+    patch_embed_forward(rearrange + image * 133648, packed, parameters + 3182352, parameters + 3165712,
+                        transformer_blocks_carry + image * 133648);
+    add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 133648);
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < batch; ++image) {
-      transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 117008,
+      transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 133648,
                                        parameters + 3165200 - layer * 527104, parameters + 3165456 - layer * 527104,
-                                       transformer_blocks_norm1_add + image * 117008);
-      transformer_blocks_attention_forward(transformer_blocks_norm1_add + image * 117008,
-                                           parameters + 2968592 - layer * 527104, parameters + 2967824 - layer * 527104,
-                                           transformer_blocks_attention_add + image * 117008);
-      transformer_blocks_attention_forward_2_train(transformer_blocks_attention_add + image * 117008,
-                                                   transformer_blocks_attention_einsum + image * 117008);
-      transformer_blocks_attention_forward_3_attention_maps(transformer_blocks_attention_einsum + image * 117008,
+                                       transformer_blocks_norm1_add + image * 133648);
+      transformer_blocks_attention_forward(transformer_blocks_norm1_add + image * 133648,
+                                           packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
+                                           transformer_blocks_attention_add + image * 133648);
+      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + image * 133648,
+                                             transformer_blocks_attention_copy + image * 133648);
+      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + image * 133648,
+                                             transformer_blocks_attention_copy + image * 133648,
+                                             transformer_blocks_attention_einsum + image * 133648);
+      transformer_blocks_attention_forward_4_attention_maps(transformer_blocks_attention_einsum + image * 133648,
                                                             maps + layer * 33800 + image * 202800);
-      transformer_blocks_attention_forward_4_attention_maps(maps + layer * 33800 + image * 202800,
-                                                            transformer_blocks_attention_add + image * 117008,
-                                                            transformer_blocks_attention_rearrange + image * 117008);
-      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + image * 117008,
-                                                    parameters + 2902288 - layer * 527104,
-                                                    transformer_blocks_attention_out_proj_einsum + image * 117008);
-      transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 117008,
-                                                      transformer_blocks_attention_out_proj_einsum + image * 117008,
+      transformer_blocks_attention_forward_5_attention_maps(maps + layer * 33800 + image * 202800,
+                                                            transformer_blocks_attention_add + image * 133648,
+                                                            transformer_blocks_attention_rearrange + image * 133648);
+      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + image * 133648,
+                                                    packed + 1191936 + layer * 65536,
+                                                    transformer_blocks_attention_out_proj_einsum + image * 133648);
+      transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 133648,
+                                                      transformer_blocks_attention_out_proj_einsum + image * 133648,
                                                       parameters + 2902032 - layer * 527104,
-                                                      transformer_blocks_add + image * 117008,
+                                                      transformer_blocks_add + image * 133648,
                                                       parameters + 2901520 - layer * 527104,
                                                       parameters + 2901776 - layer * 527104,
-                                                      transformer_blocks_norm2_add + image * 117008);
-      transformer_blocks_ffn_linear1_forward(transformer_blocks_norm2_add + image * 117008,
-                                             parameters + 2770448 - layer * 527104,
-                                             parameters + 2769936 - layer * 527104,
-                                             transformer_blocks_ffn_gelu + image * 117008);
-      transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + image * 117008,
-                                             parameters + 2638864 - layer * 527104,
-                                             transformer_blocks_add + image * 117008,
+                                                      transformer_blocks_norm2_add + image * 133648);
+      transformer_blocks_ffn_linear1_forward(transformer_blocks_norm2_add + image * 133648,
+                                             packed + 1585152 + layer * 131072, parameters + 2769936 - layer * 527104,
+                                             transformer_blocks_ffn_gelu + image * 133648);
+      transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + image * 133648,
+                                             packed + 2371584 + layer * 131072, transformer_blocks_add + image * 133648,
                                              parameters + 2638608 - layer * 527104,
-                                             transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 117008);
+                                             transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 133648);
     }
+  }
+}
+
+void vit_cifar_pack_scalar(const float* parameters, float* packed) {
+  // patch_embed.weight [256, 48]
+  pack(parameters + 3182608, 256, 48, 4, packed);
+  // transformer_blocks.{}.attention.in_proj_weight [768, 256]
+#pragma omp parallel for schedule(static)
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    pack(parameters + 2968592 - layer * 527104, 768, 256, 4, packed + 12288 + layer * 196608);
+  }
+  // transformer_blocks.{}.attention.out_proj.weight [256, 256]
+#pragma omp parallel for schedule(static)
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    pack(parameters + 2902288 - layer * 527104, 256, 256, 4, packed + 1191936 + layer * 65536);
+  }
+  // transformer_blocks.{}.ffn.linear1.weight [512, 256]
+#pragma omp parallel for schedule(static)
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    pack(parameters + 2770448 - layer * 527104, 512, 256, 4, packed + 1585152 + layer * 131072);
+  }
+  // transformer_blocks.{}.ffn.linear2.weight [256, 512]
+#pragma omp parallel for schedule(static)
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    pack(parameters + 2638864 - layer * 527104, 256, 512, 4, packed + 2371584 + layer * 131072);
   }
 }
 

@@ -324,11 +324,14 @@ int vit_mnist_init(float* parameters, uint64_t seed) {
 }
 
 int vit_mnist_pack(const float* parameters, float* packed) {
-  return parameters && packed ? VIT_MNIST_OK : VIT_MNIST_ERROR_NULL;
+  (void)packed;
+  return parameters ? VIT_MNIST_OK : VIT_MNIST_ERROR_NULL;
 }
 
-int vit_mnist_forward(const float* parameters, const float* images, int64_t batch, float* outputs, void* scratch) {
+int vit_mnist_forward(const float* parameters, const float* packed, const float* images, int64_t batch, float* outputs,
+                      void* scratch) {
   if (!parameters || !images || !outputs || !scratch) return VIT_MNIST_ERROR_NULL;
+  (void)packed;  // these kernels read the parameters as they are
   if (batch < 1) return VIT_MNIST_ERROR_BATCH;
   switch (choose_isa()) {
     case 0:
@@ -347,9 +350,10 @@ int vit_mnist_forward(const float* parameters, const float* images, int64_t batc
   }
 }
 
-int vit_mnist_evaluate(const float* parameters, const float* images, const int32_t* labels, int64_t batch,
-                       float* outputs, float* loss, void* scratch) {
+int vit_mnist_evaluate(const float* parameters, const float* packed, const float* images, const int32_t* labels,
+                       int64_t batch, float* outputs, float* loss, void* scratch) {
   if (!parameters || !images || !labels || !outputs || !loss || !scratch) return VIT_MNIST_ERROR_NULL;
+  (void)packed;  // these kernels read the parameters as they are
   if (batch < 1) return VIT_MNIST_ERROR_BATCH;
   if (!labels_fit(labels, batch)) return VIT_MNIST_ERROR_LABEL;
   switch (choose_isa()) {
@@ -369,10 +373,11 @@ int vit_mnist_evaluate(const float* parameters, const float* images, const int32
   }
 }
 
-int vit_mnist_loss_and_gradients(const float* parameters, const float* images, const int32_t* labels, int64_t batch,
-                                 uint64_t seed, int64_t step, float* outputs, float* loss, float* gradients,
-                                 void* scratch) {
+int vit_mnist_loss_and_gradients(const float* parameters, const float* packed, const float* images,
+                                 const int32_t* labels, int64_t batch, uint64_t seed, int64_t step, float* outputs,
+                                 float* loss, float* gradients, void* scratch) {
   if (!parameters || !images || !labels || !outputs || !loss || !gradients || !scratch) return VIT_MNIST_ERROR_NULL;
+  (void)packed;  // these kernels read the parameters as they are
   if (batch < 1) return VIT_MNIST_ERROR_BATCH;
   zero_gaps(gradients);
   if (!labels_fit(labels, batch)) return VIT_MNIST_ERROR_LABEL;
@@ -397,9 +402,10 @@ int vit_mnist_loss_and_gradients(const float* parameters, const float* images, c
   }
 }
 
-int vit_mnist_input_gradient(const float* parameters, const float* images, const int32_t* labels, int64_t batch,
-                             float* outputs, float* loss, float* image_gradients, void* scratch) {
+int vit_mnist_input_gradient(const float* parameters, const float* packed, const float* images, const int32_t* labels,
+                             int64_t batch, float* outputs, float* loss, float* image_gradients, void* scratch) {
   if (!parameters || !images || !labels || !outputs || !loss || !image_gradients || !scratch) return VIT_MNIST_ERROR_NULL;
+  (void)packed;  // these kernels read the parameters as they are
   if (batch < 1) return VIT_MNIST_ERROR_BATCH;
   if (!labels_fit(labels, batch)) return VIT_MNIST_ERROR_LABEL;
   switch (choose_isa()) {
@@ -422,8 +428,10 @@ int vit_mnist_input_gradient(const float* parameters, const float* images, const
   }
 }
 
-int vit_mnist_attention_maps(const float* parameters, const float* images, int64_t batch, float* maps, void* scratch) {
+int vit_mnist_attention_maps(const float* parameters, const float* packed, const float* images, int64_t batch,
+                             float* maps, void* scratch) {
   if (!parameters || !images || !maps || !scratch) return VIT_MNIST_ERROR_NULL;
+  (void)packed;  // these kernels read the parameters as they are
   if (batch < 1) return VIT_MNIST_ERROR_BATCH;
   switch (choose_isa()) {
     case 0:
@@ -476,13 +484,14 @@ float vit_mnist_learning_rate(double rate, int64_t step, int64_t steps_per_epoch
   return static_cast<float>(rate);
 }
 
-int vit_mnist_train_step(float* parameters, float* gradients, float* optimizer, const float* images,
+int vit_mnist_train_step(float* parameters, float* packed, float* gradients, float* optimizer, const float* images,
                          const int32_t* labels, int64_t batch, uint64_t seed, int64_t step, float learning_rate,
                          float* outputs, float* loss, void* scratch) {
   if (!optimizer) return VIT_MNIST_ERROR_NULL;
   if (step < 1) return VIT_MNIST_ERROR_STEP;
-  const int code =
-      vit_mnist_loss_and_gradients(parameters, images, labels, batch, seed, step, outputs, loss, gradients, scratch);
+  int code = vit_mnist_pack(parameters, packed);
+  if (!code)
+    code = vit_mnist_loss_and_gradients(parameters, packed, images, labels, batch, seed, step, outputs, loss, gradients, scratch);
   return code ? code : vit_mnist_update(parameters, gradients, optimizer, step, learning_rate);
 }
 

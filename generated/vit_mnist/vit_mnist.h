@@ -44,7 +44,8 @@ typedef struct tessera_parameter {
 #define VIT_MNIST_ATTENTION_MAPS_SCRATCH_BYTES(batch) (INT64_C(64) + INT64_C(27392) * (int64_t)(batch))
 
 /* What the model costs: constant expressions, for static_assert. FORWARD_BYTES and TRAIN_BYTES are all the memory that a
- * call needs: parameters, images, outputs and scratch; for a training step also gradients, optimizer, labels and loss.
+ * call needs: parameters, as they are and packed, images, outputs and scratch; for a training step also gradients,
+ * optimizer, labels and loss.
  * FLOPs: 2 for each multiply-add of a contraction, 1 for each element of any other operation. */
 #define VIT_MNIST_PARAMETER_BYTES INT64_C(7552)
 #define VIT_MNIST_OPTIMIZER_BYTES INT64_C(15104)
@@ -76,27 +77,29 @@ const char* vit_mnist_summary(void);
 /* Starting values as declared, by a counter-based generator: a seed gives the same numbers everywhere. */
 int vit_mnist_init(float* parameters, uint64_t seed);
 
-/* Brings the parameters into the form that the kernels read: for this plan there is nothing to bring. */
+/* For these kernels there is nothing to pack: `packed` is never read. */
 int vit_mnist_pack(const float* parameters, float* packed);
 
 /* outputs [batch, 10] of images. */
-int vit_mnist_forward(const float* parameters, const float* images, int64_t batch, float* outputs, void* scratch);
+int vit_mnist_forward(const float* parameters, const float* packed, const float* images, int64_t batch, float* outputs,
+                      void* scratch);
 
 /* As forward, and the mean loss over the batch. */
-int vit_mnist_evaluate(const float* parameters, const float* images, const int32_t* labels, int64_t batch,
-                       float* outputs, float* loss, void* scratch);
+int vit_mnist_evaluate(const float* parameters, const float* packed, const float* images, const int32_t* labels,
+                       int64_t batch, float* outputs, float* loss, void* scratch);
 
 /* Overwrites gradients, which lie as the parameters do. What dropout drops is a function of seed and step. */
-int vit_mnist_loss_and_gradients(const float* parameters, const float* images, const int32_t* labels, int64_t batch,
-                                 uint64_t seed, int64_t step, float* outputs, float* loss, float* gradients,
-                                 void* scratch);
+int vit_mnist_loss_and_gradients(const float* parameters, const float* packed, const float* images,
+                                 const int32_t* labels, int64_t batch, uint64_t seed, int64_t step, float* outputs,
+                                 float* loss, float* gradients, void* scratch);
 
 /* The gradient of the loss with respect to each pixel: [batch, 1, 28, 28]. */
-int vit_mnist_input_gradient(const float* parameters, const float* images, const int32_t* labels, int64_t batch,
-                             float* outputs, float* loss, float* image_gradients, void* scratch);
+int vit_mnist_input_gradient(const float* parameters, const float* packed, const float* images, const int32_t* labels,
+                             int64_t batch, float* outputs, float* loss, float* image_gradients, void* scratch);
 
 /* What each token attends to, rows summing to one: [batch, 2 layers, 2 heads, 50, 50]. */
-int vit_mnist_attention_maps(const float* parameters, const float* images, int64_t batch, float* maps, void* scratch);
+int vit_mnist_attention_maps(const float* parameters, const float* packed, const float* images, int64_t batch,
+                             float* maps, void* scratch);
 
 /* One Adam step in place; `step` counts from 1. */
 int vit_mnist_update(float* parameters, const float* gradients, float* optimizer, int64_t step, float learning_rate);
@@ -104,8 +107,8 @@ int vit_mnist_update(float* parameters, const float* gradients, float* optimizer
 /* The learning rate of a step, counted from 1: rate. */
 float vit_mnist_learning_rate(double rate, int64_t step, int64_t steps_per_epoch, int64_t steps);
 
-/* loss_and_gradients and update in one call. */
-int vit_mnist_train_step(float* parameters, float* gradients, float* optimizer, const float* images,
+/* pack, loss_and_gradients and update in one call. */
+int vit_mnist_train_step(float* parameters, float* packed, float* gradients, float* optimizer, const float* images,
                          const int32_t* labels, int64_t batch, uint64_t seed, int64_t step, float learning_rate,
                          float* outputs, float* loss, void* scratch);
 

@@ -119,6 +119,42 @@ typedef __m512 vec;
   return _mm512_castsi512_ps(_mm512_add_epi32(rest, root_half));
 }
 
+[[maybe_unused]] static inline __m512i v_word(std::int64_t bits) {
+  return _mm512_set1_epi32(static_cast<std::int32_t>(bits));
+}
+// Philox4x32-10 in every lane: products of 32 by 32 bits, of the even lanes and of the odd ones, put together again.
+[[maybe_unused]] static inline __m512i v_high_words(__m512i even, __m512i odd) {
+  return _mm512_mask_blend_epi32(0xAAAA, _mm512_srli_epi64(even, 32), odd);
+}
+[[maybe_unused]] static inline __m512i v_low_words(__m512i even, __m512i odd) {
+  return _mm512_mask_blend_epi32(0xAAAA, even, _mm512_slli_epi64(odd, 32));
+}
+/// Dropout's factors for elements `element`, `element + step`, ...: 0 where a random word is below `threshold`, else
+/// `scale`. Philox4x32-10 (Salmon et al. 2011) of the element, the stream (which dropout, of which layer) and the step,
+/// keyed by the seed: a factor depends on these alone, so that nothing is stored and every back end draws the same.
+[[maybe_unused]] static inline vec v_keep(const std::int32_t* random, std::int64_t stream, std::int64_t element,
+                                          std::int64_t step, std::int64_t threshold, real scale) {
+  const __m512i left = v_word(0xD2511F53), right = v_word(0xCD9E8D57);
+  __m512i a = _mm512_add_epi32(
+      v_word(element),
+      _mm512_mullo_epi32(v_word(step), _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)));
+  __m512i b = v_word(stream), c = v_word(random[2]), d = v_word(random[3]);
+  std::uint32_t key0 = static_cast<std::uint32_t>(random[0]), key1 = static_cast<std::uint32_t>(random[1]);
+  for (int round = 0; round < 10; ++round) {
+    const __m512i left_even = _mm512_mul_epu32(a, left), left_odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), left);
+    const __m512i right_even = _mm512_mul_epu32(c, right),
+                  right_odd = _mm512_mul_epu32(_mm512_srli_epi64(c, 32), right);
+    a = _mm512_ternarylogic_epi32(v_high_words(right_even, right_odd), b, v_word(key0), 0x96);
+    b = v_low_words(right_even, right_odd);
+    c = _mm512_ternarylogic_epi32(v_high_words(left_even, left_odd), d, v_word(key1), 0x96);
+    d = v_low_words(left_even, left_odd);
+    key0 += 0x9E3779B9u;
+    key1 += 0xBB67AE85u;
+  }
+  const __mmask16 kept = threshold >> 32 ? 0 : _mm512_cmpge_epu32_mask(a, v_word(threshold));
+  return _mm512_maskz_mov_ps(kept, _mm512_set1_ps(scale));
+}
+
 // Elementary functions over the v_ names: one text for every instruction set. The single-precision polynomials are
 // minimax fits (Remez exchange) of the function named beside them; not-a-number goes in and comes out.
 #if defined(TESSERA_REAL_DOUBLE)
@@ -218,35 +254,6 @@ typedef __m512 vec;
   const vec density = v_exp(v_mul(v_mul(x, x), v_set(real(-0.5))));
   const vec phi = v_mul(v_mul(x, v_set(real(0.39894228040143268))), density);
   return v_fma(v_set(real(0.5)), v_add(erf, v_set(real(1))), phi);
-}
-
-/// Dropout's factors for elements `element`, `element + step`, ...: 0 where a random word is below `threshold`, else
-/// `scale`. Philox4x32-10 (Salmon et al. 2011) of the element, the stream (which dropout, of which layer) and the step,
-/// keyed by the seed: a factor depends on these alone, so that nothing is stored and every back end draws the same.
-[[maybe_unused]] static inline vec v_keep(const std::int32_t* random, std::int64_t stream, std::int64_t element,
-                                          std::int64_t step, std::int64_t threshold, real scale) {
-  std::uint32_t a[lanes], b[lanes], c[lanes], d[lanes];
-  for (int i = 0; i < lanes; ++i) {
-    a[i] = static_cast<std::uint32_t>(element + step * i);
-    b[i] = static_cast<std::uint32_t>(stream);
-    c[i] = static_cast<std::uint32_t>(random[2]);
-    d[i] = static_cast<std::uint32_t>(random[3]);
-  }
-  std::uint32_t key0 = static_cast<std::uint32_t>(random[0]), key1 = static_cast<std::uint32_t>(random[1]);
-  for (int round = 0; round < 10; ++round) {
-    for (int i = 0; i < lanes; ++i) {
-      const std::uint64_t left = std::uint64_t{0xD2511F53u} * a[i], right = std::uint64_t{0xCD9E8D57u} * c[i];
-      a[i] = static_cast<std::uint32_t>(right >> 32) ^ b[i] ^ key0;
-      b[i] = static_cast<std::uint32_t>(right);
-      c[i] = static_cast<std::uint32_t>(left >> 32) ^ d[i] ^ key1;
-      d[i] = static_cast<std::uint32_t>(left);
-    }
-    key0 += 0x9E3779B9u;
-    key1 += 0xBB67AE85u;
-  }
-  real factors[lanes];
-  for (int i = 0; i < lanes; ++i) factors[i] = a[i] < static_cast<std::uint64_t>(threshold) ? real(0) : scale;
-  return v_load_n(factors, lanes);
 }
 
 // ---- tables ----

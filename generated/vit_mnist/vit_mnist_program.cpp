@@ -20,10 +20,10 @@ std::int64_t evaluate_scratch_bytes(std::int64_t batch) { return VIT_MNIST_EVALU
 std::int64_t train_scratch_bytes(std::int64_t batch) { return VIT_MNIST_TRAIN_SCRATCH_BYTES(batch); }
 std::int64_t attention_scratch_bytes(std::int64_t batch) { return VIT_MNIST_ATTENTION_MAPS_SCRATCH_BYTES(batch); }
 
-int train_step(float* parameters, float* gradients, float* optimizer, const Batch& batch, float* outputs, float* loss,
-               void* scratch) {
-  return vit_mnist_train_step(parameters, gradients, optimizer, batch.images, batch.labels, batch.size, 1, 1, 1e-4f,
-                              outputs, loss, scratch);
+int train_step(float* parameters, float* packed, float* gradients, float* optimizer, const Batch& batch, float* outputs,
+               float* loss, void* scratch) {
+  return vit_mnist_train_step(parameters, packed, gradients, optimizer, batch.images, batch.labels, batch.size, 1, 1,
+                              1e-4f, outputs, loss, scratch);
 }
 
 const Model model{
@@ -31,8 +31,10 @@ const Model model{
     .declaration_hash = VIT_MNIST_DECLARATION_HASH,
     .parameters = vit_mnist_parameters,
     .parameter_floats = VIT_MNIST_PARAMETER_FLOATS,
+    .packed_floats = VIT_MNIST_PACKED_FLOATS,
     .optimizer_state = {"optimizer.m.", "optimizer.v."},
     .image_shape = {1, 28, 28},
+    .patches = {7, 7},
     .classes = 10,
     .alignment = VIT_MNIST_ALIGNMENT,
     .outputs_are_probabilities = true,
@@ -45,6 +47,7 @@ const Model model{
     .error = vit_mnist_error,
     .isa = vit_mnist_isa,
     .init = vit_mnist_init,
+    .pack = vit_mnist_pack,
     .forward = vit_mnist_forward,
     .evaluate = vit_mnist_evaluate,
     .train_step = train_step,
@@ -61,7 +64,8 @@ int train(Session& run) {
       const float learning_rate =
           vit_mnist_learning_rate(run.recipe().learning_rate, run.step(), run.steps_per_epoch(), run.steps());
       float loss = 0;
-      run.check(vit_mnist_loss_and_gradients(run.parameters(), batch->images, batch->labels, batch->size,
+      run.check(vit_mnist_pack(run.parameters(), run.packed()));
+      run.check(vit_mnist_loss_and_gradients(run.parameters(), run.packed(), batch->images, batch->labels, batch->size,
                                              run.recipe().seed, run.step(), run.outputs(), &loss, run.gradients(),
                                              run.scratch()));
       run.count(loss);  // ends the run where something is not a number

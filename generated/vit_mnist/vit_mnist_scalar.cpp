@@ -82,6 +82,27 @@ typedef real vec;
 }
 #endif
 
+/// Dropout's factors for elements `element`, `element + step`, ...: 0 where a random word is below `threshold`, else
+/// `scale`. Philox4x32-10 (Salmon et al. 2011) of the element, the stream (which dropout, of which layer) and the step,
+/// keyed by the seed: a factor depends on these alone, so that nothing is stored and every back end draws the same.
+[[maybe_unused]] static inline vec v_keep(const std::int32_t* random, std::int64_t stream, std::int64_t element,
+                                          std::int64_t step, std::int64_t threshold, real scale) {
+  (void)step;
+  std::uint32_t a = static_cast<std::uint32_t>(element), b = static_cast<std::uint32_t>(stream);
+  std::uint32_t c = static_cast<std::uint32_t>(random[2]), d = static_cast<std::uint32_t>(random[3]);
+  std::uint32_t key0 = static_cast<std::uint32_t>(random[0]), key1 = static_cast<std::uint32_t>(random[1]);
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t left = std::uint64_t{0xD2511F53u} * a, right = std::uint64_t{0xCD9E8D57u} * c;
+    a = static_cast<std::uint32_t>(right >> 32) ^ b ^ key0;
+    b = static_cast<std::uint32_t>(right);
+    c = static_cast<std::uint32_t>(left >> 32) ^ d ^ key1;
+    d = static_cast<std::uint32_t>(left);
+    key0 += 0x9E3779B9u;
+    key1 += 0xBB67AE85u;
+  }
+  return a < static_cast<std::uint64_t>(threshold) ? real(0) : scale;
+}
+
 // Elementary functions over the v_ names: one text for every instruction set. The single-precision polynomials are
 // minimax fits (Remez exchange) of the function named beside them; not-a-number goes in and comes out.
 #if defined(TESSERA_REAL_DOUBLE)
@@ -181,35 +202,6 @@ typedef real vec;
   const vec density = v_exp(v_mul(v_mul(x, x), v_set(real(-0.5))));
   const vec phi = v_mul(v_mul(x, v_set(real(0.39894228040143268))), density);
   return v_fma(v_set(real(0.5)), v_add(erf, v_set(real(1))), phi);
-}
-
-/// Dropout's factors for elements `element`, `element + step`, ...: 0 where a random word is below `threshold`, else
-/// `scale`. Philox4x32-10 (Salmon et al. 2011) of the element, the stream (which dropout, of which layer) and the step,
-/// keyed by the seed: a factor depends on these alone, so that nothing is stored and every back end draws the same.
-[[maybe_unused]] static inline vec v_keep(const std::int32_t* random, std::int64_t stream, std::int64_t element,
-                                          std::int64_t step, std::int64_t threshold, real scale) {
-  std::uint32_t a[lanes], b[lanes], c[lanes], d[lanes];
-  for (int i = 0; i < lanes; ++i) {
-    a[i] = static_cast<std::uint32_t>(element + step * i);
-    b[i] = static_cast<std::uint32_t>(stream);
-    c[i] = static_cast<std::uint32_t>(random[2]);
-    d[i] = static_cast<std::uint32_t>(random[3]);
-  }
-  std::uint32_t key0 = static_cast<std::uint32_t>(random[0]), key1 = static_cast<std::uint32_t>(random[1]);
-  for (int round = 0; round < 10; ++round) {
-    for (int i = 0; i < lanes; ++i) {
-      const std::uint64_t left = std::uint64_t{0xD2511F53u} * a[i], right = std::uint64_t{0xCD9E8D57u} * c[i];
-      a[i] = static_cast<std::uint32_t>(right >> 32) ^ b[i] ^ key0;
-      b[i] = static_cast<std::uint32_t>(right);
-      c[i] = static_cast<std::uint32_t>(left >> 32) ^ d[i] ^ key1;
-      d[i] = static_cast<std::uint32_t>(left);
-    }
-    key0 += 0x9E3779B9u;
-    key1 += 0xBB67AE85u;
-  }
-  real factors[lanes];
-  for (int i = 0; i < lanes; ++i) factors[i] = a[i] < static_cast<std::uint64_t>(threshold) ? real(0) : scale;
-  return v_load_n(factors, lanes);
 }
 
 // ---- tables ----

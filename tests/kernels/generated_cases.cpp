@@ -39,7 +39,7 @@ void weighted_outputs(Sketch& s, NodeId node) {
 
 std::vector<GeneratedCase> generated_cases() {
   std::vector<GeneratedCase> all;
-  for (auto part : {elementwise_cases, structure_cases, contraction_cases, block_cases}) {
+  for (auto part : {elementwise_cases, structure_cases, contraction_cases, block_cases, model_cases}) {
     std::vector<GeneratedCase> more = part();
     std::move(more.begin(), more.end(), std::back_inserter(all));
   }

@@ -24,6 +24,7 @@ std::vector<GeneratedCase> elementwise_cases();
 std::vector<GeneratedCase> structure_cases();
 std::vector<GeneratedCase> contraction_cases();
 std::vector<GeneratedCase> block_cases();
+std::vector<GeneratedCase> model_cases();
 
 /// images [B, I, J] plus a parameter [I, J] called "shift": numbers of the batch and of a parameter in every element.
 /// Every element lies between low and high.

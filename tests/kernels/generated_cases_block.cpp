@@ -115,7 +115,7 @@ void layers(std::vector<GeneratedCase>& cases) {
 /// One block at sizes that leave every kind of rest: no whole vector, exactly one, one and a lane, several and a rest.
 void sizes(std::vector<GeneratedCase>& cases) {
   for (const auto& [rows, columns] :
-       {std::pair(5, 3), {5, 16}, {5, 17}, {5, 33}, {50, 7}, {1, 7}, {1, 16}, {16, 8}, {17, 24}})
+       {std::pair(5, 3), {5, 16}, {5, 17}, {5, 33}, {50, 7}, {1, 7}, {1, 16}, {16, 8}, {17, 24}, {20, 34}})
     cases.push_back({"block_of_" + std::to_string(rows) + "_by_" + std::to_string(columns), [=](Sketch& s) {
                        s.I = Dim::axis("I", rows);
                        s.J = Dim::axis("J", columns);
@@ -131,12 +131,54 @@ void sizes(std::vector<GeneratedCase>& cases) {
                      }});
 }
 
+/// Large enough to be matrix products in panels: with a rest of rows and of columns, in layers, dropping out, and over
+/// axes that run on into each other.
+void products(std::vector<GeneratedCase>& cases) {
+  const auto wide = [](Sketch& s) {
+    s.I = Dim::axis("I", 19);
+    s.J = Dim::axis("J", 36);
+  };
+  cases.push_back({"wide_layers_that_drop_out", [=](Sketch& s) {
+                     wide(s);
+                     weighted_outputs(s, stack(s, shifted_images(s), "blocks", 2, dropped_mlp));
+                   }});
+  cases.push_back({"wide_stack_that_shares_its_weights", [=](Sketch& s) {
+                     wide(s);
+                     const NodeId x = shifted_images(s), weight = s.parameter("weight", {s.J, s.J}, -0.3, 0.3);
+                     auto layer = [=](Sketch& t, NodeId carry, const std::string&) {
+                       return t.b.unary(Op::tanh, t.b.einsum({carry, weight}, {{b, i, j}, {k, j}, {b, i, k}}));
+                     };
+                     weighted_outputs(s, stack(s, x, "blocks", 3, layer));
+                   }});
+  cases.push_back({"wide_scores_of_one_operand_and_another", [=](Sketch& s) {
+                     wide(s);
+                     const NodeId x = shifted_images(s, -1, 1);
+                     weighted_outputs(s, attention(s, s.b.unary(Op::tanh, x), x, s.b.unary(Op::exp, x)));
+                   }});
+  cases.push_back({"wide_product_over_two_axes", [=](Sketch& s) {  // as patches in rows and columns are read
+                     s.I = Dim::axis("I", 4);
+                     s.J = Dim::axis("J", 9);
+                     const Dim rows = Dim::constant(11), columns = Dim::constant(22);
+                     const NodeId x = s.input("images", {s.B, rows, s.I, s.J}, -1, 1);
+                     const NodeId weight = s.parameter("weight", {columns, s.I, s.J}, -1, 1);
+                     const NodeId y = s.b.einsum({x, weight}, {{b, k, i, j}, {'d', i, j}, {b, k, 'd'}});
+                     weighted_outputs(s, s.b.unary(Op::gelu, y));
+                   }});
+  cases.push_back({"wide_product_of_one_row", [=](Sketch& s) {
+                     wide(s);
+                     const NodeId x = s.b.reduce(Op::reduce_sum, shifted_images(s, -1, 1), {1});
+                     const NodeId weight = s.parameter("weight", {Dim::constant(70), s.J}, -1, 1);
+                     weighted_outputs(s, s.b.einsum({x, weight}, {{b, j}, {k, j}, {b, k}}));
+                   }});
+}
+
 }  // namespace
 
 std::vector<GeneratedCase> block_cases() {
   std::vector<GeneratedCase> cases;
   layers(cases);
   sizes(cases);
+  products(cases);
   return cases;
 }
 

@@ -14,7 +14,7 @@ template <class Real>
 struct GeneratedModel {
   std::string name;  ///< of the case
   std::span<const tessera_parameter> parameters;
-  std::int64_t parameter_reals;
+  std::int64_t parameter_reals, packed_reals;
 
   std::int64_t (*forward_scratch_bytes)(std::int64_t batch);
   std::int64_t (*evaluate_scratch_bytes)(std::int64_t batch);
@@ -22,13 +22,14 @@ struct GeneratedModel {
   std::int64_t (*input_gradient_scratch_bytes)(std::int64_t batch);
 
   const char* (*isa)();
-  int (*forward)(const Real* parameters, const Real* images, std::int64_t batch, Real* outputs, void* scratch);
-  int (*evaluate)(const Real* parameters, const Real* images, const std::int32_t* labels, std::int64_t batch,
+  int (*pack)(const Real* parameters, Real* packed);
+  int (*forward)(const Real* parameters, const Real* packed, const Real* images, std::int64_t batch, Real* outputs, void* scratch);
+  int (*evaluate)(const Real* parameters, const Real* packed, const Real* images, const std::int32_t* labels, std::int64_t batch,
                   Real* outputs, Real* loss, void* scratch);
-  int (*loss_and_gradients)(const Real* parameters, const Real* images, const std::int32_t* labels, std::int64_t batch,
+  int (*loss_and_gradients)(const Real* parameters, const Real* packed, const Real* images, const std::int32_t* labels, std::int64_t batch,
                             std::uint64_t seed, std::int64_t step, Real* outputs, Real* loss, Real* gradients,
                             void* scratch);
-  int (*input_gradient)(const Real* parameters, const Real* images, const std::int32_t* labels, std::int64_t batch,
+  int (*input_gradient)(const Real* parameters, const Real* packed, const Real* images, const std::int32_t* labels, std::int64_t batch,
                         Real* outputs, Real* loss, Real* image_gradients, void* scratch);
 };
 

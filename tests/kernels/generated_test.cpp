@@ -49,6 +49,16 @@ class Scratch {
 constexpr std::uint64_t random_seed = 0x0123456789abcdef;
 constexpr std::int64_t random_step = (std::int64_t{1} << 32) + 7;
 
+/// A model's parameters, packed.
+template <class Real>
+class Packed : public Scratch<Real> {
+ public:
+  Packed(const GeneratedModel<Real>& model, const std::vector<Real>& arena)
+      : Scratch<Real>(model.packed_reals * static_cast<std::int64_t>(sizeof(Real))) {
+    EXPECT_EQ(model.pack(arena.data(), this->get()), 0);
+  }
+};
+
 /// What a model makes of a batch.
 template <class Real>
 struct Results {
@@ -96,7 +106,8 @@ class Fixture {
     Real loss = NAN;
     const std::vector<Real> in = images<Real>();
     Scratch<Real> scratch(model.evaluate_scratch_bytes(sketch.batch));
-    EXPECT_EQ(model.evaluate(arena.data(), in.data(), labels.data(), sketch.batch, out.data(), &loss, scratch.get()),
+    EXPECT_EQ(model.evaluate(arena.data(), Packed<Real>(model, arena).get(), in.data(), labels.data(), sketch.batch,
+                             out.data(), &loss, scratch.get()),
               0);
     return loss;
   }
@@ -108,8 +119,9 @@ class Fixture {
     double loss = NAN;
     const std::vector<double> in = images<double>();
     Scratch<double> scratch(model.train_scratch_bytes(sketch.batch));
-    EXPECT_EQ(model.loss_and_gradients(arena.data(), in.data(), labels.data(), sketch.batch, random_seed, random_step,
-                                       out.data(), &loss, gradients.data(), scratch.get()),
+    EXPECT_EQ(model.loss_and_gradients(arena.data(), Packed<double>(model, arena).get(), in.data(), labels.data(),
+                                       sketch.batch, random_seed, random_step, out.data(), &loss, gradients.data(),
+                                       scratch.get()),
               0);
     return loss;
   }
@@ -122,23 +134,26 @@ class Fixture {
     r.forward.assign(size, Real(NAN));
     {
       Scratch<Real> scratch(model.forward_scratch_bytes(sketch.batch));
-      EXPECT_EQ(model.forward(arena.data(), in.data(), sketch.batch, r.forward.data(), scratch.get()), 0);
+      EXPECT_EQ(model.forward(arena.data(), Packed<Real>(model, arena).get(), in.data(), sketch.batch, r.forward.data(),
+                              scratch.get()),
+                0);
     }
     r.evaluated = loss(model, arena);
     {
       Scratch<Real> scratch(model.train_scratch_bytes(sketch.batch));
       r.outputs.assign(size, Real(NAN));
       r.gradients.assign(arena.size(), Real(NAN));
-      EXPECT_EQ(model.loss_and_gradients(arena.data(), in.data(), labels.data(), sketch.batch, random_seed, random_step,
-                                         r.outputs.data(), &r.loss, r.gradients.data(), scratch.get()),
+      EXPECT_EQ(model.loss_and_gradients(arena.data(), Packed<Real>(model, arena).get(), in.data(), labels.data(),
+                                         sketch.batch, random_seed, random_step, r.outputs.data(), &r.loss,
+                                         r.gradients.data(), scratch.get()),
                 0);
     }
     Scratch<Real> scratch(model.input_gradient_scratch_bytes(sketch.batch));
     std::vector<Real> again(size, Real(NAN));
     Real loss = NAN;
     r.image_gradients.assign(in.size(), Real(NAN));
-    EXPECT_EQ(model.input_gradient(arena.data(), in.data(), labels.data(), sketch.batch, again.data(), &loss,
-                                   r.image_gradients.data(), scratch.get()),
+    EXPECT_EQ(model.input_gradient(arena.data(), Packed<Real>(model, arena).get(), in.data(), labels.data(),
+                                   sketch.batch, again.data(), &loss, r.image_gradients.data(), scratch.get()),
               0);
     return r;
   }
@@ -226,10 +241,12 @@ TEST_P(GeneratedGradient, OfScalarKernelsInDoubleAgreesWithCentralDifferences) {
   const Results<double> results = fixture.run(model);
   std::vector<double> arena = fixture.parameters(model);
   for (const tessera_parameter& row : model.parameters) {
-    // Every element with a batch of 3; with the other batches, which differ in their chunks alone, some of each
-    // parameter.
+    // Every element with a batch of 3, but of large parameters only some; with the other batches, which differ in their
+    // chunks alone, a few of each parameter.
     const std::size_t size = fixture.sketch.given.at(row.name).numbers.size();
-    const std::size_t stride = GetParam().batch == 3 ? 1 : std::max<std::size_t>(1, size / 12);
+    const std::size_t stride = GetParam().batch != 3 ? std::max<std::size_t>(1, size / 12)
+                               : size > 1200         ? size / 50
+                                                     : 1;
     std::vector<double> gradients, slopes;
     for (std::size_t i = 0; i < size; i += stride) {
       const std::size_t at = static_cast<std::size_t>(row.offset) + i;

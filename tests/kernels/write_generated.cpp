@@ -86,8 +86,9 @@ class Writer {
       return "[](std::int64_t batch) -> std::int64_t { return " + upper + "_" + program + "_SCRATCH_BYTES(batch); }, ";
     };
     rows_ += "    {\"" + case_name + "\", {" + name + "_parameters, " + upper + "_PARAMETERS}, " + upper +
-             "_PARAMETER_FLOATS, " + bytes("FORWARD") + bytes("EVALUATE") + bytes("TRAIN") + bytes("INPUT_GRADIENT");
-    for (const char* function : {"_isa", "_forward", "_evaluate", "_loss_and_gradients", "_input_gradient"})
+             "_PARAMETER_FLOATS, " + upper + "_PACKED_FLOATS, " + bytes("FORWARD") + bytes("EVALUATE") +
+             bytes("TRAIN") + bytes("INPUT_GRADIENT");
+    for (const char* function : {"_isa", "_pack", "_forward", "_evaluate", "_loss_and_gradients", "_input_gradient"})
       rows_ += name + function + ", ";
     rows_ += "},\n";
   }

@@ -15,25 +15,28 @@ struct EmittedModel {
   std::string golden;  ///< the folder below tests/golden
   float learning_rate = 0;
   std::span<const tessera_parameter> parameters;
-  std::int64_t parameter_floats = 0, optimizer_floats = 0, output_floats = 0, attention_floats = 0, alignment = 0;
+  std::int64_t parameter_floats = 0, packed_floats = 0, optimizer_floats = 0, output_floats = 0, attention_floats = 0,
+               alignment = 0;
   std::int64_t (*forward_bytes)(std::int64_t batch) = nullptr;
   std::int64_t (*evaluate_bytes)(std::int64_t batch) = nullptr;
   std::int64_t (*train_bytes)(std::int64_t batch) = nullptr;
   std::int64_t (*input_gradient_bytes)(std::int64_t batch) = nullptr;
   std::int64_t (*attention_maps_bytes)(std::int64_t batch) = nullptr;
   const char* (*isa)() = nullptr;
-  int (*forward)(const float* parameters, const float* images, std::int64_t batch, float* outputs,
+  int (*pack)(const float* parameters, float* packed) = nullptr;
+  int (*forward)(const float* parameters, const float* packed, const float* images, std::int64_t batch, float* outputs,
                  void* scratch) = nullptr;
-  int (*evaluate)(const float* parameters, const float* images, const std::int32_t* labels, std::int64_t batch,
-                  float* outputs, float* loss, void* scratch) = nullptr;
-  int (*loss_and_gradients)(const float* parameters, const float* images, const std::int32_t* labels,
-                            std::int64_t batch, std::uint64_t seed, std::int64_t step, float* outputs, float* loss,
-                            float* gradients, void* scratch) = nullptr;
-  int (*input_gradient)(const float* parameters, const float* images, const std::int32_t* labels, std::int64_t batch,
-                        float* outputs, float* loss, float* image_gradients, void* scratch) = nullptr;
-  int (*attention_maps)(const float* parameters, const float* images, std::int64_t batch, float* maps,
+  int (*evaluate)(const float* parameters, const float* packed, const float* images, const std::int32_t* labels,
+                  std::int64_t batch, float* outputs, float* loss, void* scratch) = nullptr;
+  int (*loss_and_gradients)(const float* parameters, const float* packed, const float* images,
+                            const std::int32_t* labels, std::int64_t batch, std::uint64_t seed, std::int64_t step,
+                            float* outputs, float* loss, float* gradients, void* scratch) = nullptr;
+  int (*input_gradient)(const float* parameters, const float* packed, const float* images, const std::int32_t* labels,
+                        std::int64_t batch, float* outputs, float* loss, float* image_gradients,
                         void* scratch) = nullptr;
-  int (*train_step)(float* parameters, float* gradients, float* optimizer, const float* images,
+  int (*attention_maps)(const float* parameters, const float* packed, const float* images, std::int64_t batch,
+                        float* maps, void* scratch) = nullptr;
+  int (*train_step)(float* parameters, float* packed, float* gradients, float* optimizer, const float* images,
                     const std::int32_t* labels, std::int64_t batch, std::uint64_t seed, std::int64_t step,
                     float learning_rate, float* outputs, float* loss, void* scratch) = nullptr;
 };
@@ -43,17 +46,18 @@ inline void PrintTo(const EmittedModel* model, std::ostream* out) { *out << mode
 }  // namespace tessera::test
 
 /// The table of the model whose functions begin with `name` and whose macros begin with `NAME`.
-#define TESSERA_EMITTED_MODEL(name, NAME, golden_folder, rate)                                                         \
-  ::tessera::test::EmittedModel {                                                                                      \
-    .golden = golden_folder, .learning_rate = rate, .parameters = name##_parameters,                                   \
-    .parameter_floats = NAME##_PARAMETER_FLOATS, .optimizer_floats = NAME##_OPTIMIZER_FLOATS,                          \
-    .output_floats = NAME##_OUTPUT_FLOATS, .attention_floats = NAME##_ATTENTION_FLOATS, .alignment = NAME##_ALIGNMENT, \
-    .forward_bytes = [](std::int64_t b) -> std::int64_t { return NAME##_FORWARD_SCRATCH_BYTES(b); },                   \
-    .evaluate_bytes = [](std::int64_t b) -> std::int64_t { return NAME##_EVALUATE_SCRATCH_BYTES(b); },                 \
-    .train_bytes = [](std::int64_t b) -> std::int64_t { return NAME##_TRAIN_SCRATCH_BYTES(b); },                       \
-    .input_gradient_bytes = [](std::int64_t b) -> std::int64_t { return NAME##_INPUT_GRADIENT_SCRATCH_BYTES(b); },     \
-    .attention_maps_bytes = [](std::int64_t b) -> std::int64_t { return NAME##_ATTENTION_MAPS_SCRATCH_BYTES(b); },     \
-    .isa = name##_isa, .forward = name##_forward, .evaluate = name##_evaluate,                                         \
-    .loss_and_gradients = name##_loss_and_gradients, .input_gradient = name##_input_gradient,                          \
-    .attention_maps = name##_attention_maps, .train_step = name##_train_step                                           \
+#define TESSERA_EMITTED_MODEL(name, NAME, golden_folder, rate)                                                     \
+  ::tessera::test::EmittedModel {                                                                                  \
+    .golden = golden_folder, .learning_rate = rate, .parameters = name##_parameters,                               \
+    .parameter_floats = NAME##_PARAMETER_FLOATS, .packed_floats = NAME##_PACKED_FLOATS,                            \
+    .optimizer_floats = NAME##_OPTIMIZER_FLOATS, .output_floats = NAME##_OUTPUT_FLOATS,                            \
+    .attention_floats = NAME##_ATTENTION_FLOATS, .alignment = NAME##_ALIGNMENT,                                    \
+    .forward_bytes = [](std::int64_t b) -> std::int64_t { return NAME##_FORWARD_SCRATCH_BYTES(b); },               \
+    .evaluate_bytes = [](std::int64_t b) -> std::int64_t { return NAME##_EVALUATE_SCRATCH_BYTES(b); },             \
+    .train_bytes = [](std::int64_t b) -> std::int64_t { return NAME##_TRAIN_SCRATCH_BYTES(b); },                   \
+    .input_gradient_bytes = [](std::int64_t b) -> std::int64_t { return NAME##_INPUT_GRADIENT_SCRATCH_BYTES(b); }, \
+    .attention_maps_bytes = [](std::int64_t b) -> std::int64_t { return NAME##_ATTENTION_MAPS_SCRATCH_BYTES(b); }, \
+    .isa = name##_isa, .pack = name##_pack, .forward = name##_forward, .evaluate = name##_evaluate,                \
+    .loss_and_gradients = name##_loss_and_gradients, .input_gradient = name##_input_gradient,                      \
+    .attention_maps = name##_attention_maps, .train_step = name##_train_step                                       \
   }

@@ -35,26 +35,26 @@ class VitMnistApi : public testing::Test {
     return null ? nullptr : v.data();
   }
   int forward(std::set<int> nulls = {}, std::int64_t batch = batch_) {
-    return vit_mnist_forward(unless(nulls.contains(0), parameters_), unless(nulls.contains(1), images_), batch,
+    return vit_mnist_forward(unless(nulls.contains(0), parameters_), nullptr, unless(nulls.contains(1), images_), batch,
                              unless(nulls.contains(2), outputs_), unless(nulls.contains(3), scratch_));
   }
   int maps(std::set<int> nulls = {}, std::int64_t batch = batch_) {
-    return vit_mnist_attention_maps(unless(nulls.contains(0), parameters_), unless(nulls.contains(1), images_), batch,
-                                    unless(nulls.contains(2), maps_), unless(nulls.contains(3), scratch_));
+    return vit_mnist_attention_maps(unless(nulls.contains(0), parameters_), nullptr, unless(nulls.contains(1), images_),
+                                    batch, unless(nulls.contains(2), maps_), unless(nulls.contains(3), scratch_));
   }
   int evaluate(std::set<int> nulls = {}, std::int64_t batch = batch_) {
-    return vit_mnist_evaluate(unless(nulls.contains(0), parameters_), unless(nulls.contains(1), images_),
+    return vit_mnist_evaluate(unless(nulls.contains(0), parameters_), nullptr, unless(nulls.contains(1), images_),
                               unless(nulls.contains(2), labels_), batch, unless(nulls.contains(3), outputs_),
                               nulls.contains(4) ? nullptr : &loss_, unless(nulls.contains(5), scratch_));
   }
   int loss_and_gradients(std::set<int> nulls = {}, std::int64_t batch = batch_) {
-    return vit_mnist_loss_and_gradients(unless(nulls.contains(0), parameters_), unless(nulls.contains(1), images_),
-                                        unless(nulls.contains(2), labels_), batch, 1, 1,
-                                        unless(nulls.contains(3), outputs_), nulls.contains(4) ? nullptr : &loss_,
+    return vit_mnist_loss_and_gradients(unless(nulls.contains(0), parameters_), nullptr,
+                                        unless(nulls.contains(1), images_), unless(nulls.contains(2), labels_), batch,
+                                        1, 1, unless(nulls.contains(3), outputs_), nulls.contains(4) ? nullptr : &loss_,
                                         unless(nulls.contains(5), gradients_), unless(nulls.contains(6), scratch_));
   }
   int input_gradient(std::set<int> nulls = {}, std::int64_t batch = batch_) {
-    return vit_mnist_input_gradient(unless(nulls.contains(0), parameters_), unless(nulls.contains(1), images_),
+    return vit_mnist_input_gradient(unless(nulls.contains(0), parameters_), nullptr, unless(nulls.contains(1), images_),
                                     unless(nulls.contains(2), labels_), batch, unless(nulls.contains(3), outputs_),
                                     nulls.contains(4) ? nullptr : &loss_, unless(nulls.contains(5), image_gradients_),
                                     unless(nulls.contains(6), scratch_));
@@ -64,7 +64,7 @@ class VitMnistApi : public testing::Test {
                             unless(nulls.contains(2), optimizer_), step, 0.001f);
   }
   int train_step(std::set<int> nulls = {}, std::int64_t batch = batch_, std::int64_t step = 1) {
-    return vit_mnist_train_step(unless(nulls.contains(0), parameters_), unless(nulls.contains(1), gradients_),
+    return vit_mnist_train_step(unless(nulls.contains(0), parameters_), nullptr, unless(nulls.contains(1), gradients_),
                                 unless(nulls.contains(2), optimizer_), unless(nulls.contains(3), images_),
                                 unless(nulls.contains(4), labels_), batch, 1, step, 0.001f,
                                 unless(nulls.contains(5), outputs_), nulls.contains(6) ? nullptr : &loss_,

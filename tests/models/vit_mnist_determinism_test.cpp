@@ -94,20 +94,20 @@ Results run(std::int64_t size) {
       maps(VIT_MNIST_ATTENTION_MAPS_SCRATCH_BYTES(size));
   const float *p = b.parameters.data(), *x = b.images.data();
   const std::int32_t* y = b.labels.data();
-  EXPECT_EQ(vit_mnist_forward(p, x, size, r.forward.data(), forward.get()), 0);
-  EXPECT_EQ(vit_mnist_evaluate(p, x, y, size, r.outputs.data(), &r.losses[10], evaluate.get()), 0);
-  EXPECT_EQ(
-      vit_mnist_input_gradient(p, x, y, size, r.outputs.data(), &r.losses[11], r.image_gradients.data(), inputs.get()),
-      0);
-  EXPECT_EQ(vit_mnist_attention_maps(p, x, size, r.maps.data(), maps.get()), 0);
-  EXPECT_EQ(vit_mnist_loss_and_gradients(p, x, y, size, 1, 1, r.outputs.data(), &r.losses[12], r.gradients.data(),
-                                         train.get()),
+  EXPECT_EQ(vit_mnist_forward(p, nullptr, x, size, r.forward.data(), forward.get()), 0);
+  EXPECT_EQ(vit_mnist_evaluate(p, nullptr, x, y, size, r.outputs.data(), &r.losses[10], evaluate.get()), 0);
+  EXPECT_EQ(vit_mnist_input_gradient(p, nullptr, x, y, size, r.outputs.data(), &r.losses[11], r.image_gradients.data(),
+                                     inputs.get()),
+            0);
+  EXPECT_EQ(vit_mnist_attention_maps(p, nullptr, x, size, r.maps.data(), maps.get()), 0);
+  EXPECT_EQ(vit_mnist_loss_and_gradients(p, nullptr, x, y, size, 1, 1, r.outputs.data(), &r.losses[12],
+                                         r.gradients.data(), train.get()),
             0);
   std::vector<float> gradients(VIT_MNIST_PARAMETER_FLOATS, 0.0f), optimizer(VIT_MNIST_OPTIMIZER_FLOATS, 0.0f);
   std::vector<float> outputs = numbers(VIT_MNIST_OUTPUT_FLOATS);
   for (int step = 1; step <= 10; ++step)
-    EXPECT_EQ(vit_mnist_train_step(r.trained.data(), gradients.data(), optimizer.data(), x, y, size, 1, step, 0.005f,
-                                   outputs.data(), &r.losses[static_cast<std::size_t>(step - 1)], train.get()),
+    EXPECT_EQ(vit_mnist_train_step(r.trained.data(), nullptr, gradients.data(), optimizer.data(), x, y, size, 1, step,
+                                   0.005f, outputs.data(), &r.losses[static_cast<std::size_t>(step - 1)], train.get()),
               0);
   return r;
 }

@@ -41,19 +41,22 @@ class VitTinyPhotos : public testing::TestWithParam<Case> {
       const std::vector<float> values = tensor.floats();
       std::copy(values.begin(), values.end(), parameters_.begin() + row.offset);
     }
+    ASSERT_EQ(vit_tiny_pack(parameters_.data(), packed_.data()), VIT_TINY_OK);
     image_ = expected_.at("image").floats();
   }
   void TearDown() override { unsetenv("TESSERA_ISA"); }
 
   runtime::Safetensors expected_;
-  std::vector<float> parameters_ = std::vector<float>(VIT_TINY_PARAMETER_FLOATS), image_;
+  std::vector<float> parameters_ = std::vector<float>(VIT_TINY_PARAMETER_FLOATS),
+                     packed_ = std::vector<float>(VIT_TINY_PACKED_FLOATS), image_;
 };
 
 TEST_P(VitTinyPhotos, TheLogitsAreTheReferences) {
   const std::vector<float> want = expected_.at("logits").floats();
   std::vector<float> logits(want.size(), NAN);
   std::vector<char> scratch(VIT_TINY_FORWARD_SCRATCH_BYTES(1));
-  ASSERT_EQ(vit_tiny_forward(parameters_.data(), image_.data(), 1, logits.data(), scratch.data()), VIT_TINY_OK);
+  ASSERT_EQ(vit_tiny_forward(parameters_.data(), packed_.data(), image_.data(), 1, logits.data(), scratch.data()),
+            VIT_TINY_OK);
   for (std::size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(logits[i], want[i], 1e-3) << "class " << i;
 }
 
@@ -63,7 +66,8 @@ TEST_P(VitTinyPhotos, WhatTheClassTokenAttendsToInTheLastBlockIsTheReferences) {
   std::vector<char> scratch(VIT_TINY_ATTENTION_MAPS_SCRATCH_BYTES(1));
   ASSERT_EQ(maps.size(), layers * heads * tokens * tokens);
   ASSERT_EQ(want.size(), heads * tokens);
-  ASSERT_EQ(vit_tiny_attention_maps(parameters_.data(), image_.data(), 1, maps.data(), scratch.data()), VIT_TINY_OK);
+  ASSERT_EQ(vit_tiny_attention_maps(parameters_.data(), packed_.data(), image_.data(), 1, maps.data(), scratch.data()),
+            VIT_TINY_OK);
   for (std::size_t i = 0; i < want.size(); ++i) {
     const std::size_t head = i / tokens, token = i % tokens;
     ASSERT_NEAR(maps[((layers - 1) * heads + head) * tokens * tokens + token], want[i], 1e-5) << head << " " << token;

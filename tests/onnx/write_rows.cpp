@@ -8,6 +8,7 @@
 #include "codegen/cpu/file.hpp"
 #include "codegen/emit/model.hpp"
 #include "codegen/passes/canonical_order.hpp"
+#include "codegen/passes/columns.hpp"
 #include "codegen/passes/decompose.hpp"
 #include "codegen/passes/simplify.hpp"
 #include "codegen/passes/verify.hpp"
@@ -23,7 +24,7 @@ codegen::Plan planned(const graph::Graph& recorded, const std::string& name) {
   codegen::verify(recorded);
   const graph::Graph declared = codegen::canonical_order(recorded);
   codegen::verify(declared);
-  const graph::Graph primitive = codegen::simplify(codegen::decompose(declared));
+  const graph::Graph primitive = codegen::bring_columns_innermost(codegen::simplify(codegen::decompose(declared)));
   codegen::verify(primitive);
   codegen::KernelProgram kernels = codegen::lower(primitive, name);
   codegen::verify(kernels);

@@ -1,29 +1,11 @@
 """compare.py TRAIN_FIFTY GOLDEN_FOLDER: runs TRAIN_FIFTY, trains the same models in PyTorch from the same weights on the
 same batches, and compares losses and final parameters. Prints "skipped: ..." where PyTorch is not installed."""
-import json
 import os
-import struct
 import subprocess
 import sys
 import tempfile
 
 LOSS, PARAMETER = 1e-3, 1e-3
-
-
-def load(path):
-    import numpy as np
-    import torch
-    raw = open(path, "rb").read()
-    size = struct.unpack("<Q", raw[:8])[0]
-    kinds = {"F32": np.float32, "I64": np.int64}
-    tensors = {}
-    for name, entry in json.loads(raw[8:8 + size]).items():
-        if name == "__metadata__":
-            continue
-        begin, end = (8 + size + offset for offset in entry["data_offsets"])
-        numbers = np.frombuffer(raw[begin:end], kinds[entry["dtype"]]).reshape(entry["shape"])
-        tensors[name] = torch.from_numpy(numbers.copy())
-    return tensors
 
 
 def is_key_bias(name):
@@ -58,6 +40,7 @@ def main(program, golden):
     sys.path.insert(0, golden)
     sys.dont_write_bytecode = True
     import reference_models as R
+    from tensors import load
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "fifty.safetensors")

@@ -1,28 +1,12 @@
 """strict.py WRITE_EXPORTS GOLDEN_FOLDER: runs WRITE_EXPORTS, loads every exported file into the reference models with
 strict=True, and compares their answers; halves must be the bits that PyTorch rounds to. Prints "skipped: ..." where PyTorch
 is not installed."""
-import json
 import os
-import struct
 import subprocess
 import sys
 import tempfile
 
 OUTPUT = 1e-5
-
-
-def load(path):
-    import torch
-    raw = bytearray(open(path, "rb").read())
-    size = struct.unpack("<Q", raw[:8])[0]
-    kinds = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
-    header = json.loads(bytes(raw[8:8 + size]))
-    header.pop("__metadata__", None)
-    tensors = {}
-    for name, entry in header.items():
-        begin, end = (8 + size + offset for offset in entry["data_offsets"])
-        tensors[name] = torch.frombuffer(raw[begin:end], dtype=kinds[entry["dtype"]]).reshape(entry["shape"])
-    return tensors
 
 
 def main(program, golden):
@@ -33,6 +17,7 @@ def main(program, golden):
         return 0
     sys.path.insert(0, golden)
     import reference_models as R
+    from tensors import load
     torch.set_num_threads(1)
     models = {
         "vit_mnist": R.MnistVit(),

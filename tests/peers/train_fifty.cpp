@@ -58,7 +58,8 @@ void train(Safetensors& file, const std::string& name, const EmittedModel& model
   for (float& x : images) x = static_cast<float>(random.bell());
   for (std::int64_t& y : labels) y = random.below(static_cast<std::uint32_t>(classes));
 
-  const Memory parameters(4 * model.parameter_floats), gradients(4 * model.parameter_floats);
+  const Memory parameters(4 * model.parameter_floats), packed(4 * model.packed_floats),
+      gradients(4 * model.parameter_floats);
   const Memory optimizer(4 * model.optimizer_floats), scratch(model.train_bytes(batch)), outputs(4 * batch * classes);
   if (init(parameters.floats(), 1)) throw std::runtime_error(name + " cannot be started");
   put(file, name + ".start.", model, parameters.floats());
@@ -66,7 +67,7 @@ void train(Safetensors& file, const std::string& name, const EmittedModel& model
   for (std::int64_t step = 0; step < steps; ++step) {
     const std::vector<std::int32_t> narrow(labels.begin() + step * batch, labels.begin() + (step + 1) * batch);
     float loss = 0;
-    const int code = model.train_step(parameters.floats(), gradients.floats(), optimizer.floats(),
+    const int code = model.train_step(parameters.floats(), packed.floats(), gradients.floats(), optimizer.floats(),
                                       images.data() + step * batch * pixels, narrow.data(), batch, 1, step + 1,
                                       model.learning_rate, outputs.floats(), &loss, scratch.data());
     if (code) throw std::runtime_error(name + " cannot train");

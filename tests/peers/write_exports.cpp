@@ -38,7 +38,8 @@ void write(const std::filesystem::path& folder, const runtime::Model& model) {
       value += static_cast<float>(0.2 * random.bell());
   }
   for (const char* dtype : {"F32", "F16", "BF16"})
-    runtime::export_parameters(folder / (model.name + "." + dtype + ".safetensors"), model, parameters.floats(), dtype);
+    runtime::export_parameters(folder / (model.name + "." + dtype + ".safetensors"), model, parameters.floats(), dtype,
+                               {});
 
   const auto& image = model.image_shape;
   const std::int64_t pixels = image[0] * image[1] * image[2];
@@ -47,7 +48,8 @@ void write(const std::filesystem::path& folder, const runtime::Model& model) {
   const Arena scratch(model.forward_scratch_bytes(batch), model.alignment);
   const std::span<float> values(images.floats(), static_cast<std::size_t>(batch * pixels));
   for (float& value : values) value = static_cast<float>(random.bell());
-  runtime::check(model, model.forward(parameters.floats(), images.floats(), batch, outputs.floats(), scratch.data()));
+  runtime::check(model, model.forward(parameters.floats(), runtime::packed(model, parameters.floats()).floats(),
+                                      images.floats(), batch, outputs.floats(), scratch.data()));
   runtime::Safetensors answers;
   answers.tensors["images"] = Tensor::of({batch, image[0], image[1], image[2]}, std::span<const float>(values));
   answers.tensors["outputs"] =
@@ -56,13 +58,13 @@ void write(const std::filesystem::path& folder, const runtime::Model& model) {
   runtime::write_safetensors(folder / (model.name + ".answers.safetensors"), answers);
 }
 
-#define TESSERA_EXPORTED(name_, NAME, ...)                                                                   \
-  runtime::Model {                                                                                           \
-    .name = #name_, .declaration_hash = NAME##_DECLARATION_HASH, .parameters = name_##_parameters,           \
-    .parameter_floats = NAME##_PARAMETER_FLOATS, .optimizer_state = {}, .image_shape = {__VA_ARGS__},        \
-    .classes = NAME##_OUTPUT_FLOATS, .alignment = NAME##_ALIGNMENT, .summary = "",                           \
-    .forward_scratch_bytes = [](std::int64_t b) -> std::int64_t { return NAME##_FORWARD_SCRATCH_BYTES(b); }, \
-    .error = name_##_error, .init = name_##_init, .forward = name_##_forward                                 \
+#define TESSERA_EXPORTED(name_, NAME, ...)                                                                       \
+  runtime::Model {                                                                                               \
+    .name = #name_, .declaration_hash = NAME##_DECLARATION_HASH, .parameters = name_##_parameters,               \
+    .parameter_floats = NAME##_PARAMETER_FLOATS, .packed_floats = NAME##_PACKED_FLOATS, .optimizer_state = {},   \
+    .image_shape = {__VA_ARGS__}, .classes = NAME##_OUTPUT_FLOATS, .alignment = NAME##_ALIGNMENT, .summary = "", \
+    .forward_scratch_bytes = [](std::int64_t b) -> std::int64_t { return NAME##_FORWARD_SCRATCH_BYTES(b); },     \
+    .error = name_##_error, .init = name_##_init, .pack = name_##_pack, .forward = name_##_forward               \
   }
 
 void write_all(const std::filesystem::path& folder) {

@@ -57,6 +57,7 @@ TEST(Answers, PredictionLineTellsNamesInOrder) {
   EXPECT_CONTAINS(prediction_line("a.png", row, 3, {"cat", "dog", "cow", "pig"}),
                   "  dog 0.5000  cat 0.2500  cow 0.1250\n");
   EXPECT_CONTAINS(prediction_line("a.png", row, 2, {}), "  1 0.5000  0 0.2500\n");
+  EXPECT_CONTAINS(prediction_line("a.png", row, 2, {"cat"}), "  1 0.5000  cat 0.2500\n");
 }
 
 TEST(Answers, ConfusionCountsEachClassAndAnswer) {
@@ -73,6 +74,12 @@ TEST(Answers, ConfusionCountsEachClassAndAnswer) {
   std::size_t cells = 0;
   for (std::size_t at = svg.find("rgb("); at != std::string::npos; at = svg.find("rgb(", at + 1)) ++cells;
   EXPECT_EQ(cells, 4u);
+  EXPECT_CONTAINS(svg, ">2</text>");
+  data.names = {"cat & dog", std::string(19, 'x') + "\u00e9\u00e9"};
+  const std::string named = confusion_svg(confusion(data, evaluation), "toy");
+  EXPECT_CONTAINS(named, ">cat &amp; dog</text>");
+  EXPECT_CONTAINS(named, ">" + std::string(19, 'x') + "...</text>") << "cut before a letter of two bytes";
+  EXPECT_CONTAINS(named, ">2</text>") << "an answer without a name";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Attention: where the patches lie, how it is rolled out, what is drawn.
+// Attention: how it is rolled out, what is drawn.
 #include "runtime/attention.hpp"
 
 #include <algorithm>
@@ -12,21 +12,6 @@
 namespace tessera::runtime {
 namespace {
 
-TEST(PatchGrid, IsOfSquarePatchesWithAsFewTokensInFrontAsPossible) {
-  EXPECT_EQ(patch_grid(50, 28, 28), (PatchGrid{1, 7, 7}));
-  EXPECT_EQ(patch_grid(197, 224, 224), (PatchGrid{1, 14, 14}));
-  EXPECT_EQ(patch_grid(196, 224, 224), (PatchGrid{0, 14, 14}));
-  EXPECT_EQ(patch_grid(201, 224, 224), (PatchGrid{5, 14, 14}));    // class token and four registers
-  EXPECT_EQ(patch_grid(1374, 518, 518), (PatchGrid{5, 37, 37}));   // DINOv2
-  EXPECT_EQ(patch_grid(1 + 8 * 4, 32, 16), (PatchGrid{1, 8, 4}));  // not a square
-}
-
-TEST(PatchGrid, IsNoneWhereTheTokensAreNoPatches) {
-  EXPECT_EQ(patch_grid(40, 28, 28), std::nullopt);  // 16 patches, and 24 tokens that are none
-  EXPECT_EQ(patch_grid(3, 28, 14), PatchGrid({1, 2, 1}));
-  EXPECT_EQ(patch_grid(0, 28, 28), std::nullopt);
-}
-
 TEST(Rollout, IsTheProductOfHalfAttentionAndHalfIdentity) {
   // Two layers of two heads over two tokens, by hand: (A1 + I) / 2 = [[.75 .25] [.5 .5]], (A2 + I) / 2 = [[.5 .5] [0
   // 1]].
@@ -38,7 +23,7 @@ constexpr std::int64_t tokens = 5;  // and a picture of 8x8 in patches of 4x4
 
 /// Two blocks of two heads. The class token of head h in the last block sees patch h alone, all else sees all alike.
 /// Where the first pixel is not a number, the second block is none.
-int maps(const float*, const float* images, std::int64_t batch, float* out, void*) {
+int maps(const float*, const float*, const float* images, std::int64_t batch, float* out, void*) {
   for (std::int64_t i = 0; i < batch; ++i)
     for (std::int64_t layer = 0; layer < 2; ++layer)
       for (std::int64_t head = 0; head < 2; ++head)
@@ -59,18 +44,18 @@ class Attention : public testing::Test {
     model.name = "toy";
     model.parameters = token;
     model.parameter_floats = 16;
+    model.pack = [](const float*, float*) { return 0; };
     std::ranges::copy(std::array{1, 8, 8}, model.image_shape);
+    model.patches = {2, 2};
     model.attention = {2, 2, tokens, tokens, scratch_bytes, maps};
   }
   Model model;
   std::vector<float> input = std::vector<float>(128), parameters = std::vector<float>(16);
-  PatchGrid grid;
   Image photo{1, 8, 8, Bytes(64, 100)};
 };
 
 TEST_F(Attention, OfTheClassTokenIsRolledOutAndOfEachHeadOfTheLastBlock) {
-  const std::vector<PatchMap> seen = attention(model, parameters.data(), input.data(), grid);
-  EXPECT_EQ(grid, (PatchGrid{1, 2, 2}));
+  const std::vector<PatchMap> seen = attention(model, parameters.data(), input.data());
   ASSERT_EQ(seen.size(), 3u);
   EXPECT_EQ(seen[1].weights, (std::vector<double>{1, 0, 0, 0}));
   EXPECT_EQ(seen[2].weights, (std::vector<double>{0, 1, 0, 0}));
@@ -82,14 +67,14 @@ TEST_F(Attention, OfTheClassTokenIsRolledOutAndOfEachHeadOfTheLastBlock) {
 
 TEST_F(Attention, WithoutAClassTokenIsTheMeanOverAllTokens) {
   model.parameters = {};
-  const std::vector<PatchMap> seen = attention(model, parameters.data(), input.data(), grid);
+  const std::vector<PatchMap> seen = attention(model, parameters.data(), input.data());
   EXPECT_NEAR(seen[1].weights[0], (1 + 4 * 0.2) / 5, 1e-6);
   EXPECT_NEAR(seen[1].weights[1], 4 * 0.2 / 5, 1e-6);
 }
 
 TEST_F(Attention, PictureHasTheHeatWhereTheAttentionIs) {
-  const std::vector<PatchMap> seen = attention(model, parameters.data(), input.data(), grid);
-  const Bytes png = attention_png(photo, seen, grid);
+  const std::vector<PatchMap> seen = attention(model, parameters.data(), input.data());
+  const Bytes png = attention_png(photo, seen, model.patches);
   const Image panel = decode_image(png, 3, "panel");
   EXPECT_EQ(panel.height, 224 + 24);
   EXPECT_EQ(panel.width, 4 * (224 + 12) + 12);
@@ -102,7 +87,8 @@ TEST_F(Attention, PictureHasTheHeatWhereTheAttentionIs) {
 }
 
 TEST_F(Attention, SvgHasAPictureAndATitleForEachMap) {
-  const std::string svg = attention_svg(photo, attention(model, parameters.data(), input.data(), grid), grid, "a < b");
+  const std::string svg =
+      attention_svg(photo, attention(model, parameters.data(), input.data()), model.patches, "a < b");
   for (const char* part : {"a &lt; b", "what the model reads", "rolled out over 2 blocks", "block 2, head 1"})
     EXPECT_CONTAINS(svg, part);
   std::size_t pictures = 0;
@@ -112,13 +98,15 @@ TEST_F(Attention, SvgHasAPictureAndATitleForEachMap) {
 }
 
 TEST_F(Attention, ThatCannotBeDrawnIsRefusedInASentence) {
-  const auto error = [&] { return sentence([&] { attention(model, parameters.data(), input.data(), grid); }); };
+  const auto error = [&] { return sentence([&] { attention(model, parameters.data(), input.data()); }); };
   model.attention.columns = 4;
-  EXPECT_EQ(
-      error(),
-      "toy has attention maps of 5x4, which are not those of square patches of a 8x8 picture: they cannot be laid "
-      "over it");
+  EXPECT_EQ(error(), "toy has attention maps of 5x4, and its pictures have 2x2 patches: they cannot be laid over one");
   model.attention.columns = 5;
+  model.patches = {2, 3};
+  EXPECT_CONTAINS(error(), "attention maps of 5x5, and its pictures have 2x3 patches");
+  model.patches = {};
+  EXPECT_CONTAINS(error(), "attention maps of 5x5, and its pictures have 0x0 patches");
+  model.patches = {2, 2};
   input[0] = std::numeric_limits<float>::infinity();
   EXPECT_EQ(error(), "the attention of toy is not a number: these parameters cannot be used");
   model.attention = {};

@@ -30,6 +30,7 @@ class Checkpoint : public testing::Test {
     state.seen = 9;
     state.batches = 2;
     state.curve = {{12, 1, 0.5, 0.25, {}, 0.75}};
+    state.classes = {"cat", "great white shark"};
     save_checkpoint(file(), model, parameters.floats(), optimizer.floats(), state);
   }
   std::filesystem::path file() { return folder / "c"; }
@@ -75,6 +76,7 @@ TEST_F(Checkpoint, RoundTripKeepsEveryBit) {
   EXPECT_EQ(read.seen, 9);
   EXPECT_EQ(read.batches, 2);
   EXPECT_EQ(read.curve, state.curve);
+  EXPECT_EQ(read.classes, state.classes);
 }
 
 TEST_F(Checkpoint, HoldsKeysAndShapesAsTheModelTellsThem) {
@@ -90,7 +92,7 @@ TEST_F(Checkpoint, FileWithTheModelsKeysAloneCanBeEvaluatedButNotResumed) {
     std::erase_if(content.tensors, [](const auto& entry) { return entry.first.starts_with("optimizer."); });
     content.metadata.clear();
   });
-  EXPECT_FALSE(load_parameters(file(), model, parameters.floats()).has_value());
+  EXPECT_FALSE(load_parameters(file(), model, parameters.floats()).state.has_value());
   EXPECT_EQ(resume_refusal(),
             file().string() + " holds a model and no training run: it can be evaluated, not resumed (train --init " +
                 file().string() + " starts from it)");

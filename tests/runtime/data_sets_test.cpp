@@ -86,6 +86,19 @@ TEST_F(DataSets, PicturesInFoldersTakeTurnsAndAreFitted) {
   EXPECT_EQ(read(Split::train, 2).labels, (std::vector<std::int32_t>{0, 1}));
 }
 
+TEST_F(DataSets, PicturesAreTheSameForAnyNumberOfThreads) {
+  for (int i = 0; i < 40; ++i)
+    for (const char* split : {"train/", "test/"})
+      put(text(split, i % 3, "/", i, ".png"), png(static_cast<std::uint8_t>(i), 20 + i, 30));
+  const auto with = [&](const std::string& threads) {
+    const Result run =
+        sample({"train", "--data", here(), "--epochs", "0", "--out", here(threads), "--threads", threads});
+    EXPECT_EQ(run.code, 0) << run.err;
+    return slurp(folder / threads / "checkpoint.safetensors");  // with the fingerprint of all pictures
+  };
+  EXPECT_EQ(with("1"), with("4"));
+}
+
 TEST_F(DataSets, ATestFolderAloneHasItsOwnClasses) {
   put("test/dog/a.png", png(1));
   EXPECT_EQ(read(Split::test).names, (std::vector<std::string>{"dog"}));
@@ -123,6 +136,15 @@ TEST_P(BadDataSets, DrawOneSentence) {
   std::string expected = bad.expected;
   for (std::size_t at; (at = expected.find('$')) != std::string::npos;) expected.replace(at, 1, here());
   EXPECT_EQ(refusal(bad.split).substr(0, expected.size()), expected);
+
+  const std::string data = here();
+  const TemporaryFolder out;
+  const Result result = sample({"train", "--data", data, "--epochs", "0", "--out", (out / "run").string()});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.out, "");
+  EXPECT_TRUE(result.err.starts_with("sample: ")) << result.err;
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  EXPECT_TRUE(std::filesystem::is_empty(out / "run"));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -191,12 +213,17 @@ TEST_F(DataSets, AProgramTrainsEvaluatesAndPredictsOnAFolderOfPictures) {
   const Result evaluated = sample({"eval", "--out", out});
   ASSERT_EQ(evaluated.code, 0) << evaluated.err;
   EXPECT_CONTAINS(evaluated.out, "\nlight ");
-  EXPECT_EQ(sample({"predict", "--out", out, here("test/dark/0.png")}).code, 0);
+  spill(folder / "names", "night\nday\n2\n3\n4\n5\n6\n7\n8\n9\n");
+  EXPECT_CONTAINS(sample({"eval", "--out", out, "--labels", here("names")}).out, "\nnight ");
+  // The checkpoint knows the classes' names.
+  EXPECT_CONTAINS(sample({"predict", "--out", out, "--topk", "10", here("test/dark/0.png")}).out, "  dark 0.");
+  EXPECT_CONTAINS(slurp(folder / "run/report.html"), ">light</text>");
 
-  put("train/dark/bad.png", "no picture");
+  put("train/dark/3.png", "no picture");
+  put("train/dark/bad.png", "no picture either");
   const Result refused = sample({"train", "--data", here(), "--out", here("other")});
   EXPECT_EQ(refused.code, 1);
-  EXPECT_CONTAINS(refused.err, "bad.png is not a PNG, JPEG, BMP or PGM picture that can be read");
+  EXPECT_CONTAINS(refused.err, "dark/3.png is not a PNG, JPEG, BMP or PGM picture that can be read");
   EXPECT_EQ(std::count(refused.err.begin(), refused.err.end(), '\n'), 1) << refused.err;
 }
 

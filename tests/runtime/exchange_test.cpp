@@ -21,7 +21,7 @@ class Exchange : public testing::Test {
   std::string file() { return (folder / "f.safetensors").string(); }
   /// A file with the model's keys, after a change.
   void given(const std::function<void(Safetensors&)>& change) {
-    export_parameters(file(), model, parameters.floats(), "F32");
+    export_parameters(file(), model, parameters.floats(), "F32", usage);
     Safetensors content = read_safetensors(file());
     change(content);
     write_safetensors(file(), content);
@@ -38,26 +38,57 @@ class Exchange : public testing::Test {
     return std::equal(a.floats() + first, a.floats() + SAMPLE_PARAMETER_FLOATS, b.floats() + first);
   }
 
+  const Usage usage{{.mean = {0.25, 0.5, 0.75}, .deviation = {0.1, 0.2, 0.3}, .crop = 0.875}, {"cat", "dog"}};
   TemporaryFolder folder;
   Model model = sample_model();
   Arena parameters = Arena::of_floats(SAMPLE_PARAMETER_FLOATS, 64);
   Arena read = Arena::of_floats(SAMPLE_PARAMETER_FLOATS, 64);
 };
 
-TEST_F(Exchange, ExportedFileHoldsTheModelsKeysAndShapesAndNothingElse) {
-  export_parameters(file(), model, parameters.floats(), "F32");
+TEST_F(Exchange, ExportedFileHoldsTheModelsKeysAndShapesAndHowTheyAreUsed) {
+  export_parameters(file(), model, parameters.floats(), "F32", usage);
   const Safetensors content = read_safetensors(file());
   ASSERT_EQ(content.tensors.size(), 2u);
   EXPECT_EQ(content.at("head.weight").shape, (Shape{10, 784}));
   EXPECT_EQ(content.at("head.weight").dtype, "F32");
-  EXPECT_EQ(content.metadata, (std::map<std::string, std::string>{{"format", "pt"}}));
+  EXPECT_EQ(content.metadata, (std::map<std::string, std::string>{{"class_names", "cat\ndog"},
+                                                                  {"format", "pt"},
+                                                                  {"input_crop", "0.875"},
+                                                                  {"input_deviation.0", "0.1"},
+                                                                  {"input_deviation.1", "0.2"},
+                                                                  {"input_deviation.2", "0.3"},
+                                                                  {"input_mean.0", "0.25"},
+                                                                  {"input_mean.1", "0.5"},
+                                                                  {"input_mean.2", "0.75"}}));
   EXPECT_EQ(started(), "");
   EXPECT_TRUE(same(parameters, read));
 }
 
+TEST_F(Exchange, HowParametersAreUsedTravelsThroughExportAndImport) {
+  export_parameters(file(), model, parameters.floats(), "F32", usage);
+  std::ostringstream notes;
+  import_parameters(file(), folder / "run", model, {}, 1, notes);
+  const Loaded loaded = load_parameters(folder / "run/checkpoint.safetensors", model, read.floats());
+  EXPECT_FALSE(loaded.state.has_value());
+  ASSERT_TRUE(loaded.usage.has_value());
+  EXPECT_EQ(loaded.usage->input.mean, usage.input.mean);
+  EXPECT_EQ(loaded.usage->input.deviation, usage.input.deviation);
+  EXPECT_EQ(loaded.usage->input.crop, usage.input.crop);
+  EXPECT_EQ(loaded.usage->classes, usage.classes);
+  given([](Safetensors& content) { content.metadata["input_deviation.1"] = "0"; });
+  EXPECT_EQ(refusal(), file() + ": the checkpoint's 'input_deviation.1' is damaged");
+}
+
+TEST_F(Exchange, FileThatDoesNotSayHowItIsUsedIsUsedAsDeclared) {
+  given([](Safetensors& content) { content.metadata.clear(); });
+  std::ostringstream notes;
+  import_parameters(file(), folder / "run", model, {}, 1, notes);
+  EXPECT_FALSE(load_parameters(folder / "run/checkpoint.safetensors", model, read.floats()).usage.has_value());
+}
+
 TEST_F(Exchange, HalvesAreTheNearestOnesAndComeBackAsSuch) {
   for (const char* dtype : {"F16", "BF16"}) {
-    export_parameters(file(), model, parameters.floats(), dtype);
+    export_parameters(file(), model, parameters.floats(), dtype, usage);
     EXPECT_EQ(read_safetensors(file()).at("head.weight").dtype, dtype);
     started();
     for (int i = 16; i < 200; ++i) {
@@ -70,13 +101,13 @@ TEST_F(Exchange, HalvesAreTheNearestOnesAndComeBackAsSuch) {
 
 TEST_F(Exchange, NumberThatTheTypeCannotHoldIsNamedAndNothingIsWritten) {
   parameters.floats()[20] = 70000;
-  EXPECT_EQ(sentence([&] { export_parameters(file(), model, parameters.floats(), "F16"); }),
+  EXPECT_EQ(sentence([&] { export_parameters(file(), model, parameters.floats(), "F16", usage); }),
             "cannot write " + file() +
                 " as F16: 'head.weight' holds 70000, which is too large for it (F32 and BF16 reach further)");
-  EXPECT_EQ(sentence([&] { export_parameters(file(), model, parameters.floats(), "BF16"); }), "");
+  EXPECT_EQ(sentence([&] { export_parameters(file(), model, parameters.floats(), "BF16", usage); }), "");
   std::filesystem::remove(file());
   parameters.floats()[20] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_CONTAINS(sentence([&] { export_parameters(file(), model, parameters.floats(), "F32"); }),
+  EXPECT_CONTAINS(sentence([&] { export_parameters(file(), model, parameters.floats(), "F32", usage); }),
                   "'head.weight' holds nan");
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
@@ -140,6 +171,7 @@ TEST_F(Exchange, PositionTableOfAnotherGridIsResampledAndTheNoteSaysSo) {
   const tessera_parameter rows[] = {{"pos_embed", 3, 0, {1, 17, 2}, 0, "[1, N+1=17, D=2]"}};
   model.parameters = rows;
   model.parameter_floats = 48;
+  model.patches = {4, 4};
   Safetensors content;
   std::vector<float> table(10, 3);
   content.tensors["pos_embed"] = Tensor::of({1, 5, 2}, table);
@@ -152,8 +184,19 @@ TEST_F(Exchange, PositionTableOfAnotherGridIsResampledAndTheNoteSaysSo) {
 
   content.tensors["pos_embed"] = Tensor::of({1, 7, 2}, std::vector<float>(14));
   write_safetensors(file(), content);
-  EXPECT_CONTAINS(refusal(),
-                  "'pos_embed' is [1, N+1=7, D=2], where [1, N+1=17, D=2] is needed (no grids of patches fit");
+  EXPECT_CONTAINS(
+      refusal(),
+      "'pos_embed' is [1, N+1=7, D=2], where [1, N+1=17, D=2] is needed (no grid of patches has so many tokens)");
+
+  // As many tokens, but of another grid.
+  table.assign(34, 5);
+  content.tensors["pos_embed"] = Tensor::of({1, 17, 2}, table);
+  content.metadata["patch_grid"] = "2x8";
+  write_safetensors(file(), content);
+  EXPECT_EQ(started(), "pos_embed is resampled (bicubic) from 2x8 to 4x4 patches, 1 row in front kept\n");
+  content.metadata["patch_grid"] = "4x4";
+  write_safetensors(file(), content);
+  EXPECT_EQ(started(), "");
 }
 
 TEST_F(Exchange, ImportMakesACheckpointThatCanBeEvaluatedAndKeepsTheOneBefore) {
@@ -162,7 +205,7 @@ TEST_F(Exchange, ImportMakesACheckpointThatCanBeEvaluatedAndKeepsTheOneBefore) {
   std::ostringstream notes;
   import_parameters(file(), out, model, {}, 1, notes);
   EXPECT_CONTAINS(notes.str(), "holds the parameters of " + file());
-  EXPECT_FALSE(load_parameters(out / "checkpoint.safetensors", model, read.floats()).has_value());
+  EXPECT_FALSE(load_parameters(out / "checkpoint.safetensors", model, read.floats()).state.has_value());
   EXPECT_TRUE(same(parameters, read));
   const std::string first = slurp(out / "checkpoint.safetensors");
   import_parameters(file(), out, model, {"head.bias"}, 1, notes);

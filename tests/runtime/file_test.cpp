@@ -47,6 +47,14 @@ TEST(File, FailedWriteIsOneSentenceAndKeepsTheOldContent) {
   EXPECT_FALSE(std::filesystem::exists(folder / "taken.partial"));
 }
 
+TEST(File, DeviceIsNotReplacedByAFile) {
+  TemporaryFolder folder;
+  std::filesystem::create_symlink("/dev/null", folder / "null");
+  EXPECT_EQ(sentence([&] { write_file(folder / "null", "x"); }),
+            "cannot write " + (folder / "null").string() + ": it is no regular file");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "null"));
+}
+
 TEST(File, UnreadableFilesAreNamed) {
   TemporaryFolder folder;
   EXPECT_EQ(sentence([&] { read_file(folder / "a", 10); }),

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <algorithm>
+
 #include "runtime/image.hpp"
 #include "tests/runtime/helpers.hpp"
 
@@ -153,6 +155,22 @@ std::vector<Bad> bad_pictures() {
 
 INSTANTIATE_TEST_SUITE_P(Cases, BadPictures, testing::ValuesIn(bad_pictures()),
                          [](const testing::TestParamInfo<Bad>& info) { return info.param.name; });
+
+TEST(HostilePictures, TheProgramSaysWhatTheReaderSaysOfThem) {
+  TemporaryFolder folder;
+  const std::string model = (folder / "run").string(), picture = (folder / "f.png").string();
+  ASSERT_EQ(sample({"train", "--digits", "60", "--epochs", "0", "--out", model}).code, 0);
+  const std::vector<Bad> all = bad_pictures();
+  EXPECT_GE(all.size(), 60u);
+  for (const Bad& bad : all) {
+    spill(picture, bad.content);
+    const Result result = sample({"predict", "--out", model, picture});
+    EXPECT_EQ(result.code, 1) << bad.name;
+    EXPECT_EQ(result.out, "") << bad.name;
+    EXPECT_TRUE(result.err.starts_with("sample: " + picture + " is ")) << bad.name << ": " << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << bad.name << ": " << result.err;
+  }
+}
 
 TEST(HostilePictures, TheGoodOnesBesideThemAreRead) {
   EXPECT_EQ(decode_image(bytes_of(whole(header(2, 2), rows(2, 2))), 1, "f").pixels, Bytes(4, 0x40));

@@ -1,5 +1,6 @@
 #include "runtime/idx.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "tests/runtime/helpers.hpp"
@@ -95,6 +96,59 @@ TEST_F(Mnist, LabelsFromTenOnAreRefused) {
   put("train-labels-idx1-ubyte", labels);
   EXPECT_EQ(refusal(), folder.path().string() + ": training label 1 is 10, digits end at 9");
 }
+
+struct BadIdx {
+  const char* name;
+  std::string images, labels;  ///< the files' content
+};
+
+class BadMnist : public testing::TestWithParam<BadIdx> {};
+
+TEST_P(BadMnist, IsOneSentenceOfTheProgramWhichLeavesNothing) {
+  TemporaryFolder data, out;
+  for (const char* split : {"train", "t10k"}) {
+    spill(data / text(split, "-images-idx3-ubyte"), GetParam().images);
+    spill(data / text(split, "-labels-idx1-ubyte"), GetParam().labels);
+  }
+  const Result result = sample({"train", "--data", data.path().string(), "--out", (out / "run").string()});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.out, "");
+  EXPECT_TRUE(result.err.starts_with("sample: ")) << result.err;
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  EXPECT_TRUE(std::filesystem::is_empty(out / "run"));
+}
+
+std::vector<BadIdx> bad_idx() {
+  const std::string images = idx(0x803, {3, 28, 28}, 3 * 784), labels = idx(0x801, {3}, 3);
+  return {{"both_empty", "", ""},
+          {"images_of_three_bytes", images.substr(0, 3), labels},
+          {"images_without_sizes", images.substr(0, 4), labels},
+          {"images_cut_in_their_sizes", images.substr(0, 15), labels},
+          {"images_without_the_last_byte", images.substr(0, images.size() - 1), labels},
+          {"images_with_a_byte_too_many", images + "x", labels},
+          {"labels_without_the_last_byte", images, labels.substr(0, labels.size() - 1)},
+          {"labels_with_a_byte_too_many", images, labels + "x"},
+          {"no_images", idx(0x803, {0, 28, 28}, 0), idx(0x801, {0}, 0)},
+          {"images_of_no_height", idx(0x803, {3, 0, 28}, 0), labels},
+          {"images_of_no_width", idx(0x803, {3, 28, 0}, 0), labels},
+          {"sizes_larger_than_any_file", idx(0x803, {4294967295, 4294967295, 4294967295}, 9), labels},
+          {"sizes_whose_product_wraps", idx(0x803, {65536, 65536, 65536}, 9), labels},
+          {"images_of_two_sizes", idx(0x802, {3, 28}, 84), labels},
+          {"images_of_four_sizes", idx(0x804, {3, 1, 28, 28}, 3 * 784), labels},
+          {"images_of_signed_bytes", idx(0x903, {3, 28, 28}, 3 * 784), labels},
+          {"images_of_floats", idx(0xd03, {3, 28, 28}, 4 * 3 * 784), labels},
+          {"other_byte_order", idx(0x03080000, {3, 28, 28}, 3 * 784), labels},
+          {"labels_for_images", labels, labels},
+          {"images_for_labels", images, images},
+          {"a_label_too_few", images, idx(0x801, {2}, 2)},
+          {"label_ten", images, labels.substr(0, 8) + "\1\2\n"},
+          {"images_of_another_size", idx(0x803, {3, 20, 20}, 1200), labels},
+          {"text", "no numbers at all", "nor here"},
+          {"damaged_gzip", "\x1f\x8b\x08 rubbish", labels}};
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, BadMnist, testing::ValuesIn(bad_idx()),
+                         [](const testing::TestParamInfo<BadIdx>& info) { return info.param.name; });
 
 TEST(RealMnist, HasSixtyThousandTrainingAndTenThousandTestDigits) {
   const char* shared = std::getenv("TESSERA_SHARED");

@@ -38,34 +38,55 @@ TEST(Positions, TableOfTheSameGridStaysAsItIs) {
   EXPECT_EQ(resample(table, {1, {2, 2}, {2, 2}}), table);
 }
 
-TEST(Positions, GridsAreFoundFromTheNumbersOfTokensAndTheImage) {
-  const auto expect = [](std::int64_t found, std::int64_t needed, std::int64_t height, std::int64_t width,
-                         std::int64_t kept, Grid from, Grid to) {
-    const auto how = resampling(found, needed, height, width);
+TEST(Positions, GridOfAFileThatDoesNotTellItIsASquareOrHasTheModelsProportions) {
+  const auto expect = [](std::int64_t found, std::int64_t needed, std::int64_t kept, Grid from, Grid to) {
+    const auto how = resampling(found, needed, to, {});
     ASSERT_TRUE(how.has_value()) << found << " to " << needed;
     EXPECT_EQ(how->kept, kept);
     EXPECT_EQ(how->from, from);
     EXPECT_EQ(how->to, to);
   };
-  expect(197, 577, 384, 384, 1, {14, 14}, {24, 24});
-  expect(196, 576, 384, 384, 0, {14, 14}, {24, 24});
-  expect(198, 578, 384, 384, 2, {14, 14}, {24, 24});
-  expect(201, 581, 384, 384, 5, {14, 14}, {24, 24});
-  expect(1 + 8 * 6, 1 + 4 * 3, 32, 24, 1, {8, 6}, {4, 3});
-  expect(2, 5, 8, 8, 1, {1, 1}, {2, 2});
+  expect(197, 577, 1, {14, 14}, {24, 24});
+  expect(196, 576, 0, {14, 14}, {24, 24});
+  expect(198, 578, 2, {14, 14}, {24, 24});
+  expect(201, 581, 5, {14, 14}, {24, 24});
+  expect(197, 1 + 24 * 16, 1, {14, 14}, {24, 16});  // a square picture's table for an oblong one
+  expect(1 + 8 * 6, 1 + 4 * 3, 1, {8, 6}, {4, 3});
+  expect(2, 5, 1, {1, 1}, {2, 2});
+}
+
+TEST(Positions, GridThatAFileTellsIsTakenAtItsWord) {
+  Safetensors file;
+  EXPECT_FALSE(grid_of(file).has_value());
+  tell_grid(file, {});
+  EXPECT_TRUE(file.metadata.empty()) << "a model that cuts no patches has no grid to tell";
+  tell_grid(file, {2, 8});
+  EXPECT_EQ(file.metadata.at("patch_grid"), "2x8");
+  EXPECT_EQ(grid_of(file), (Grid{2, 8}));
+  const auto how = resampling(17, 5, {2, 2}, grid_of(file));
+  ASSERT_TRUE(how.has_value());
+  EXPECT_EQ(how->from, (Grid{2, 8}));
+  EXPECT_FALSE(resampling(17, 5, {2, 2}, Grid{4, 8}).has_value());
+  EXPECT_FALSE(resampling(17, 5, {2, 2}, Grid{1, std::int64_t{1} << 62}).has_value());
+  for (const char* other :
+       {"", "x", "2", "2x", "x8", "0x8", "2x0", "-2x-8", "2x8x", "2*8", " 2x8", "2x99999999999999999999"}) {
+    file.metadata["patch_grid"] = other;
+    EXPECT_FALSE(grid_of(file).has_value()) << other;
+  }
 }
 
 TEST(Positions, NumbersOfTokensThatAreNoGridsAreNotGuessedAt) {
-  EXPECT_FALSE(resampling(197, 196, 224, 224).has_value());
-  EXPECT_FALSE(resampling(60, 197, 224, 224).has_value());
-  EXPECT_FALSE(resampling(0, 197, 224, 224).has_value());
-  EXPECT_FALSE(resampling(197, 577, 384, 256).has_value());
+  EXPECT_FALSE(resampling(197, 195, {14, 14}, {}).has_value());
+  EXPECT_FALSE(resampling(60, 197, {14, 14}, {}).has_value());
+  EXPECT_FALSE(resampling(0, 197, {14, 14}, {}).has_value());
+  EXPECT_FALSE(resampling(1, 197, {14, 14}, {}).has_value());
+  EXPECT_FALSE(resampling(197, 577, {}, {}).has_value());
 }
 
 TEST(Positions, TablesAreKnownByNameAndByShape) {
   EXPECT_TRUE(is_position_table("pos_embed", {1, 197, 192}, {1, 577, 192}));
   EXPECT_TRUE(is_position_table("visual.positional_embedding", {50, 8}, {17, 8}));
-  EXPECT_FALSE(is_position_table("pos_embed", {1, 197, 192}, {1, 197, 192})) << "nothing differs";
+  EXPECT_TRUE(is_position_table("pos_embed", {1, 197, 192}, {1, 197, 192}));
   EXPECT_FALSE(is_position_table("pos_embed", {1, 197, 192}, {1, 577, 384})) << "the width differs";
   EXPECT_FALSE(is_position_table("pos_embed", {197, 192}, {1, 577, 192})) << "the rank differs";
   EXPECT_FALSE(is_position_table("pos_embed", {2, 197, 192}, {1, 577, 192}));

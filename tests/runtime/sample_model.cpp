@@ -47,24 +47,27 @@ int sample_init(float* parameters, uint64_t seed) {
   return 0;
 }
 
-int sample_forward(const float* parameters, const float* images, int64_t batch, float* outputs, void*) {
+int sample_pack(const float*, float*) { return 0; }
+
+int sample_forward(const float* parameters, const float*, const float* images, int64_t batch, float* outputs, void*) {
   if (batch < 1) return 1;
   for (std::int64_t b = 0; b < batch; ++b) scores(parameters, images + b * pixels, outputs + b * classes);
   return 0;
 }
 
-int sample_evaluate(const float* parameters, const float* images, const int32_t* labels, int64_t batch, float* outputs,
-                    float* loss, void* scratch) {
-  if (const int code = sample_forward(parameters, images, batch, outputs, scratch)) return code;
+int sample_evaluate(const float* parameters, const float*, const float* images, const int32_t* labels, int64_t batch,
+                    float* outputs, float* loss, void* scratch) {
+  if (const int code = sample_forward(parameters, nullptr, images, batch, outputs, scratch)) return code;
   float sum = 0, probability[classes];
   for (std::int64_t b = 0; b < batch; ++b) sum += cross_entropy(outputs + b * classes, labels[b], probability);
   *loss = sum / static_cast<float>(batch);
   return 0;
 }
 
-int sample_loss_and_gradients(const float* parameters, const float* images, const int32_t* labels, int64_t batch,
-                              uint64_t, int64_t, float* outputs, float* loss, float* gradients, void* scratch) {
-  if (const int code = sample_forward(parameters, images, batch, outputs, scratch)) return code;
+int sample_loss_and_gradients(const float* parameters, const float*, const float* images, const int32_t* labels,
+                              int64_t batch, uint64_t, int64_t, float* outputs, float* loss, float* gradients,
+                              void* scratch) {
+  if (const int code = sample_forward(parameters, nullptr, images, batch, outputs, scratch)) return code;
   std::fill(gradients, gradients + SAMPLE_PARAMETER_FLOATS, 0.0f);
   float sum = 0, probability[classes];
   for (std::int64_t b = 0; b < batch; ++b) {
@@ -91,11 +94,11 @@ int sample_update(float* parameters, const float* gradients, float* optimizer, i
   return 0;
 }
 
-int sample_train_step(float* parameters, float* gradients, float* optimizer, const float* images, const int32_t* labels,
-                      int64_t batch, uint64_t seed, int64_t step, float learning_rate, float* outputs, float* loss,
-                      void* scratch) {
-  if (const int code =
-          sample_loss_and_gradients(parameters, images, labels, batch, seed, step, outputs, loss, gradients, scratch))
+int sample_train_step(float* parameters, float*, float* gradients, float* optimizer, const float* images,
+                      const int32_t* labels, int64_t batch, uint64_t seed, int64_t step, float learning_rate,
+                      float* outputs, float* loss, void* scratch) {
+  if (const int code = sample_loss_and_gradients(parameters, nullptr, images, labels, batch, seed, step, outputs, loss,
+                                                 gradients, scratch))
     return code;
   return sample_update(parameters, gradients, optimizer, step, learning_rate);
 }

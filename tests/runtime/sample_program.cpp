@@ -15,10 +15,10 @@ const Recipe declared{
     .input = {.mean = {0, 0, 0}, .deviation = {1, 1, 1}, .crop = 0},
 };
 
-int train_step(float* parameters, float* gradients, float* optimizer, const Batch& batch, float* outputs, float* loss,
-               void* scratch) {
-  return sample_train_step(parameters, gradients, optimizer, batch.images, batch.labels, batch.size, 1, 1, 1e-4f,
-                           outputs, loss, scratch);
+int train_step(float* parameters, float* packed, float* gradients, float* optimizer, const Batch& batch, float* outputs,
+               float* loss, void* scratch) {
+  return sample_train_step(parameters, packed, gradients, optimizer, batch.images, batch.labels, batch.size, 1, 1,
+                           1e-4f, outputs, loss, scratch);
 }
 
 const Model model{
@@ -40,6 +40,7 @@ const Model model{
     .error = sample_error,
     .isa = sample_isa,
     .init = sample_init,
+    .pack = sample_pack,
     .forward = sample_forward,
     .evaluate = sample_evaluate,
     .train_step = train_step,
@@ -58,8 +59,8 @@ int train(Session& run) {
     while (const Batch* batch = run.next_batch()) {
       const std::int64_t step = run.step();
       float loss = 0;
-      run.check(sample_loss_and_gradients(run.parameters(), batch->images, batch->labels, batch->size, recipe.seed,
-                                          step, run.outputs(), &loss, run.gradients(), run.scratch()));
+      run.check(sample_loss_and_gradients(run.parameters(), run.packed(), batch->images, batch->labels, batch->size,
+                                          recipe.seed, step, run.outputs(), &loss, run.gradients(), run.scratch()));
       run.count(loss);  // ends the run where something is not a number
       run.check(sample_update(run.parameters(), run.gradients(), run.optimizer(), step, learning_rate(recipe, step)));
       if (!run.record()) return run.stop();

@@ -25,6 +25,7 @@ inline Model sample_model() {
           .error = sample_error,
           .isa = sample_isa,
           .init = sample_init,
+          .pack = sample_pack,
           .forward = sample_forward,
           .evaluate = sample_evaluate};
 }

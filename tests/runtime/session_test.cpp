@@ -32,8 +32,8 @@ class SessionTest : public testing::Test {
       while (const Batch* batch = run.next_batch()) {
         float loss = 0;
         const std::int64_t step = run.step();
-        run.check(sample_loss_and_gradients(run.parameters(), batch->images, batch->labels, batch->size, 1, step,
-                                            run.outputs(), &loss, run.gradients(), run.scratch()));
+        run.check(sample_loss_and_gradients(run.parameters(), run.packed(), batch->images, batch->labels, batch->size,
+                                            1, step, run.outputs(), &loss, run.gradients(), run.scratch()));
         if (step == broken_loss) loss = std::numeric_limits<float>::quiet_NaN();
         if (step == broken_gradient) run.gradients()[3] = std::numeric_limits<float>::infinity();
         run.count(loss);
@@ -71,8 +71,8 @@ TEST_F(SessionTest, TrainingStopsWhenPatienceIsOverAndTheBestEpochIsKept) {
     run.begin_epoch();
     while (const Batch* batch = run.next_batch()) {
       float loss = 0;
-      run.check(sample_loss_and_gradients(run.parameters(), batch->images, batch->labels, batch->size, 1, run.step(),
-                                          run.outputs(), &loss, run.gradients(), run.scratch()));
+      run.check(sample_loss_and_gradients(run.parameters(), run.packed(), batch->images, batch->labels, batch->size, 1,
+                                          run.step(), run.outputs(), &loss, run.gradients(), run.scratch()));
       run.count(loss);
       // Three epochs of learning, then away from what was learned.
       const float rate = epochs < 3 ? 0.001f : -0.01f;

@@ -24,7 +24,7 @@ int main(void) {
 
   for (i = 0; i < batch * pixels; ++i) images[i] = (float)(i % 17) / 16;
   code = vit_mnist_init(parameters, 7);
-  if (code == 0) code = vit_mnist_forward(parameters, images, batch, outputs, scratch);
+  if (code == 0) code = vit_mnist_forward(parameters, NULL, images, batch, outputs, scratch);
   if (code != 0) {
     fprintf(stderr, "error %d: %s\n", code, vit_mnist_error(code));
     return 1;

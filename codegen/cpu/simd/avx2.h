@@ -82,3 +82,40 @@ typedef __m256 vec;
       _mm256_and_si256(_mm256_sub_epi32(_mm256_castps_si256(x), root_half), _mm256_set1_epi32(0x7fffff));
   return _mm256_castsi256_ps(_mm256_add_epi32(rest, root_half));
 }
+
+[[maybe_unused]] static inline __m256i v_word(std::int64_t bits) {
+  return _mm256_set1_epi32(static_cast<std::int32_t>(bits));
+}
+// Philox4x32-10 in every lane: products of 32 by 32 bits, of the even lanes and of the odd ones, put together again.
+[[maybe_unused]] static inline __m256i v_high_words(__m256i even, __m256i odd) {
+  return _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xAA);
+}
+[[maybe_unused]] static inline __m256i v_low_words(__m256i even, __m256i odd) {
+  return _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xAA);
+}
+/// Dropout's factors for elements `element`, `element + step`, ...: 0 where a random word is below `threshold`, else
+/// `scale`. Philox4x32-10 (Salmon et al. 2011) of the element, the stream (which dropout, of which layer) and the step,
+/// keyed by the seed: a factor depends on these alone, so that nothing is stored and every back end draws the same.
+[[maybe_unused]] static inline vec v_keep(const std::int32_t* random, std::int64_t stream, std::int64_t element,
+                                          std::int64_t step, std::int64_t threshold, real scale) {
+  const __m256i left = v_word(0xD2511F53), right = v_word(0xCD9E8D57);
+  __m256i a =
+      _mm256_add_epi32(v_word(element), _mm256_mullo_epi32(v_word(step), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)));
+  __m256i b = v_word(stream), c = v_word(random[2]), d = v_word(random[3]);
+  std::uint32_t key0 = static_cast<std::uint32_t>(random[0]), key1 = static_cast<std::uint32_t>(random[1]);
+  for (int round = 0; round < 10; ++round) {
+    const __m256i left_even = _mm256_mul_epu32(a, left), left_odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), left);
+    const __m256i right_even = _mm256_mul_epu32(c, right),
+                  right_odd = _mm256_mul_epu32(_mm256_srli_epi64(c, 32), right);
+    a = _mm256_xor_si256(_mm256_xor_si256(v_high_words(right_even, right_odd), b), v_word(key0));
+    b = v_low_words(right_even, right_odd);
+    c = _mm256_xor_si256(_mm256_xor_si256(v_high_words(left_even, left_odd), d), v_word(key1));
+    d = v_low_words(left_even, left_odd);
+    key0 += 0x9E3779B9u;
+    key1 += 0xBB67AE85u;
+  }
+  if (threshold >> 32) return v_zero();
+  const __m256i dropped = _mm256_andnot_si256(_mm256_cmpeq_epi32(a, v_word(threshold)),
+                                              _mm256_cmpeq_epi32(_mm256_min_epu32(a, v_word(threshold)), a));
+  return _mm256_andnot_ps(_mm256_castsi256_ps(dropped), _mm256_set1_ps(scale));
+}

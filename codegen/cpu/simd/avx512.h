@@ -84,3 +84,39 @@ typedef __m512 vec;
       _mm512_and_si512(_mm512_sub_epi32(_mm512_castps_si512(x), root_half), _mm512_set1_epi32(0x7fffff));
   return _mm512_castsi512_ps(_mm512_add_epi32(rest, root_half));
 }
+
+[[maybe_unused]] static inline __m512i v_word(std::int64_t bits) {
+  return _mm512_set1_epi32(static_cast<std::int32_t>(bits));
+}
+// Philox4x32-10 in every lane: products of 32 by 32 bits, of the even lanes and of the odd ones, put together again.
+[[maybe_unused]] static inline __m512i v_high_words(__m512i even, __m512i odd) {
+  return _mm512_mask_blend_epi32(0xAAAA, _mm512_srli_epi64(even, 32), odd);
+}
+[[maybe_unused]] static inline __m512i v_low_words(__m512i even, __m512i odd) {
+  return _mm512_mask_blend_epi32(0xAAAA, even, _mm512_slli_epi64(odd, 32));
+}
+/// Dropout's factors for elements `element`, `element + step`, ...: 0 where a random word is below `threshold`, else
+/// `scale`. Philox4x32-10 (Salmon et al. 2011) of the element, the stream (which dropout, of which layer) and the step,
+/// keyed by the seed: a factor depends on these alone, so that nothing is stored and every back end draws the same.
+[[maybe_unused]] static inline vec v_keep(const std::int32_t* random, std::int64_t stream, std::int64_t element,
+                                          std::int64_t step, std::int64_t threshold, real scale) {
+  const __m512i left = v_word(0xD2511F53), right = v_word(0xCD9E8D57);
+  __m512i a = _mm512_add_epi32(
+      v_word(element),
+      _mm512_mullo_epi32(v_word(step), _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)));
+  __m512i b = v_word(stream), c = v_word(random[2]), d = v_word(random[3]);
+  std::uint32_t key0 = static_cast<std::uint32_t>(random[0]), key1 = static_cast<std::uint32_t>(random[1]);
+  for (int round = 0; round < 10; ++round) {
+    const __m512i left_even = _mm512_mul_epu32(a, left), left_odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), left);
+    const __m512i right_even = _mm512_mul_epu32(c, right),
+                  right_odd = _mm512_mul_epu32(_mm512_srli_epi64(c, 32), right);
+    a = _mm512_ternarylogic_epi32(v_high_words(right_even, right_odd), b, v_word(key0), 0x96);
+    b = v_low_words(right_even, right_odd);
+    c = _mm512_ternarylogic_epi32(v_high_words(left_even, left_odd), d, v_word(key1), 0x96);
+    d = v_low_words(left_even, left_odd);
+    key0 += 0x9E3779B9u;
+    key1 += 0xBB67AE85u;
+  }
+  const __mmask16 kept = threshold >> 32 ? 0 : _mm512_cmpge_epu32_mask(a, v_word(threshold));
+  return _mm512_maskz_mov_ps(kept, _mm512_set1_ps(scale));
+}

@@ -1,0 +1,235 @@
+// Matrix products among the contractions: which they are, what they read packed, how they are tiled.
+#include <algorithm>
+#include <map>
+#include <range/v3/algorithm/any_of.hpp>
+
+#include "codegen/passes/columns.hpp"
+#include "codegen/plan/plan.hpp"
+
+namespace tessera::codegen {
+
+namespace {
+
+std::int64_t size_of(const Kernel& k, int axis) { return k.axes[static_cast<std::size_t>(axis)].dim.value(); }
+bool known(const Kernel& k, int axis) { return k.axes[static_cast<std::size_t>(axis)].dim.known(); }
+
+/// A tensor as it is declared: row-major.
+Layout declared(const Tensor& t) { return layout_of(t, static_cast<int>(t.shape.size()) - 1); }
+
+/// Rows of a tile that leave no tail, at most so many.
+std::int64_t dividing_rows(std::int64_t rows, std::int64_t most) {
+  while (rows % most) --most;
+  return most;
+}
+
+/// Rows of a tile, at most so many, that make the sweep over all rows the shortest: 197 rows are 21 tiles of 9 and one
+/// of 8, not 24 of 8 and one of 5.
+std::int64_t best_rows(std::int64_t rows, std::int64_t most, std::int64_t columns) {
+  // A tile takes a step for each sum in it, at least the eight that hide an addition's latency, and as many as four
+  // more.
+  const auto steps = [&](std::int64_t r) { return r ? std::max<std::int64_t>(r * columns, 8) + 4 : 0; };
+  std::int64_t best = 1, least_steps = 0;
+  for (std::int64_t r = 1; r <= std::min(rows, most); ++r) {
+    const std::int64_t all = rows / r * steps(r) + steps(rows % r);
+    if (r == 1 || all <= least_steps) {
+      best = r;
+      least_steps = all;
+    }
+  }
+  return best;
+}
+
+class Finder {
+ public:
+  explicit Finder(KernelProgram& program) : p_(program) {
+    for (const Tensor& t : p_.tensors) layouts_.push_back(declared(t));
+  }
+
+  bool run() {
+    // Weight gradients alone are no reason: in a model of narrow tokens every other kernel wants lanes along tokens.
+    if (!ranges::any_of(p_.kernels, [&](const Kernel& k) { return !k.across_batch && find(k).columns >= 0; }))
+      return false;
+    for (Kernel& k : p_.kernels) {
+      if (k.anchor == Anchor::contraction) join_axes(k);
+      k.product = find(k);
+      if (k.product.columns >= 0) pack(k);
+    }
+    return true;
+  }
+
+ private:
+  std::int64_t step(const Access& a, int axis) const {
+    return step_along(a, layouts_[static_cast<std::size_t>(a.tensor)], axis);
+  }
+
+  template <class F>
+  static void for_accesses(Kernel& k, F f) {
+    for (Expression& e : k.expressions)
+      if (e.kind == Expression::Kind::load) f(e.access);
+    for (Step& s : k.steps)
+      for (Step::Store& store : s.stores) f(store.to);
+  }
+
+  bool depends(const Kernel& k, int e, int axis) const {
+    const Expression& x = k.expressions[static_cast<std::size_t>(e)];
+    const auto along = [&](const Affine& a) {
+      return ranges::any_of(a.parts, [&](const Affine::Part& p) { return p.axis == axis; });
+    };
+    switch (x.kind) {
+      case Expression::Kind::load:
+        return ranges::any_of(x.access.index, along);
+      case Expression::Kind::keep:
+        return along(x.element);
+      case Expression::Kind::index_equals:
+        return x.axis == axis || depends(k, x.a, axis);
+      case Expression::Kind::op:
+        return depends(k, x.a, axis) || (x.b >= 0 && depends(k, x.b, axis)) || (x.c >= 0 && depends(k, x.c, axis));
+      default:
+        return false;
+    }
+  }
+
+  /// Whether a copy of a parameter in panels can be read instead: the columns are its whole first dim.
+  bool packs(const Kernel& k, const Access& a, int columns) const {
+    const Tensor& t = p_.tensors[static_cast<std::size_t>(a.tensor)];
+    if (t.storage != Storage::parameter || t.shape.size() < 2) return false;
+    for (std::size_t d = 0; d < a.index.size(); ++d) {
+      const bool here = ranges::any_of(a.index[d].parts, [&](const Affine::Part& p) { return p.axis == columns; });
+      if (here != (d == 0)) return false;
+    }
+    return a.index[0] == Affine{0, {{columns, 1}}} && t.shape[0].value() == size_of(k, columns);
+  }
+
+  /// The factor of the product that runs along the columns; -1: the axis cannot be the columns.
+  int right_factor(const Kernel& k, int columns) const {
+    const Expression& product = k.expressions[static_cast<std::size_t>(k.steps.front().value)];
+    for (auto [right, left] : {std::pair{product.b, product.a}, std::pair{product.a, product.b}}) {
+      const Expression& r = k.expressions[static_cast<std::size_t>(right)];
+      if (r.kind != Expression::Kind::load || depends(k, left, columns)) continue;
+      if (step(r.access, columns) == 1 || packs(k, r.access, columns)) return right;
+    }
+    return -1;
+  }
+
+  Product find(const Kernel& k) const {
+    if (k.anchor != Anchor::contraction || !k.steps.front().reduces || k.steps.size() != 2) return {};
+    const Expression& product = k.expressions[static_cast<std::size_t>(k.steps.front().value)];
+    if (product.kind != Expression::Kind::op || product.op != graph::Op::multiply || product.a == product.b) return {};
+    std::int64_t depth = 1;
+    for (int a : k.steps.front().over)
+      if (known(k, a)) depth *= size_of(k, a);
+    if (depth < least_columns && !k.across_batch) return {};
+    for (int columns = static_cast<int>(k.axes.size()); columns-- > 0;) {
+      if (k.axes[static_cast<std::size_t>(columns)].inner || !known(k, columns) || size_of(k, columns) < least_columns)
+        continue;
+      const int right = right_factor(k, columns);
+      const bool dense = std::all_of(k.steps[1].stores.begin(), k.steps[1].stores.end(), [&](const Step::Store& s) {
+        return step(s.to, columns) == 1 || step(s.to, columns) == 0;
+      });
+      if (right < 0 || !dense) continue;
+      Product found{-1, columns};
+      for (int a = 0; a < static_cast<int>(k.axes.size()); ++a)
+        if (a != columns && !k.axes[static_cast<std::size_t>(a)].inner && known(k, a) && !depends(k, right, a) &&
+            (found.rows < 0 || size_of(k, a) > size_of(k, found.rows)))
+          found.rows = a;
+      if (k.across_batch && !sums_in_place(k, found)) continue;
+      return found;
+    }
+    return {};
+  }
+
+  /// Whether a sum over the batch can be added up where it is stored: there is one plain store, and rows to share out.
+  static bool sums_in_place(const Kernel& k, const Product& p) {
+    const std::vector<Step::Store>& stores = k.steps[1].stores;
+    return p.rows >= 0 && k.steps[1].over.empty() && stores.size() == 1 &&
+           k.expressions[static_cast<std::size_t>(stores[0].value)].kind == Expression::Kind::local &&
+           dividing_rows(size_of(k, p.rows), 6) >= 4;
+  }
+
+  /// Two axes that run on into each other in everything that the kernel touches are one.
+  void join_axes(Kernel& k) const {
+    for (bool again = true; again;) {
+      again = false;
+      for (int a = 0; a + 1 < static_cast<int>(k.axes.size()) && !again; ++a) again = join(k, a, a + 1);
+    }
+  }
+  bool join(Kernel& k, int a, int b) const {
+    Axis &first = k.axes[static_cast<std::size_t>(a)], &second = k.axes[static_cast<std::size_t>(b)];
+    if (first.inner != second.inner || !known(k, a) || !known(k, b)) return false;
+    const std::int64_t extent = size_of(k, b);
+    bool fits = true;
+    for_accesses(k, [&](const Access& access) { fits &= step(access, a) == step(access, b) * extent; });
+    for (const Expression& e : k.expressions)
+      fits &= e.kind != Expression::Kind::keep &&
+              !(e.kind == Expression::Kind::index_equals && (e.axis == a || e.axis == b));
+    if (!fits) return false;
+    second.dim = first.dim * second.dim;
+    second.name = first.name;
+    k.axes.erase(k.axes.begin() + a);
+    for_accesses(k, [&](Access& access) {
+      for (Affine& index : access.index) {
+        std::erase_if(index.parts, [&](const Affine::Part& p) { return p.axis == a; });
+        for (Affine::Part& p : index.parts) p.axis -= p.axis > a;
+      }
+    });
+    for (Expression& e : k.expressions) e.axis -= e.axis > a;
+    for (Step& s : k.steps) {
+      std::erase(s.over, a);
+      for (int& axis : s.over) axis -= axis > a;
+    }
+    return true;
+  }
+
+  void pack(Kernel& k) {
+    Expression& right = k.expressions[static_cast<std::size_t>(right_factor(k, k.product.columns))];
+    if (step(right.access, k.product.columns) == 1) return;
+    auto [at, fresh] = packed_.try_emplace(right.access.tensor, static_cast<int>(p_.tensors.size()));
+    if (fresh) {
+      Tensor copy = p_.tensors[static_cast<std::size_t>(right.access.tensor)];
+      copy.storage = Storage::packed;
+      copy.name += ".packed";
+      layouts_.push_back(declared(copy));
+      p_.tensors.push_back(std::move(copy));
+    }
+    right.access.tensor = at->second;
+  }
+
+  KernelProgram& p_;
+  std::vector<Layout> layouts_;
+  std::map<int, int> packed_;  ///< parameter -> its copy
+};
+
+}  // namespace
+
+bool find_products(KernelProgram& program) { return Finder(program).run(); }
+
+int columns_of(const Target& target, std::int64_t columns) {
+  for (int vectors : target.columns)
+    if (vectors > 1 && columns % (vectors * target.lanes) == 0) return vectors;
+  for (int vectors : target.columns)
+    if (columns >= vectors * target.lanes) return vectors;
+  return 1;
+}
+
+Schedule product_schedule(const Kernel& kernel, const Target& target) {
+  Schedule s;
+  s.tile.assign(kernel.axes.size(), 1);
+  const Product& p = kernel.product;
+  s.vector = p.columns;
+  const int vectors = columns_of(target, size_of(kernel, p.columns));
+  s.tile[static_cast<std::size_t>(p.columns)] = vectors;
+  const std::int64_t most = std::min(target.product_sums / vectors, 14);
+  if (kernel.across_batch) {
+    const std::int64_t rows = size_of(kernel, p.rows), tile = dividing_rows(rows, std::min<std::int64_t>(most, 8));
+    s.tile[static_cast<std::size_t>(p.rows)] = tile;
+    s.parallel = p.rows;
+    s.block = std::max<std::int64_t>(2, (rows / tile + row_blocks - 1) / row_blocks * tile);  // 1 would be an image
+    return s;
+  }
+  if (p.rows >= 0) s.tile[static_cast<std::size_t>(p.rows)] = best_rows(size_of(kernel, p.rows), most, vectors);
+  for (std::size_t a = 0; a < kernel.axes.size() && s.parallel < 0; ++a)
+    if (!kernel.axes[a].inner && !kernel.axes[a].dim.known()) s.parallel = static_cast<int>(a);
+  return s;
+}
+
+}  // namespace tessera::codegen
