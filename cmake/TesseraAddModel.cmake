@@ -1,8 +1,10 @@
-# tessera_add_model(<name> DECLARATION <header> MODEL <class> [ISA scalar avx2 avx512] [TRAIN])
+# tessera_add_model(<name> DECLARATION <header> MODEL <class> [ISA scalar avx2 avx512] [CUDA 80 90a] [TRAIN])
 #
 # From a declared model to a library. Targets:
 #   <name>_generator  the declaration, compiled (this is where shapes are checked) together with the generator
 #   <name>_model      static library of the emitted C API; include "<name>.h"
+#   <name>_cuda_model with CUDA, where the project has enabled that language: static library of the model on a GPU, for these
+#                     architectures; include "<name>_cuda.h". Without the language the sources are written, not compiled.
 #   <name>            with TRAIN: the emitted program: train, eval, predict, attention, ...
 #
 # DECLARATION is relative to the calling CMakeLists.txt (whose folder is an include folder of the declaration).
@@ -10,7 +12,7 @@
 # the portable one that is always needed. The emitted files lie in ${CMAKE_BINARY_DIR}/generated/<name>.
 
 function(tessera_add_model name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TRAIN" "DECLARATION;MODEL" "ISA")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TRAIN" "DECLARATION;MODEL" "ISA;CUDA")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "tessera_add_model(${name}) does not know ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -47,14 +49,20 @@ int main(int argc, char** argv) {
   foreach(isa IN LISTS arg_ISA)
     list(APPEND library_files ${folder}/${name}_${isa}.cpp)
   endforeach()
+  set(cuda_files)
+  set(cuda_option)
+  if(arg_CUDA)
+    set(cuda_option --cuda)
+    set(cuda_files ${folder}/${name}_cuda.cu ${folder}/${name}_cuda.h)
+  endif()
   set(program_files)
   if(arg_TRAIN)
     set(program_files ${folder}/${name}_program.cpp)
   endif()
   list(JOIN arg_ISA "," isas)
   add_custom_command(
-    OUTPUT ${library_files} ${program_files}
-    COMMAND ${name}_generator --out ${folder} --isa ${isas} $<$<BOOL:${arg_TRAIN}>:--train>
+    OUTPUT ${library_files} ${cuda_files} ${program_files}
+    COMMAND ${name}_generator --out ${folder} --isa ${isas} $<$<BOOL:${arg_TRAIN}>:--train> ${cuda_option}
     DEPENDS ${name}_generator
     COMMENT "Generating ${name}"
     COMMAND_EXPAND_LISTS VERBATIM)
@@ -68,6 +76,15 @@ int main(int argc, char** argv) {
   target_compile_options(${name}_model PRIVATE $<$<NOT:$<CONFIG:None>>:-O3> -ffp-contract=off)
   if(TARGET OpenMP::OpenMP_CXX)
     target_link_libraries(${name}_model PRIVATE OpenMP::OpenMP_CXX)
+  endif()
+
+  if(arg_CUDA AND CMAKE_CUDA_COMPILER)
+    add_library(${name}_cuda_model STATIC ${cuda_files})
+    set_target_properties(${name}_cuda_model PROPERTIES CUDA_ARCHITECTURES "${arg_CUDA}")
+    target_include_directories(${name}_cuda_model PUBLIC ${folder})
+  elseif(arg_CUDA)
+    message(STATUS "tessera_add_model(${name}): the language CUDA is not enabled, its sources are not compiled")
+    target_sources(${name}_model PRIVATE ${folder}/${name}_cuda.h)
   endif()
 
   if(arg_TRAIN)

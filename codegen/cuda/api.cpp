@@ -1,0 +1,346 @@
+#include "codegen/cuda/api.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "codegen/emit/entry.hpp"
+#include "codegen/passes/optimizer.hpp"
+
+namespace tessera::codegen::cuda {
+
+namespace {
+
+constexpr std::int64_t update_reals = 256;  // scratch of the update: 64 doubles, then its numbers
+constexpr int numbers_at = 128;             // in reals
+
+std::string upper(std::string text) {
+  for (char& c : text)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  return text;
+}
+
+std::vector<std::string> comment_of(const std::string& program) {
+  static const std::map<std::string, std::string> comments{
+      {"forward", "outputs of images."},
+      {"evaluate", "As forward, and the mean loss over the batch."},
+      {"loss_and_gradients",
+       "Overwrites gradients, which lie as the parameters do. What dropout drops is a function of the step's seed and "
+       "number."},
+      {"input_gradient", "The gradient of the loss with respect to each pixel."},
+      {"attention_maps", "What each token attends to, as on the CPU."}};
+  return {comments.at(program)};
+}
+
+/// The C function of a program: its own parameters, with the random state as the step, and the stream.
+tree::Function function_of(const Model& m, const Plan& plan) {
+  tree::Function f;
+  f.linkage = "";
+  f.returns = "int";
+  f.name = fmt::format("{}_cuda_{}", m.name, plan.program.name);
+  f.comment = comment_of(plan.program.name);
+  for (const tree::Parameter& p : entry_parameters(plan.program, "float")) {
+    if (p.name == "batch" && plan.program.name == "loss_and_gradients")
+      f.parameters.push_back({"const tessera_cuda_step*", "step"});
+    if (p.name == "random") continue;
+    if (p.name == "batch")
+      f.parameters.push_back({"int64_t", "batch"});
+    else if (p.name == "labels")
+      f.parameters.push_back({"const int32_t*", "labels"});
+    else if (p.name == "scratch")
+      f.parameters.push_back({"void*", "scratch"});
+    else
+      f.parameters.push_back(p);
+  }
+  f.parameters.push_back({"void*", "stream"});
+  return f;
+}
+
+/// update, train_step and next_step.
+std::vector<tree::Function> functions_of_steps(const Model& m) {
+  const tree::Parameter step{"const tessera_cuda_step*", "step"}, scratch{"void*", "scratch"},
+      stream{"void*", "stream"};
+  const tree::Parameter wanted =
+      softens(m.recipe) ? tree::Parameter{"const float*", "targets"} : tree::Parameter{"const int32_t*", "labels"};
+  std::vector<tree::Function> functions;
+  auto add = [&](const std::string& name, std::vector<tree::Parameter> parameters, const std::string& comment) {
+    tree::Function f;
+    f.linkage = "";
+    f.returns = "int";
+    f.name = fmt::format("{}_cuda_{}", m.name, name);
+    f.parameters = std::move(parameters);
+    f.comment = {comment};
+    functions.push_back(std::move(f));
+  };
+  add("update",
+      {{"float*", "parameters"}, {"const float*", "gradients"}, {"float*", "optimizer"}, step, scratch, stream},
+      "One step of the optimiser in place, with the step's number and learning rate.");
+  add("train_step",
+      {{"float*", "parameters"},
+       {"float*", "gradients"},
+       {"float*", "optimizer"},
+       {"const float*", "images"},
+       wanted,
+       step,
+       {"int64_t", "batch"},
+       {"float*", "outputs"},
+       {"float*", "loss"},
+       scratch,
+       stream},
+      "loss_and_gradients and update.");
+  add("next_step", {{"tessera_cuda_step*", "step"}, stream}, "Counts the step on.");
+  return functions;
+}
+
+/// Runs of parameters in the arena to which weight decay applies, or does not: first, last and whether it does.
+std::vector<std::tuple<std::int64_t, std::int64_t, bool>> decay_runs(const Model& m) {
+  if (m.recipe.weight_decay <= 0) return {{0, m.arena.reals, true}};
+  std::map<std::int64_t, bool> decays;  // by offset
+  for (const ArenaEntry& e : m.arena.entries)
+    for (int layer = 0; layer < e.count; ++layer) decays[e.at(layer)] = e.decay;
+  std::vector<std::tuple<std::int64_t, std::int64_t, bool>> runs;
+  for (const auto& [offset, decay] : decays) {
+    if (!runs.empty()) std::get<1>(runs.back()) = offset;
+    if (runs.empty() || std::get<2>(runs.back()) != decay) runs.emplace_back(offset, offset, decay);
+  }
+  std::get<1>(runs.back()) = m.arena.reals;
+  return runs;
+}
+
+/// What lies between the parameters of the arena, each of which begins on a multiple of 16 reals.
+std::vector<std::pair<std::int64_t, std::int64_t>> gaps(const Model& m) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> found;
+  for (const ArenaEntry& e : m.arena.entries)
+    for (int layer = 0; layer < e.count; ++layer)
+      if (e.reals % 16) found.emplace_back(e.at(layer) + e.reals, e.at(layer) + (e.reals + 15) / 16 * 16);
+  return found;
+}
+
+/// What a number of the update is made of: an expression over t, rate and norm.
+std::string number_of(const graph::Recipe& r, const std::string& number) {
+  if (number == "learning_rate") return "rate";
+  if (number == "learning_rate_corrected") return fmt::format("rate / (1 - pow({}, t))", r.beta1);
+  if (number == "second_correction") return fmt::format("1 / sqrt(1 - pow({}, t))", r.beta2);
+  if (number == "decay")
+    return r.optimizer == graph::Recipe::Optimizer::adamw ? fmt::format("{} * rate", r.weight_decay)
+                                                          : fmt::format("{}", r.weight_decay);
+  if (number == "gradient_scale") return fmt::format("fmin(1.0, {} / (norm + 1e-6))", r.clip_norm);
+  return fmt::format("t == 1 ? 0.0 : {}", r.average);  // average_kept
+}
+
+std::string checks(const Model& m, const tree::Function& f, bool batch) {
+  const std::string u = upper(m.name);
+  std::string nulls;
+  for (const tree::Parameter& p : f.parameters)
+    if (p.type.ends_with("*") && p.name != "stream") nulls += fmt::format("{}!{}", nulls.empty() ? "" : " || ", p.name);
+  std::string out = fmt::format("  if ({}) return {}_ERROR_NULL;\n", nulls, u);
+  if (batch) out += fmt::format("  if (batch < 1 || batch > largest_batch) return {}_ERROR_BATCH;\n", u);
+  return out;
+}
+
+std::string finish(const Model& m) {
+  return fmt::format("  return launches_failed() ? {0}_CUDA_ERROR_LAUNCH : {0}_OK;\n", upper(m.name));
+}
+
+}  // namespace
+
+std::string update_kernels(const Model& m) {
+  std::string out = R"cpp(
+// The next step's number.
+__global__ void __launch_bounds__(32) count_on(tessera_cuda_step* step) {
+  if (thread_x() == 0) step->step += 1;
+}
+)cpp";
+  if (const auto all = gaps(m); !all.empty()) {
+    std::string rows;
+    for (const auto& [first, last] : all) rows += fmt::format("    {{{}, {}}},\n", first, last);
+    out += fmt::format(R"cpp(
+// What lies between the gradients is zero.
+__device__ const int gaps[{0}][2] = {{
+{1}}};
+__global__ void __launch_bounds__(32) zero_gaps(real* gradients) {{
+  for (int gap = thread_x(); gap < {0}; gap += 32)
+    for (int i = gaps[gap][0]; i < gaps[gap][1]; ++i) gradients[i] = 0;
+}}
+)cpp",
+                       all.size(), rows);
+  }
+  const bool clips = m.recipe.clip_norm > 0;
+  if (clips)
+    out += fmt::format(R"cpp(
+// Sums of squares of 64 parts of the gradients, in double precision and always in the same order.
+__global__ void __launch_bounds__(256) squares_of(const real* gradients, double* sums) {{
+  double* const of_thread = shared_memory<double>();
+  double sum = 0;
+  for (int i = block_x() * 256 + thread_x(); i < {}; i += 64 * 256) sum += double(gradients[i]) * gradients[i];
+  of_thread[thread_x()] = sum;
+  barrier();
+  if (thread_x() == 0) {{
+    double all = 0;
+    for (int i = 0; i < 256; ++i) all += of_thread[i];
+    sums[block_x()] = all;
+  }}
+}}
+)cpp",
+                       m.arena.reals);
+  std::string body;
+  if (clips) body += "  double norm = 0;\n  for (int i = 0; i < 64; ++i) norm += sums[i];\n  norm = sqrt(norm);\n";
+  const std::vector<std::string> numbers = optimizer_numbers(m.recipe);
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    body +=
+        fmt::format("  numbers[{}] = static_cast<real>({});  // {}\n", i, number_of(m.recipe, numbers[i]), numbers[i]);
+  body += fmt::format("  numbers[{}] = 0;\n", numbers.size());
+  const bool counts = body.find("t)") != std::string::npos || body.find("t == 1") != std::string::npos;
+  out += fmt::format(R"cpp(
+// The numbers of an update that change from step to step. Adam's corrections: Kingma and Ba 2015, algorithm 1.
+__global__ void __launch_bounds__(32) update_numbers(const tessera_cuda_step* step, {}real* numbers) {{
+  if (thread_x() > 0) return;
+{}  const double rate = step->learning_rate;
+{}}}
+)cpp",
+                     clips ? "const double* sums, " : "",
+                     counts ? "  const double t = static_cast<double>(step->step);\n" : "", body);
+  return out;
+}
+
+std::string emit_header(const Model& m) {
+  const std::string u = upper(m.name);
+  std::string out = fmt::format(R"c(/* Generated by Tessera from the declaration of {0}. C99: the model on a GPU.
+ *
+ * As {0}.h, with these differences: every pointer is to memory of the GPU; a call only puts work into the stream (a
+ * cudaStream_t, null for the default one) and returns; nothing waits, allocates or copies, so that calls can be captured
+ * in a CUDA graph; a label outside of its range is not found out. Parameters, gradients, optimizer, images and outputs lie
+ * as on the CPU.
+ */
+#ifndef {1}_CUDA_H
+#define {1}_CUDA_H
+
+#include <stdint.h>
+
+#include "{0}.h"
+
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
+#ifndef TESSERA_CUDA_STEP_DEFINED
+#define TESSERA_CUDA_STEP_DEFINED
+/* Which step of training it is; in memory of the GPU, so that a captured graph reads it anew. */
+typedef struct tessera_cuda_step {{
+  uint64_t seed;
+  int64_t step; /* counted from 1 */
+  float learning_rate;
+}} tessera_cuda_step;
+#endif
+
+#define {1}_CUDA_ERROR_LAUNCH 6 /* CUDA refused a launch: cudaPeekAtLastError has more */
+
+/* Batches above it are {1}_ERROR_BATCH. */
+int64_t {0}_cuda_largest_batch(void);
+
+)c",
+                                m.name, u);
+  auto macro = [&](const std::string& name, Extent reals, std::int64_t least) {
+    out += fmt::format("#define {}_CUDA_{}_SCRATCH_BYTES(batch) (INT64_C({}) + INT64_C({}) * (int64_t)(batch))\n", u,
+                       name, 4 * std::max(reals.fixed, least), 4 * reals.per_batch);
+  };
+  for (const Plan& p : m.plans) {
+    if (p.program.name == "update") continue;
+    const bool trains = p.program.name == "loss_and_gradients";
+    macro(trains ? "TRAIN" : upper(p.program.name), p.scratch, trains ? update_reals : 0);
+  }
+  out += fmt::format("#define {}_CUDA_UPDATE_SCRATCH_BYTES {}\n", u, 4 * update_reals);
+  auto declare = [&](const tree::Function& f) {
+    out += "\n";
+    for (const std::string& line : f.comment) out += "/* " + line + " */\n";
+    out += tree::print_declaration(f);
+  };
+  for (const Plan& p : m.plans)
+    if (p.program.name != "update") declare(function_of(m, p));
+  for (const tree::Function& f : functions_of_steps(m)) declare(f);
+  return out + fmt::format("\n#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {}_CUDA_H */\n", u);
+}
+
+std::string api(const Model& m, std::int64_t largest_batch) {
+  const std::string u = upper(m.name);
+  std::string out = fmt::format(R"cpp(
+namespace {{
+
+// Kernels count with int, and a grid has 65535 blocks along y and z.
+constexpr std::int64_t largest_batch = {};
+
+}}  // namespace
+
+extern "C" {{
+
+int64_t {}_cuda_largest_batch(void) {{ return largest_batch; }}
+)cpp",
+                                largest_batch, m.name);
+  for (const Plan& p : m.plans) {
+    if (p.program.name == "update") continue;
+    const tree::Function f = function_of(m, p);
+    std::vector<std::string> passed;
+    for (const tree::Parameter& q : entry_parameters(p.program, "float"))
+      passed.push_back(q.name == "random"    ? "reinterpret_cast<const std::int32_t*>(step)"
+                       : q.name == "scratch" ? "static_cast<real*>(scratch)"
+                                             : q.name);
+    passed.push_back("static_cast<Stream>(stream)");
+    std::vector<tree::Expr> arguments;
+    for (const std::string& a : passed) arguments.push_back(tree::name(a));
+    const bool trains = p.program.name == "loss_and_gradients" && !gaps(m).empty();
+    out += "\n" + tree::print_head(f) + checks(m, f, true) +
+           (trains ? "  launch(zero_gaps, dim3(1), dim3(32), 0, static_cast<Stream>(stream), gradients);\n" : "") +
+           tree::print({tree::evaluate(tree::call("run_" + p.program.name, arguments))}, 1) + finish(m) + "}\n";
+  }
+
+  const std::vector<tree::Function> functions = functions_of_steps(m);
+  const std::vector<std::string> numbers = optimizer_numbers(m.recipe), state = optimizer_state(m.recipe);
+  {
+    tree::Function f = functions[0];
+    if (state.empty()) std::erase_if(f.parameters, [](const tree::Parameter& p) { return p.name == "optimizer"; });
+    std::string body = checks(m, f, false);
+    if (state.empty()) body += "  (void)optimizer;  // nothing is kept from step to step\n";
+    body += fmt::format(
+        "  real* const numbers = static_cast<real*>(scratch) + {};\n  const Stream s = static_cast<Stream>(stream);\n",
+        numbers_at);
+    if (m.recipe.clip_norm > 0)
+      body +=
+          "  double* const sums = static_cast<double*>(scratch);\n"
+          "  launch(squares_of, dim3(64), dim3(256), 256 * sizeof(double), s, gradients, sums);\n"
+          "  launch(update_numbers, dim3(1), dim3(32), 0, s, step, static_cast<const double*>(sums), numbers);\n";
+    else
+      body += "  launch(update_numbers, dim3(1), dim3(32), 0, s, step, numbers);\n";
+    for (const auto& [first, last, decays] : decay_runs(m)) {
+      std::vector<tree::Expr> arguments{tree::name("parameters"), tree::name("gradients")};
+      for (std::size_t i = 0; i < state.size(); ++i)
+        arguments.push_back(tree::name("optimizer") + tree::integer(static_cast<std::int64_t>(i) * m.arena.reals));
+      for (std::size_t i = 0; i < numbers.size(); ++i) {
+        const bool none = numbers[i] == "decay" && !decays;
+        arguments.push_back(tree::name("numbers") +
+                            tree::integer(static_cast<std::int64_t>(none ? numbers.size() : i)));
+      }
+      arguments.push_back(tree::integer(first));
+      arguments.push_back(tree::integer(last));
+      arguments.push_back(tree::name("s"));
+      body += tree::print({tree::evaluate(tree::call("run_update", std::move(arguments)))}, 1);
+    }
+    out += "\n" + tree::print_head(functions[0]) + body + finish(m) + "}\n";
+  }
+  const tree::Function& train = functions[1];
+  out +=
+      "\n" + tree::print_head(train) +
+      fmt::format(
+          R"cpp(  const int code = {0}_cuda_loss_and_gradients(parameters, images, {1}, step, batch, outputs, loss, gradients, scratch,
+                                              stream);
+  return code ? code : {0}_cuda_update(parameters, gradients, optimizer, step, scratch, stream);
+}}
+)cpp",
+          m.name, softens(m.recipe) ? "targets" : "labels");
+  out += "\n" + tree::print_head(functions[2]) + checks(m, functions[2], false) +
+         "  launch(count_on, dim3(1), dim3(32), 0, static_cast<Stream>(stream), step);\n" + finish(m) + "}\n";
+  return out + "\n}  // extern \"C\"\n";
+}
+
+}  // namespace tessera::codegen::cuda

@@ -1,0 +1,25 @@
+// The CUDA files of a model: NAME_cuda.cu, all kernels with the functions that launch them, and NAME_cuda.h, its C API.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "codegen/emit/tree.hpp"
+#include "codegen/plan/arena.hpp"
+
+namespace tessera::codegen::cuda {
+
+/// What the files are written from.
+struct Model {
+  std::string name;         ///< "vit_mnist"
+  std::vector<Plan> plans;  ///< by plan_for_gpu: forward, evaluate, loss_and_gradients, input_gradient, update, maps
+  Arena arena;              ///< the same as on the CPU: a checkpoint is read by both
+  graph::Recipe recipe;
+};
+
+/// NAME_cuda.cu.
+std::string emit_file(const Model& model);
+/// NAME_cuda.h.
+std::string emit_header(const Model& model);
+
+}  // namespace tessera::codegen::cuda

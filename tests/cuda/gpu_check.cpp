@@ -1,0 +1,70 @@
+// Correctness on a GPU, against the scalar CPU back end: a line for each model with the largest differences, after
+// one call of each program and three steps of training. Exit status 1 where one is too large, 2 without a GPU.
+// scripts/gpu-check builds and runs it.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "tests/cuda/gpu/device_array.hpp"
+#include "tests/cuda/model_run.hpp"
+#include "toy_cifar_cuda.h"
+#include "toy_mnist_cuda.h"
+#include "toy_notebook_cuda.h"
+#include "toy_vit_cuda.h"
+#include "vit_cifar_cuda.h"
+
+namespace {
+
+using tessera::cuda_gpu::DeviceArray;
+using namespace tessera::test;
+
+const Model models[] = {TESSERA_TOY_MODEL(toy_mnist, TOY_MNIST), TESSERA_TOY_MODEL(toy_cifar, TOY_CIFAR),
+                        TESSERA_TOY_MODEL(toy_vit, TOY_VIT), TESSERA_TOY_MODEL(toy_notebook, TOY_NOTEBOOK),
+                        TESSERA_TOY_MODEL(vit_cifar, VIT_CIFAR)};
+
+/// |mine - theirs| / (1 + |theirs|), the largest; not a number where mine is not.
+double difference(const Floats& mine, const Floats& theirs) {
+  double most = 0;
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    const double d = std::fabs(static_cast<double>(mine[i]) - theirs[i]) / (1 + std::fabs(theirs[i]));
+    if (!(d <= most)) most = d;
+    if (std::isnan(most)) break;
+  }
+  return most;
+}
+
+bool check(const Model& m) {
+  const Floats parameters = starting_parameters(m), images = some_images(m);
+  const Results cpu = m.on_cpu(m, parameters, images, some_labels);
+  const Results gpu = m.on_gpu(m, parameters, images, some_labels),
+                again = m.on_gpu(m, parameters, images, some_labels);
+  tessera::cuda_gpu::check(cudaDeviceSynchronize());
+  const double outputs = difference(gpu.forward, cpu.forward), maps = difference(gpu.maps, cpu.maps),
+               pixels = difference(gpu.image_gradients, cpu.image_gradients), loss = difference(gpu.loss, cpu.loss),
+               gradients = difference(gpu.gradients, cpu.gradients), moments = difference(gpu.optimizer, cpu.optimizer);
+  const bool same = gpu.gradients == again.gradients && gpu.parameters == again.parameters;
+  const bool near = outputs < 1e-5 && maps < 1e-5 && pixels < 1e-5 && loss < 1e-4 && gradients < 1e-4 && moments < 1e-4;
+  std::printf("%-14s %9.1e %9.1e %9.1e %9.1e %9.1e %9.1e  %s  %s\n", m.name.c_str(), outputs, maps, pixels, loss,
+              gradients, moments, same ? "same bits" : "BITS DIFFER", near ? "passed" : "FAILED");
+  return same && near;
+}
+
+}  // namespace
+
+int main() {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) {
+    std::printf("there is no GPU here: nothing was run on one\n");
+    return 2;
+  }
+  try {
+    std::printf("%-14s %9s %9s %9s %9s %9s %9s\n", "model", "outputs", "maps", "pixels", "loss", "gradients",
+                "moments");
+    bool good = true;
+    for (const Model& m : models) good = check(m) && good;
+    return good ? 0 : 1;
+  } catch (const std::exception& error) {
+    std::printf("%s\n", error.what());
+    return 1;
+  }
+}

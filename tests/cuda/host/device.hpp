@@ -1,0 +1,150 @@
+// What a kernel asks of the machine: the twin of codegen/cuda/device/cuda.h for run.hpp. An emitted file includes it in
+// the place of the other where TESSERA_DEVICE_HEADER names it.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "tests/cuda/host/run.hpp"
+
+#define TESSERA_DEVICE [[maybe_unused]] inline
+#define TESSERA_UNROLL
+#define __device__
+#define __global__
+#define __launch_bounds__(...)
+
+namespace {
+
+struct bf16 {
+  std::uint16_t bits;
+};
+
+/// What the lanes of a warp hand in, and what is made of it.
+namespace together {
+
+inline float to_float(std::uint32_t bits) {
+  bits <<= 16;
+  float value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+struct Shuffle {
+  float value, other;
+  int bits;
+};
+struct Matrices {
+  std::uint32_t* part;
+  const bf16* row;
+  bool transposed;
+};
+struct MultiplyAdd {
+  float* sum;
+  const std::uint32_t *left, *right;
+};
+
+inline void load_matrices(void* const lanes[32]) {
+  for (int lane = 0; lane < 32; ++lane) {
+    const Matrices& mine = *static_cast<const Matrices*>(lanes[lane]);
+    for (int matrix = 0; matrix < 4; ++matrix) {
+      std::uint32_t pair[2];
+      for (int i = 0; i < 2; ++i) {
+        const int row = mine.transposed ? lane % 4 * 2 + i : lane / 4,
+                  column = mine.transposed ? lane / 4 : lane % 4 * 2 + i;
+        pair[i] = static_cast<const Matrices*>(lanes[8 * matrix + row])->row[column].bits;
+      }
+      mine.part[matrix] = pair[0] | pair[1] << 16;
+    }
+  }
+}
+
+/// The fragments of mma.m16n8k16, PTX ISA 9.7.14.5.8.
+inline void multiply_add(void* const lanes[32]) {
+  float left[16][16], right[16][8];
+  for (int lane = 0; lane < 32; ++lane) {
+    const MultiplyAdd& mine = *static_cast<const MultiplyAdd*>(lanes[lane]);
+    const int group = lane / 4, pair = lane % 4 * 2;
+    for (int i = 0; i < 8; ++i)
+      left[group + (i / 2 % 2) * 8][pair + i % 2 + (i / 4) * 8] = to_float(mine.left[i / 2] >> i % 2 * 16 & 0xffff);
+    for (int i = 0; i < 4; ++i)
+      right[pair + i % 2 + (i / 2) * 8][group] = to_float(mine.right[i / 2] >> i % 2 * 16 & 0xffff);
+  }
+  for (int lane = 0; lane < 32; ++lane) {
+    const MultiplyAdd& mine = *static_cast<const MultiplyAdd*>(lanes[lane]);
+    for (int i = 0; i < 4; ++i) {
+      const int row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
+      for (int k = 0; k < 16; ++k) mine.sum[i] += left[row][k] * right[k][column];
+    }
+  }
+}
+
+}  // namespace together
+
+using tessera::cuda_host::Place;
+
+TESSERA_DEVICE int thread_x() { return tessera::cuda_host::current().thread; }
+TESSERA_DEVICE int threads() { return static_cast<int>(tessera::cuda_host::block_size().x); }
+TESSERA_DEVICE int block_x() { return static_cast<int>(tessera::cuda_host::current().block.x); }
+TESSERA_DEVICE int block_y() { return static_cast<int>(tessera::cuda_host::current().block.y); }
+TESSERA_DEVICE int block_z() { return static_cast<int>(tessera::cuda_host::current().block.z); }
+
+TESSERA_DEVICE void barrier(const Place& place = Place::current()) { tessera::cuda_host::barrier(place); }
+
+TESSERA_DEVICE float shuffle_xor(float value, int bits, const Place& place = Place::current()) {
+  together::Shuffle mine{value, 0, bits};
+  tessera::cuda_host::warp(place, &mine, [](void* const lanes[32]) {
+    for (int lane = 0; lane < 32; ++lane) {
+      auto& reader = *static_cast<together::Shuffle*>(lanes[lane]);
+      reader.other = static_cast<const together::Shuffle*>(lanes[lane ^ reader.bits])->value;
+    }
+  });
+  return mine.other;
+}
+
+template <class T>
+TESSERA_DEVICE T* shared_memory() {
+  return reinterpret_cast<T*>(tessera::cuda_host::shared_bytes());
+}
+
+TESSERA_DEVICE void copy_async(void* to, const void* from, int valid) {
+  tessera::cuda_host::copy_async(to, from, valid);
+}
+TESSERA_DEVICE void copy_commit() { tessera::cuda_host::copy_commit(); }
+template <int left>
+TESSERA_DEVICE void copy_wait() {
+  tessera::cuda_host::copy_wait(left);
+}
+
+TESSERA_DEVICE void load_matrices(std::uint32_t part[4], const bf16* row, const Place& place = Place::current()) {
+  together::Matrices mine{part, row, false};
+  tessera::cuda_host::warp(place, &mine, together::load_matrices);
+}
+TESSERA_DEVICE void load_matrices_transposed(std::uint32_t part[4], const bf16* row,
+                                             const Place& place = Place::current()) {
+  together::Matrices mine{part, row, true};
+  tessera::cuda_host::warp(place, &mine, together::load_matrices);
+}
+TESSERA_DEVICE void multiply_add(float sum[4], const std::uint32_t left[4], const std::uint32_t right[2],
+                                 const Place& place = Place::current()) {
+  together::MultiplyAdd mine{sum, left, right};
+  tessera::cuda_host::warp(place, &mine, together::multiply_add);
+}
+
+typedef void* Stream;
+
+[[maybe_unused]] inline unsigned blocks_for(std::int64_t count, int size) {
+  return static_cast<unsigned>((count + size - 1) / size);
+}
+
+template <class... Parameters, class... Arguments>
+void launch_named(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
+                  Stream, Arguments... arguments) {
+  tessera::cuda_host::run(name, grid, block, shared_bytes, [=] { kernel(arguments...); });
+}
+#define launch(kernel, ...) launch_named(#kernel, kernel, __VA_ARGS__)
+
+[[maybe_unused]] inline bool launches_failed() { return false; }
+
+}  // namespace

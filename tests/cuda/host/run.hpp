@@ -1,0 +1,62 @@
+// Runs CUDA kernels on the CPU, one fiber a thread, one block after the other. What a GPU does only sometimes happens
+// here always: shared memory starts as not-a-number, threads run one by one as far as they can get, in an order of the
+// caller's choice, and asynchronous copies arrive at the last moment that is legal.
+//
+// x86-64 only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <source_location>
+#include <stdexcept>
+#include <string>
+
+/// As in CUDA.
+struct dim3 {
+  unsigned x, y, z;
+  constexpr dim3(unsigned of_x = 1, unsigned of_y = 1, unsigned of_z = 1) : x(of_x), y(of_y), z(of_z) {}
+};
+
+namespace tessera::cuda_host {
+
+/// In which order blocks, and the threads of one, are run between two barriers.
+enum class Schedule { fixed, reversed, random };
+
+struct Options {
+  Schedule schedule = Schedule::fixed;
+  std::uint64_t seed = 1;    ///< of Schedule::random
+  bool late_copies = false;  ///< asynchronous copies at their wait, not at once
+};
+/// For every launch from now on.
+void use(const Options& options);
+
+/// What went wrong in a kernel: one sentence with the kernel, the block and thread, the places and the schedule.
+class Fault : public std::runtime_error {
+  using runtime_error::runtime_error;
+};
+
+/// Runs `kernel` for every thread of every block. Throws Fault: threads of a block at different barriers, lanes of a
+/// warp at different operations, nobody left to run, memory touched outside of a DeviceArray.
+void run(const char* name, dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& kernel);
+
+// ---- for device.hpp: the thread that runs now --------------------------------------------------------------------
+
+struct Thread {
+  int thread = 0;  ///< within its block
+  dim3 block;      ///< index
+};
+const Thread& current();
+const dim3& block_size();
+unsigned char* shared_bytes();
+
+using Place = std::source_location;
+void barrier(const Place& place);
+/// All 32 lanes hand in their `mine`, then `together` runs once for all of them.
+void warp(const Place& place, void* mine, void (*together)(void* const lanes[32]));
+/// 16 bytes to shared memory, `valid` of them from `from`, the rest zero: now, or when it is waited for.
+void copy_async(void* to, const void* from, int valid);
+void copy_commit();
+void copy_wait(int left);
+
+}  // namespace tessera::cuda_host

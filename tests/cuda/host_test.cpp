@@ -1,0 +1,271 @@
+// The host execution of kernels is itself tested: every operation against its definition, and every planted fault is
+// found.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/cuda/host/device_array.hpp"
+
+// In this order: each header of the device uses the ones before it.
+// clang-format off
+#include "tests/cuda/host/device.hpp"
+#include "codegen/cuda/device/math.h"
+#include "codegen/cuda/device/reduce.h"
+#include "codegen/cuda/device/product.h"
+// clang-format on
+
+namespace {
+
+using tessera::cuda_host::DeviceArray;
+using tessera::cuda_host::Fault;
+using tessera::cuda_host::Options;
+using tessera::cuda_host::Schedule;
+
+std::vector<Options> all_options() {
+  std::vector<Options> all;
+  for (const bool late : {false, true}) {
+    all.push_back({Schedule::fixed, 1, late});
+    all.push_back({Schedule::reversed, 1, late});
+    for (const std::uint64_t seed : {1, 2}) all.push_back({Schedule::random, seed, late});
+  }
+  return all;
+}
+
+/// How many of the eight ways to run it give `wanted` everywhere; what breaks a rule gives nothing.
+template <class F>
+std::size_t right_runs(const std::vector<float>& wanted, F run) {
+  std::size_t right = 0;
+  for (const Options& options : all_options()) {
+    tessera::cuda_host::use(options);
+    try {
+      right += run() == wanted ? 1 : 0;
+    } catch (const Fault&) {
+    }
+  }
+  tessera::cuda_host::use({});
+  return right;
+}
+
+std::uint16_t to_bf16(float x) {  // exact for the small whole numbers of these tests
+  std::uint32_t bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  return static_cast<std::uint16_t>(bits >> 16);
+}
+
+std::string fault_of(void (*kernel)(float*), unsigned threads) {
+  DeviceArray<float> numbers(64);
+  try {
+    launch_named("planted", kernel, dim3(1), dim3(threads), 0, nullptr, numbers.data());
+  } catch (const Fault& fault) {
+    return fault.what();
+  }
+  return "";
+}
+
+// ---- sums -------------------------------------------------------------------------------------------------------
+
+template <bool without_barrier>
+void sum_of_block(const float* x, float* sums, int count) {
+  real* const of_warp = shared_memory<real>();
+  real sum = 0;
+  for (int i = thread_x(); i < count; i += threads()) sum += x[i];
+  sum = warp_sum(sum);
+  if (thread_x() % 32 == 0) of_warp[thread_x() / 32] = sum;
+  if (!without_barrier) barrier();
+  real all = 0;
+  for (int warp = 0; warp < threads() / 32; ++warp) all += of_warp[warp];
+  sums[block_x() * threads() + thread_x()] = all;
+}
+
+template <bool without_barrier>
+std::size_t right_sums() {
+  const std::vector<float> wanted(2 * 128, 500500.0f);
+  return right_runs(wanted, [&] {
+    DeviceArray<float> x(1000), sums(2 * 128);
+    for (int i = 0; i < 1000; ++i) x[static_cast<std::size_t>(i)] = static_cast<float>(i + 1);
+    launch(sum_of_block<without_barrier>, dim3(2), dim3(128), 4 * sizeof(float), nullptr, x.data(), sums.data(), 1000);
+    return sums.values();
+  });
+}
+
+TEST(CudaHost, ASumOverABlockIsTheSameInEveryOrderOfItsThreads) { EXPECT_EQ(right_sums<false>(), 8u); }
+TEST(CudaHost, ASumWithoutItsBarrierIsFoundInEveryOrder) { EXPECT_EQ(right_sums<true>(), 0u); }
+
+void reduce_twice(float* out) {
+  const real sum = block_sum(static_cast<real>(thread_x()));
+  const real most = block_maximum(static_cast<real>(thread_x() % 50));
+  out[thread_x()] = sum + most / 64;
+}
+TEST(CudaHost, BlockSumAndMaximumFollowEachOtherInTheSameSharedMemory) {
+  const std::vector<float> wanted(96, 4560 + 49.0f / 64);
+  EXPECT_EQ(right_runs(wanted,
+                       [] {
+                         DeviceArray<float> out(96);
+                         launch(reduce_twice, dim3(1), dim3(96), 3 * sizeof(float), nullptr, out.data());
+                         return out.values();
+                       }),
+            8u);
+}
+
+// ---- matrix products --------------------------------------------------------------------------------------------
+
+struct Matrices {
+  int rows, columns, depth;
+  float left(int row, int k) const { return static_cast<float>((row * 7 + k * 3) % 11 - 5); }
+  float right(int column, int k) const { return static_cast<float>((column * 5 + k) % 7 - 3); }
+  std::vector<float> product() const {
+    std::vector<float> result;
+    for (int row = 0; row < rows; ++row)
+      for (int column = 0; column < columns; ++column) {
+        float sum = 0;
+        for (int k = 0; k < depth; ++k) sum += left(row, k) * right(column, k);
+        result.push_back(sum);
+      }
+    return result;
+  }
+};
+
+template <int tile_rows, int tile_columns, int of_thread, bool left_deep, bool right_deep>
+void single_precision(const float* left, const float* right, float* out, int rows, int columns, int depth) {
+  product<tile_rows, tile_columns, of_thread, left_deep, right_deep>(
+      rows, columns, 0, depth, [=](int row, int k) { return left[left_deep ? row * depth + k : k * rows + row]; },
+      [=](int column, int k) { return right[right_deep ? column * depth + k : k * columns + column]; },
+      [=](int row, int column, real sum) { out[row * columns + column] = sum; });
+}
+
+template <int tile_rows, int tile_columns, int of_thread, bool left_deep, bool right_deep>
+void product_is_exact() {
+  const Matrices m{37, 29, 19};
+  EXPECT_EQ(right_runs(
+                m.product(),
+                [&] {
+                  DeviceArray<float> left(static_cast<std::size_t>(m.rows * m.depth)),
+                      right(static_cast<std::size_t>(m.columns * m.depth)),
+                      out(static_cast<std::size_t>(m.rows * m.columns));
+                  for (int k = 0; k < m.depth; ++k) {
+                    for (int row = 0; row < m.rows; ++row)
+                      left.data()[left_deep ? row * m.depth + k : k * m.rows + row] = m.left(row, k);
+                    for (int column = 0; column < m.columns; ++column)
+                      right.data()[right_deep ? column * m.depth + k : k * m.columns + column] = m.right(column, k);
+                  }
+                  const dim3 grid(static_cast<unsigned>((m.rows + tile_rows - 1) / tile_rows),
+                                  static_cast<unsigned>((m.columns + tile_columns - 1) / tile_columns));
+                  launch((single_precision<tile_rows, tile_columns, of_thread, left_deep, right_deep>), grid,
+                         dim3(tile_rows * tile_columns / of_thread / of_thread), product_bytes(tile_rows, tile_columns),
+                         nullptr, left.data(), right.data(), out.data(), m.rows, m.columns, m.depth);
+                  return out.values();
+                }),
+            8u);
+}
+TEST(CudaHost, TheProductsTilesGiveExactSumsOfWholeNumbersForEveryStorageOrder) {
+  product_is_exact<16, 16, 2, true, true>();
+  product_is_exact<32, 32, 4, false, true>();
+  product_is_exact<16, 64, 4, true, false>();
+  product_is_exact<64, 16, 4, false, false>();
+}
+
+enum class Planted { nothing, no_barrier, no_second_barrier, wrong_fragment, no_wait, row_past_the_end };
+
+/// C [rows, 8] = A [rows, depth] B [8, depth]^T in bf16, one warp-wide tile of 16 rows for each of two warps, through
+/// asynchronous copies, load_matrices and multiply_add. depth is a multiple of 16.
+template <Planted fault>
+void brain_precision(const bf16* left, const bf16* right, float* out, int rows, int depth) {
+  bf16* const tile = shared_memory<bf16>();  // [32, 16] of the left matrix, then [8, 16] of the right one
+  bf16* const right_tile = tile + 32 * 16;
+  const int lane = thread_x() % 32, warp = thread_x() / 32, first_row = block_x() * 32;
+  float sum[4] = {0, 0, 0, 0};
+  for (int begin = 0; begin < depth; begin += 16) {
+    const int row = thread_x() / 2, half = thread_x() % 2 * 8;
+    const bool inside = fault == Planted::row_past_the_end ? first_row + row <= rows : first_row + row < rows;
+    copy_async(tile + row * 16 + half, inside ? left + (first_row + row) * depth + begin + half : left,
+               inside ? 16 : 0);
+    if (thread_x() < 16) copy_async(right_tile + row * 16 + half, right + row * depth + begin + half, 16);
+    copy_commit();
+    if (fault != Planted::no_wait) copy_wait<0>();
+    if (fault != Planted::no_barrier) barrier();
+    std::uint32_t of_left[4], of_right[4];
+    load_matrices(of_left, tile + (warp * 16 + lane % 16) * 16 + lane / 16 * 8);
+    load_matrices(of_right, right_tile + lane % 8 * 16 + (lane / 8 % 2) * 8);
+    if (fault == Planted::wrong_fragment) std::swap(of_left[1], of_left[2]);
+    multiply_add(sum, of_left, of_right);
+    if (fault != Planted::no_second_barrier) barrier();
+  }
+  for (int i = 0; i < 4; ++i) {
+    const int row = first_row + warp * 16 + lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
+    if (row < rows) out[row * 8 + column] = sum[i];
+  }
+}
+
+template <Planted fault>
+std::size_t right_products() {
+  const Matrices m{64 + 32 + 19, 8, 48};
+  return right_runs(m.product(), [&] {
+    DeviceArray<bf16> left(static_cast<std::size_t>(m.rows * m.depth)), right(static_cast<std::size_t>(8 * m.depth));
+    DeviceArray<float> out(static_cast<std::size_t>(m.rows * 8));
+    for (int k = 0; k < m.depth; ++k) {
+      for (int row = 0; row < m.rows; ++row) left.data()[row * m.depth + k] = {to_bf16(m.left(row, k))};
+      for (int column = 0; column < 8; ++column) right.data()[column * m.depth + k] = {to_bf16(m.right(column, k))};
+    }
+    launch(brain_precision<fault>, dim3(4), dim3(64), 40 * 16 * sizeof(bf16), nullptr, left.data(), right.data(),
+           out.data(), m.rows, m.depth);
+    return out.values();
+  });
+}
+
+TEST(CudaHost, ATensorCoreProductOfWholeNumbersIsExact) { EXPECT_EQ(right_products<Planted::nothing>(), 8u); }
+TEST(CudaHost, AMissingBarrierBeforeTheTileIsReadIsFound) { EXPECT_LT(right_products<Planted::no_barrier>(), 8u); }
+TEST(CudaHost, AMissingBarrierBeforeTheTileIsWrittenAgainIsFound) {
+  EXPECT_LT(right_products<Planted::no_second_barrier>(), 8u);
+}
+TEST(CudaHost, AWrongFragmentIndexIsFound) { EXPECT_EQ(right_products<Planted::wrong_fragment>(), 0u); }
+TEST(CudaHost, AMissingWaitIsFoundWhereCopiesAreLate) { EXPECT_EQ(right_products<Planted::no_wait>(), 4u); }
+TEST(CudaHost, ARowReadPastTheEndIsFound) { EXPECT_EQ(right_products<Planted::row_past_the_end>(), 0u); }
+
+// ---- what breaks a rule is told ---------------------------------------------------------------------------------
+
+void two_barriers(float*) {
+  if (thread_x() < 32)
+    barrier();
+  else
+    barrier();
+}
+TEST(CudaHost, ThreadsAtDifferentBarriersAreNamedWithBothLines) {
+  const std::string fault = fault_of(two_barriers, 64);
+  EXPECT_NE(fault.find("planted: threads of one block wait at different barriers, host_test.cpp:"), std::string::npos);
+  EXPECT_NE(fault.find(" and host_test.cpp:"), std::string::npos) << fault;
+}
+
+void two_shuffles(float* out) { out[thread_x()] = thread_x() < 16 ? shuffle_xor(1, 1) : shuffle_xor(2, 1); }
+TEST(CudaHost, LanesAtDifferentOperationsAreNamedWithBothLines) {
+  EXPECT_NE(fault_of(two_shuffles, 32).find("lanes of one warp are at different operations, host_test.cpp:"),
+            std::string::npos);
+}
+
+void half_a_shuffle(float* out) {
+  if (thread_x() < 16) out[thread_x()] = shuffle_xor(1, 1);
+}
+TEST(CudaHost, ADeadlockSaysWhoWaitsWhere) {
+  EXPECT_NE(fault_of(half_a_shuffle, 32).find("nobody can go on; block (0, 0, 0), thread 0 waits at host_test.cpp:"),
+            std::string::npos);
+}
+
+void past_the_end(float* out) { out[thread_x() * 4] = 1; }
+TEST(CudaHost, AWritePastTheEndIsFoundWithItsThread) {
+  const std::string fault = fault_of(past_the_end, 32);
+  EXPECT_NE(fault.find("memory outside of every array is touched; block (0, 0, 0), thread 16"), std::string::npos)
+      << fault;
+}
+
+void nothing(float*) {}
+TEST(CudaHost, AGridThatNoGpuTakesIsRefused) {
+  EXPECT_NE(fault_of(nothing, 2048).find("cannot be launched"), std::string::npos);
+}
+
+TEST(CudaHost, TheSeedOfARandomScheduleIsInTheMessage) {
+  tessera::cuda_host::use({Schedule::random, 77, true});
+  EXPECT_NE(fault_of(two_barriers, 64).find("random schedule, seed 77, late copies"), std::string::npos);
+  tessera::cuda_host::use({});
+}
+
+}  // namespace

@@ -1,0 +1,82 @@
+// The emitted CUDA files, run as they are on the CPU, against the scalar CPU back end: outputs, loss, every gradient,
+// attention maps and three steps of training, in every order of blocks and threads.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/cuda/host/device_array.hpp"
+#include "tests/cuda/host/run.hpp"
+#include "tests/cuda/model_run.hpp"
+#include "toy_cifar_cuda.h"
+#include "toy_mnist_cuda.h"
+#include "toy_notebook_cuda.h"
+#include "toy_vit_cuda.h"
+
+namespace {
+
+using tessera::cuda_host::DeviceArray;
+using tessera::cuda_host::Options;
+using tessera::cuda_host::Schedule;
+using namespace tessera::test;
+
+const Model models[] = {TESSERA_TOY_MODEL(toy_mnist, TOY_MNIST), TESSERA_TOY_MODEL(toy_cifar, TOY_CIFAR),
+                        TESSERA_TOY_MODEL(toy_vit, TOY_VIT), TESSERA_TOY_MODEL(toy_notebook, TOY_NOTEBOOK)};
+
+/// |mine - theirs| / (1 + |theirs|), the largest.
+void expect_near(const Floats& mine, const Floats& theirs, double tolerance, const std::string& what) {
+  ASSERT_EQ(mine.size(), theirs.size()) << what;
+  for (std::size_t i = 0; i < mine.size(); ++i)
+    ASSERT_NEAR(mine[i], theirs[i], tolerance * (1 + std::fabs(theirs[i]))) << what << " at " << i;
+}
+
+using CudaModels = testing::TestWithParam<Model>;
+
+TEST_P(CudaModels, GiveTheCpusNumbersInEveryOrderOfBlocksAndThreads) {
+  const Model& m = GetParam();
+  const Floats parameters = starting_parameters(m), images = some_images(m);
+  const Results cpu = m.on_cpu(m, parameters, images, some_labels);
+  std::vector<Results> runs;
+  for (const Options& options : {Options{Schedule::fixed, 1, false}, Options{Schedule::reversed, 1, true},
+                                 Options{Schedule::random, 11, true}}) {
+    tessera::cuda_host::use(options);
+    runs.push_back(m.on_gpu(m, parameters, images, some_labels));
+  }
+  tessera::cuda_host::use({});
+  const Results& gpu = runs.front();
+  expect_near(gpu.forward, cpu.forward, 1e-5, "outputs");
+  expect_near(gpu.evaluated, cpu.evaluated, 1e-5, "outputs of evaluate");
+  expect_near(gpu.evaluated_loss, cpu.evaluated_loss, 1e-5, "loss");
+  expect_near(gpu.image_gradients, cpu.image_gradients, 1e-5, "gradients of the images");
+  expect_near(gpu.maps, cpu.maps, 1e-5, "attention maps");
+  expect_near(gpu.outputs, cpu.outputs, 1e-4, "outputs of the third step");
+  expect_near(gpu.loss, cpu.loss, 1e-4, "loss of the third step");
+  expect_near(gpu.gradients, cpu.gradients, 1e-4, "gradients of the third step");
+  expect_near(gpu.optimizer, cpu.optimizer, 1e-4, "moments after three steps");
+  // Adam divides a gradient by its own size: where it is nothing but rounding, as with the bias of a softmax' keys, so
+  // is the parameter's step.
+  for (std::size_t i = 0; i < cpu.parameters.size(); ++i) {
+    const bool moved = cpu.optimizer[cpu.parameters.size() + i] > 1e-12f;
+    ASSERT_NEAR(gpu.parameters[i], cpu.parameters[i], moved ? 1e-4 : 3 * rate) << "parameter " << i;
+  }
+  for (std::size_t i = 1; i < runs.size(); ++i) {
+    EXPECT_EQ(runs[i].gradients, gpu.gradients) << "bits differ from schedule to schedule";
+    EXPECT_EQ(runs[i].parameters, gpu.parameters) << "bits differ from schedule to schedule";
+    EXPECT_EQ(runs[i].maps, gpu.maps) << "bits differ from schedule to schedule";
+  }
+}
+
+TEST(CudaApi, NullPointersAndBatchesThatNoGridHasRoomForAreRefused) {
+  float x = 0;
+  EXPECT_EQ(toy_mnist_cuda_forward(nullptr, &x, 1, &x, &x, nullptr), TOY_MNIST_ERROR_NULL);
+  EXPECT_EQ(toy_mnist_cuda_forward(&x, &x, 0, &x, &x, nullptr), TOY_MNIST_ERROR_BATCH);
+  EXPECT_EQ(toy_mnist_cuda_forward(&x, &x, toy_mnist_cuda_largest_batch() + 1, &x, &x, nullptr), TOY_MNIST_ERROR_BATCH);
+}
+
+INSTANTIATE_TEST_SUITE_P(Toy, CudaModels, testing::ValuesIn(models),
+                         [](const testing::TestParamInfo<Model>& info) { return info.param.name; });
+
+}  // namespace
