@@ -1,12 +1,16 @@
-// The machine's fused multiply-adds: what kernels are measured against. Built by peers/cpu.py, run in its process.
+#include "bench/ceiling.hpp"
+
 #include <immintrin.h>
 
+#include <algorithm>
 #include <chrono>
-#include <cstdint>
+#include <cstddef>
+#include <memory>
+#include <vector>
 
 namespace {
 
-constexpr std::int64_t rounds = 20'000'000;
+constexpr std::int64_t rounds = 5'000'000;
 
 // Ten independent sums hide the latency of a fused multiply-add, with one vector and with two a cycle.
 __attribute__((target("avx512f"))) float sum_avx512() {
@@ -17,7 +21,8 @@ __attribute__((target("avx512f"))) float sum_avx512() {
 #pragma GCC unroll 10
     for (int i = 0; i < 10; ++i) sum[i] = _mm512_fmadd_ps(sum[i], a, b);
   float all = 0;
-  for (const __m512& s : sum) all += _mm512_reduce_add_ps(s);
+  for (const __m512& s : sum)
+    for (int i = 0; i < 16; ++i) all += s[i];
   return all;
 }
 
@@ -29,25 +34,75 @@ __attribute__((target("avx2,fma"))) float sum_avx2() {
 #pragma GCC unroll 10
     for (int i = 0; i < 10; ++i) sum[i] = _mm256_fmadd_ps(sum[i], a, b);
   float all = 0;
-  for (const __m256& s : sum) all += s[0] + s[1] + s[2] + s[3] + s[4] + s[5] + s[6] + s[7];
+  for (const __m256& s : sum)
+    for (int i = 0; i < 8; ++i) all += s[i];
   return all;
+}
+
+__attribute__((target("avx512f"))) void copy_avx512(const float* x, float* y, std::int64_t floats) {
+  for (std::int64_t i = 0; i + 32 <= floats; i += 32)
+    for (int k = 0; k < 32; k += 16) {
+      const __m512 v = _mm512_loadu_ps(x + i + k);
+      _mm512_storeu_ps(y + i + k, _mm512_add_ps(v, v));
+    }
+}
+
+__attribute__((target("avx2"))) void copy_avx2(const float* x, float* y, std::int64_t floats) {
+  for (std::int64_t i = 0; i + 32 <= floats; i += 32)
+    for (int k = 0; k < 32; k += 8) {
+      const __m256 v = _mm256_loadu_ps(x + i + k);
+      _mm256_storeu_ps(y + i + k, _mm256_add_ps(v, v));
+    }
+}
+
+bool can(int wide) {
+  __builtin_cpu_init();
+  return wide ? __builtin_cpu_supports("avx512f") : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+/// The fastest of thirty runs, which are short, so that on a busy machine some are not interrupted.
+template <class Work>
+double seconds(Work work) {
+  double best = 1e9;
+  for (int repeat = 0; repeat < 30; ++repeat) {
+    const auto begin = std::chrono::steady_clock::now();
+    work();
+    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  return best;
 }
 
 }  // namespace
 
-/// GFLOP/s of fused multiply-adds on registers, on so many threads; 0 where the processor lacks the instructions.
-extern "C" double ceiling_gflops(int wide, int threads) {
-  __builtin_cpu_init();
-  if (wide ? !__builtin_cpu_supports("avx512f") : !__builtin_cpu_supports("fma")) return 0;
-  double best = 0;
-  for (int repeat = 0; repeat < 5; ++repeat) {
-    const auto begin = std::chrono::steady_clock::now();
+double ceiling_gflops(int wide, int threads) {
+  if (!can(wide)) return 0;
+  volatile float result = 0;
+  const double best = seconds([&] {
     float sink = 0;
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : sink)
     for (int t = 0; t < threads; ++t) sink += wide ? sum_avx512() : sum_avx2();
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    const double flops = static_cast<double>(rounds) * (wide ? 32 : 16) * threads;
-    if (sink != 0.5f && flops / seconds / 1e9 > best) best = flops / seconds / 1e9;
-  }
-  return best;
+    result = sink;
+  });
+  return static_cast<double>(rounds) * (wide ? 32 : 16) * threads / best / 1e9;
+}
+
+double ceiling_copy_gbytes(int wide, int threads, std::int64_t floats) {
+  if (!can(wide)) return 0;
+  constexpr std::int64_t line = 16;  // floats
+  const std::int64_t part = std::max(floats / threads / 32 * 32, std::int64_t{32});
+  std::vector<float> memory(static_cast<std::size_t>(2 * part * threads + 2 * line));
+  void* start = memory.data();
+  std::size_t space = memory.size() * sizeof(float);
+  float* const x = static_cast<float*>(std::align(64, line * sizeof(float), start, space));
+  float* const y = x + part * threads;
+  const std::int64_t passes = 10'000'000 / (part * threads) + 1;
+  const double best = seconds([&] {
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int t = 0; t < threads; ++t)
+      for (std::int64_t pass = 0; pass < passes; ++pass) {
+        (wide ? copy_avx512 : copy_avx2)(x + t * part, y + t * part, part);
+        asm volatile("" ::: "memory");  // each pass happens
+      }
+  });
+  return 8.0 * static_cast<double>(part * threads) * static_cast<double>(passes) / best / 1e9;
 }

@@ -1,118 +1,338 @@
-"""The same models, weights and batches in Tessera and in PyTorch, timed in turns on one machine.
+"""The same models, weights and batches in Tessera and in what else there is, timed in turns on one machine.
 
-Usage: cpu.py [--build build/release] [--threads 1 2] [--rounds 5] [--works NAME ...] [--compile]
+Usage: cpu.py [--build build/release] [--threads 1 2] [--rounds 5] [--works NAME ...] [--peers NAME ...] [--compiler g++]
 
-Needs torch and numpy, g++, and the models built in --build. Every contender is a process of its own that waits while the
-others work. First all outputs (and training losses) are compared with PyTorch's, 1e-4 of the largest; then each round
-times every contender once, in turn (the fastest of three runs after one to warm up); the table shows the median over rounds, and
-the share of the FMA ceiling that is measured in the same session: 2 FLOPs a multiply-add of the model as declared, from the
-emitted header. A machine that does anything else gives other numbers. --compile adds torch.compile, which takes minutes.
+Needs torch and numpy, a C++ compiler, and the models built in --build (target bench_peers). Works and peers are all those
+below unless some are named; a peer that is not installed is a line under the table. --works and --peers take the start of
+names as well: "vit_base" are its two works.
+
+Every contender is a process of its own that waits while the others work. First all outputs are compared with those of
+PyTorch in single precision, and where nothing is dropped at random the first training losses too: by 1e-4 of the largest for
+single precision, 0.05 for bf16, 0.3 for int8. Then each round times every contender once, in turn (the fastest run of a
+turn, which after one to warm up lasts 0.1 s and three runs, or 1 s); the table shows the median over rounds, and the share
+of the FMA ceiling measured in the same session: 2 FLOPs a multiply-add of the model as declared, from the emitted header;
+of the products, of their multiply-adds. "gemm" are the four linear maps of a block, one after the other. The last column
+compares the best of ours with the best peer in single precision. A machine that does anything else gives other numbers.
 """
 import argparse
+import concurrent.futures
 import ctypes
+import functools
+import gc
+import importlib.util
 import json
+import logging
 import os
 import pathlib
 import re
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+import typing
+import warnings
 
 HERE = pathlib.Path(__file__).resolve().parent
-GOLDEN = HERE.parent.parent / "tests" / "golden"
-
-# name: model, batch, whether it trains
-WORKS = {
-    "vit_tiny forward 1": ("vit_tiny", 1, False),
-    "vit_tiny forward 8": ("vit_tiny", 8, False),
-    "vit_tiny training step 8": ("vit_tiny", 8, True),
-    "vit_cifar training step 64": ("vit_cifar", 64, True),
-    "vit_mnist forward 128": ("vit_mnist", 128, False),
-    "vit_mnist training step 128": ("vit_mnist", 128, True),
-}
-IMAGES = {"vit_tiny": (3, 224, 224), "vit_cifar": (3, 32, 32), "vit_mnist": (1, 28, 28)}
+ROOT = HERE.parent.parent
 RATE = 1e-3
 
 
+class Work(typing.NamedTuple):
+    model: str
+    batch: int
+    trains: bool = False
+
+
+WORKS = {
+    "vit_tiny forward 1": Work("vit_tiny", 1),
+    "vit_tiny forward 8": Work("vit_tiny", 8),
+    "vit_base forward 1": Work("vit_base", 1),
+    "vit_base forward 8": Work("vit_base", 8),
+    "vit_tiny training step 8": Work("vit_tiny", 8, True),
+    "vit_cifar training step 64": Work("vit_cifar", 64, True),
+    "vit_mnist forward 128": Work("vit_mnist", 128),
+    "vit_mnist training step 128": Work("vit_mnist", 128, True),
+    "gemm of vit_tiny, 197 rows": Work("tiny_gemms", 1),
+    "gemm of vit_tiny, 1576 rows": Work("tiny_gemms", 8),
+    "gemm of vit_base, 197 rows": Work("base_gemms", 1),
+    "gemm of vit_base, 1576 rows": Work("base_gemms", 8),
+}
+IMAGES = {"vit_tiny": (3, 224, 224), "vit_base": (3, 224, 224), "vit_cifar": (3, 32, 32), "vit_mnist": (1, 28, 28)}
+# In and out of the four linear maps of a block: queries, keys and values; attention's output; the MLP.
+GEMMS = {f"{name}_gemms": [(d, 3 * d), (d, d), (d, 4 * d), (4 * d, d)] for name, d in (("tiny", 192), ("base", 768))}
+ROWS = 197  # of an image
+
+# What stands over a column; whether it is in single precision, else how far its outputs may be from that.
+CONTENDERS = {
+    "avx2": ("Tessera AVX2", None),
+    "avx512": ("Tessera AVX-512", None),
+    "eager": ("PyTorch eager", None),
+    "sdpa": ("PyTorch eager, fused attention", None),
+    "compiled": ("torch.compile", None),
+    "mkldnn": ("PyTorch's oneDNN", None),
+    "ort": ("ONNX Runtime", None),
+    "ort-fused": ("ONNX Runtime, fused attention", None),
+    "onednn": ("oneDNN of the system", None),
+    "eager-bf16": ("PyTorch bf16", 0.05),
+    "compiled-bf16": ("torch.compile bf16", 0.05),
+    "ort-int8": ("ONNX Runtime int8", 0.3),
+}
+OURS = ("avx2", "avx512")
+
+
+class Cannot(Exception):
+    """Why a contender does not take part, in general or in one work."""
+
+
 def reference(model):
-    sys.path.insert(0, str(GOLDEN))
-    sys.dont_write_bytecode = True
+    """The model in PyTorch with its starting weights, the same ones in every process."""
+    import torch
+    sys.path.insert(0, str(ROOT / "tests" / "golden"))
     import reference_models as R
-    if model == "vit_tiny":
-        return R.TimmVit(image=224, patch=16, d=192, heads=3, depth=12, classes=1000)
+    torch.manual_seed(1)
+    if model in GEMMS:
+        return torch.nn.ModuleList(torch.nn.Linear(k, n) for k, n in GEMMS[model])
+    if model in ("vit_tiny", "vit_base"):
+        d, heads = (192, 3) if model == "vit_tiny" else (768, 12)
+        return R.TimmVit(image=224, patch=16, d=d, heads=heads, depth=12, classes=1000)
     return R.CifarVit() if model == "vit_cifar" else R.MnistVit()
 
 
 def data(model, batch):
+    """Invented images and labels; for the products, one input each and no labels."""
     import numpy as np
     random = np.random.default_rng(1)
-    images = random.standard_normal((batch, *IMAGES[model]), dtype=np.float32)
-    return images, random.integers(0, 10, batch)
+    if model in GEMMS:
+        return [random.standard_normal((batch * ROWS, k), dtype=np.float32) for k, _ in GEMMS[model]], None
+    return random.standard_normal((batch, *IMAGES[model]), dtype=np.float32), random.integers(0, 10, batch)
+
+
+def drops(model):
+    return model == "vit_cifar"
+
+
+def joined(outputs):
+    import numpy as np
+    return np.concatenate([np.asarray(o).ravel() for o in outputs])
 
 
 class Torch:
-    def __init__(self, folder, threads, compiled):
+    """PyTorch; with bf16, under autocast; compiled, its weights frozen where it does not train."""
+
+    def __init__(self, kind, setting):
         import torch
-        torch.set_num_threads(threads)
-        self.torch, self.folder, self.compiled = torch, folder, compiled
-        self.jobs = {}
+        self.torch, self.kind = torch, kind
+        torch.set_num_threads(setting.threads)
+        self.autocast = lambda: torch.autocast("cpu", torch.bfloat16, enabled=kind.endswith("bf16"))
 
     def prepare(self, work):
         torch = self.torch
-        name, batch, trains = WORKS[work]
-        torch.manual_seed(1)
-        model = reference(name)
-        model.load_state_dict(torch.load(f"{self.folder}/{name}.pt"), strict=True)
-        images, labels = (torch.from_numpy(a) for a in data(name, batch))
+        model = reference(work.model)
+        if work.model in GEMMS:
+            return self.prepare_gemms(work, model)
+        if self.kind == "mkldnn":
+            raise Cannot("is measured by its products alone")
+        if self.kind != "eager":
+            fuse_attention(model)
+        images, labels = (torch.from_numpy(a) for a in data(work.model, work.batch))
         model.eval()
-        with torch.no_grad():
-            outputs = model(images)
-        import numpy as np
-        np.save(f"{self.folder}/torch.npy", outputs.numpy())
-        model.train(trains)
-        optimizer = torch.optim.Adam(model.parameters(), lr=RATE)
-        run = torch.compile(model) if self.compiled else model
+        compiled = self.kind.startswith("compiled")
+        if compiled:
+            import torch._inductor.config
+            torch._inductor.config.freezing = not work.trains
+        run = torch.compile(model) if compiled else model
 
         def forward():
-            with torch.inference_mode():
-                run(images)
+            with torch.no_grad(), self.autocast():
+                return run(images)
+
+        outputs = forward().float().numpy()
+        if not work.trains:
+            return forward, outputs, None
+        model.train()
+        optimizer = torch.optim.Adam(model.parameters(), lr=RATE)
 
         def step():
-            loss = torch.nn.functional.cross_entropy(run(images), labels)
+            with self.autocast():
+                loss = torch.nn.functional.cross_entropy(run(images), labels)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
+            return loss
 
-        self.jobs[work] = step if trains else forward
-        self.jobs[work]()
-        return {}
+        return step, outputs, step().item()
+
+    def prepare_gemms(self, work, model):
+        torch = self.torch
+        inputs = [torch.from_numpy(a) for a in data(work.model, work.batch)[0]]
+        if self.kind == "mkldnn":
+            product = torch.ops.mkldnn._linear_pointwise
+            with torch.no_grad():
+                weights = [torch.ops.mkldnn._reorder_linear_weight(m.weight.detach(), len(x)) for x, m in zip(inputs, model)]
+
+            def run():
+                with torch.no_grad():
+                    return [product(x, w, m.bias, "none", [], "") for x, w, m in zip(inputs, weights, model)]
+        elif self.kind in ("eager", "eager-bf16"):
+            def run():
+                with torch.no_grad(), self.autocast():
+                    return [m(x) for x, m in zip(inputs, model)]
+        else:
+            raise Cannot("is measured by whole models alone")
+        return run, joined([y.float() for y in run()]), None
 
 
-class Ours:
+def fuse_attention(model):
+    """scaled_dot_product_attention where the reference spells attention out; what CifarVit calls does so by itself."""
+    import torch
+    import reference_models as R
+
+    def forward(self, x):
+        b, n, d = x.shape
+        q, k, v = self.qkv(x).reshape(b, n, 3, self.h, d // self.h).permute(2, 0, 3, 1, 4)
+        mixed = torch.nn.functional.scaled_dot_product_attention(q, k, v)
+        return self.proj(mixed.transpose(1, 2).reshape(b, n, d)), None
+
+    for module in model.modules():
+        if isinstance(module, R.FusedAttention):
+            module.forward = forward.__get__(module)
+
+
+class OnnxRuntime:
+    """The reference exported by PyTorch: as it is, with attention as one operation of ONNX Runtime's own and what its optimiser
+    for transformers fuses, or with the weights of its linear maps in int8, a scale each channel."""
+
+    def __init__(self, kind, setting):
+        for module in ("onnxruntime", "onnx"):
+            if not importlib.util.find_spec(module):
+                raise Cannot(f"{module} is not installed")
+        import onnxruntime
+        import torch
+        torch.set_num_threads(1)
+        onnxruntime.set_default_logger_severity(3)
+        self.kind, self.folder, self.runtime = kind, setting.folder, onnxruntime
+        self.options = onnxruntime.SessionOptions()
+        self.options.intra_op_num_threads = setting.threads
+        self.options.inter_op_num_threads = 1
+
+    def prepare(self, work):
+        if work.trains:
+            raise Cannot("does not train")
+        models = reference(work.model).eval()
+        inputs = data(work.model, work.batch)[0]
+        if work.model not in GEMMS:
+            models, inputs = [models], [inputs]
+        sessions = [self.session(f"{work.model}-{i}", model, x) for i, (model, x) in enumerate(zip(models, inputs))]
+
+        def run():
+            return [session.run(None, {"x": x})[0] for session, x in zip(sessions, inputs)]
+
+        return run, joined(run()), None
+
+    def session(self, name, model, x):
+        import torch
+        path = f"{self.folder}/{self.kind}-{name}.onnx"
+        changed = self.kind == "ort-fused" and self.fuse(model)
+        if self.kind == "ort-fused" and not changed:
+            raise Cannot("knows no attention of this form")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.onnx.export(model, (torch.from_numpy(x),), path, dynamo=False, input_names=["x"], opset_version=17,
+                              custom_opsets={"com.microsoft": 1} if changed else None)
+        if changed:
+            from onnxruntime.transformers import optimizer
+            fused = optimizer.optimize_model(path, model_type="vit", num_heads=changed.h,
+                                             hidden_size=changed.qkv.in_features, opt_level=0)
+            fused.save_model_to_file(path)
+        if self.kind == "ort-int8":
+            from onnxruntime.quantization import QuantType, quantize_dynamic
+            logging.disable(logging.WARNING)  # it advises preprocessing that changes nothing here
+            quantize_dynamic(path, path, per_channel=True, weight_type=QuantType.QInt8, op_types_to_quantize=["MatMul", "Gemm"])
+        session = self.runtime.InferenceSession(path, self.options, providers=["CPUExecutionProvider"])
+        os.remove(path)
+        return session
+
+    @staticmethod
+    def fuse(model):
+        """Makes every attention of the model one operation when it is exported; the last of them."""
+        import torch
+        import reference_models as R
+
+        class Operation(torch.autograd.Function):
+            @staticmethod
+            def forward(context, q, k, v, heads):
+                return q.clone()
+
+            @staticmethod
+            def symbolic(graph, q, k, v, heads):
+                return graph.op("com.microsoft::MultiHeadAttention", q, k, v, num_heads_i=heads).setType(q.type())
+
+        def forward(self, x):
+            return self.proj(Operation.apply(*self.qkv(x).chunk(3, -1), self.h)), None
+
+        found = None
+        for module in model.modules():
+            if isinstance(module, R.FusedAttention):
+                module.forward = forward.__get__(module)
+                found = module
+        return found
+
+
+class OneDnn:
+    """onednn_gemm.cpp."""
+
+    def __init__(self, kind, setting):
+        path = pathlib.Path(setting.folder) / "libonednn_gemm.so"
+        if not path.exists():
+            raise Cannot("is not installed (package libdnnl-dev)")
+        self.library = ctypes.CDLL(str(path))
+        self.library.onednn_linear.restype = ctypes.c_void_p
+
+    def prepare(self, work):
+        import numpy as np
+        if work.model not in GEMMS:
+            raise Cannot("is measured by its products alone")
+        outputs, linears, keep = [], [], []
+        for x, linear in zip(data(work.model, work.batch)[0], reference(work.model)):
+            w, b = linear.weight.detach().numpy(), linear.bias.detach().numpy()
+            y = np.zeros((len(x), len(b)), np.float32)
+            sizes = [ctypes.c_int64(n) for n in (len(x), *reversed(w.shape))]
+            linears.append(ctypes.c_void_p(self.library.onednn_linear(*sizes, *(pointer(a) for a in (x, w, b, y)))))
+            outputs.append(y)
+            keep.append((x, w, b, y))
+
+        def run():
+            for linear in linears:
+                self.library.onednn_run(linear)
+
+        run.keep = keep
+        run()
+        return run, joined(outputs), None
+
+
+def pointer(array):
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+def check(code, what):
+    if code:
+        raise RuntimeError(f"{what} answered error {code}")
+
+
+class Tessera:
     """The emitted sources of the build, as shared libraries."""
 
     class Parameter(ctypes.Structure):
         _fields_ = [("name", ctypes.c_char_p), ("rank", ctypes.c_int32), ("decay", ctypes.c_int32),
                     ("shape", ctypes.c_int64 * 8), ("offset", ctypes.c_int64), ("named_shape", ctypes.c_char_p)]
 
-    def __init__(self, folder, threads, build, isa):
-        self.folder, self.build = folder, pathlib.Path(build)
-        os.environ["TESSERA_ISA"] = isa
-        self.libraries, self.jobs = {}, {}
-        self.threads = threads
-
-    def library(self, name):
-        if name not in self.libraries:
-            self.libraries[name] = ctypes.CDLL(str(pathlib.Path(self.folder) / f"lib{name}.so"))
-        return self.libraries[name]
-
-    def header(self, name):
-        return (self.build / "generated" / name / f"{name}.h").read_text()
+    def __init__(self, kind, setting):
+        self.folder, self.build = setting.folder, pathlib.Path(setting.build)
 
     def macro(self, name, what, batch=0):
-        text = re.search(rf"#define {name.upper()}_{what}(\(batch\))? (.*)", self.header(name)).group(2)
+        text = re.search(rf"#define {name.upper()}_{what}(\(batch\))? (.*)", header(self.build, name)).group(2)
         numbers = [int(n) for n in re.findall(r"INT64_C\((\d+)\)", text)] or [int(text.split()[0])]
         return numbers[0] + (numbers[1] * batch if len(numbers) > 1 else 0)
 
@@ -123,161 +343,286 @@ class Ours:
         return raw[(-raw.ctypes.data // 4) % 16:][:floats]
 
     def prepare(self, work):
+        if work.model not in GEMMS:
+            model = reference(work.model)
+            images, labels = data(work.model, work.batch)
+            return self.model(work.model, model.state_dict(), images, labels, work.batch, work.trains)
+        parts = []
+        for x, linear in zip(data(work.model, work.batch)[0], reference(work.model)):
+            state = {f"linear.{key}": value for key, value in linear.state_dict().items()}
+            parts.append(self.model(f"gemm_{linear.in_features}x{linear.out_features}", state, x, None, work.batch, False))
+
+        def run():
+            for one, _, _ in parts:
+                one()
+
+        return run, joined([outputs for _, outputs, _ in parts]), None
+
+    def model(self, name, state, images, labels, batch, trains):
+        """A job of one emitted model."""
         import numpy as np
-        import torch
-        name, batch, trains = WORKS[work]
-        library = self.library(name)
-        state = torch.load(f"{self.folder}/{name}.pt")
+        library = ctypes.CDLL(str(pathlib.Path(self.folder) / f"lib{name}.so"))
         rows = (self.Parameter * self.macro(name, "PARAMETERS")).in_dll(library, f"{name}_parameters")
         parameters = self.aligned(self.macro(name, "PARAMETER_FLOATS"))
         for row in rows:
             flat = state[row.name.decode()].numpy().ravel()
             parameters[row.offset:row.offset + flat.size] = flat
-        images, labels = data(name, batch)
-        labels = labels.astype(np.int32)
-        classes = self.macro(name, "OUTPUT_FLOATS")
-        outputs, loss = np.zeros((batch, classes), np.float32), np.zeros(1, np.float32)
-        pointer = lambda a: ctypes.c_void_p(a.ctypes.data)
+        packed = self.aligned(self.macro(name, "PACKED_FLOATS"))
+        check(getattr(library, f"{name}_pack")(pointer(parameters), pointer(packed)), f"{name}_pack")
+        weights = [pointer(parameters), pointer(packed)]
+        outputs = self.aligned(batch * self.macro(name, "OUTPUT_FLOATS"))
         scratch = self.aligned(self.macro(name, "FORWARD_SCRATCH_BYTES", batch) // 4)
-        forward = getattr(library, f"{name}_forward")
-        arguments = [pointer(parameters), pointer(images), ctypes.c_int64(batch), pointer(outputs), pointer(scratch)]
-        check(forward(*arguments), f"{name}_forward")
-        np.save(f"{self.folder}/ours.npy", outputs)
-        keep = (parameters, images, labels, outputs, loss, scratch)
-        if trains:
-            gradients = self.aligned(parameters.size)
-            optimizer = self.aligned(self.macro(name, "OPTIMIZER_FLOATS"))
-            train = self.aligned(self.macro(name, "TRAIN_SCRATCH_BYTES", batch) // 4)
-            keep += (gradients, optimizer, train)
-            function = getattr(library, f"{name}_train_step")
-            step = iter(range(1, 1 << 30))
+        function = getattr(library, f"{name}_forward")
+        arguments = [*weights, pointer(images), ctypes.c_int64(batch), pointer(outputs), pointer(scratch)]
 
-            def job():
-                check(function(pointer(parameters), pointer(gradients), pointer(optimizer), pointer(images),
-                               pointer(labels), ctypes.c_int64(batch), ctypes.c_uint64(1), ctypes.c_int64(next(step)),
-                               ctypes.c_float(RATE), pointer(outputs), pointer(loss), pointer(train)), name)
-        else:
-            def job():
-                check(forward(*arguments), name)
-        self.jobs[work] = job
-        self.jobs[work].keep = keep
-        job()
-        return {"flops": self.macro(name, "TRAIN_FLOPS" if trains else "FORWARD_FLOPS", batch)}
+        def forward():
+            check(function(*arguments), f"{name}_forward")
 
-    def ceiling(self, wide):
-        library = ctypes.CDLL(str(pathlib.Path(self.folder) / "libceiling.so"))
-        library.ceiling_gflops.restype = ctypes.c_double
-        return library.ceiling_gflops(wide, self.threads)
+        forward.keep = (parameters, packed, images, outputs, scratch)
+        forward()
+        if not trains:
+            return forward, outputs, None
+        answers = outputs.copy()
+        labels = labels.astype(np.int32)
+        gradients, optimizer = self.aligned(parameters.size), self.aligned(self.macro(name, "OPTIMIZER_FLOATS"))
+        train = self.aligned(self.macro(name, "TRAIN_SCRATCH_BYTES", batch) // 4)
+        loss = np.zeros(1, np.float32)
+        train_step = getattr(library, f"{name}_train_step")
+        steps = iter(range(1, 1 << 30))
+
+        def step():
+            check(train_step(*weights, pointer(gradients), pointer(optimizer), pointer(images), pointer(labels),
+                             ctypes.c_int64(batch), ctypes.c_uint64(1), ctypes.c_int64(next(steps)), ctypes.c_float(RATE),
+                             pointer(outputs), pointer(loss), pointer(train)), f"{name}_train_step")
+
+        step.keep = forward.keep
+        step()
+        return step, answers, float(loss[0])
 
 
-def check(code, what):
-    if code:
-        raise RuntimeError(f"{what} answered error {code}")
+def header(build, name):
+    return (pathlib.Path(build) / "generated" / name / f"{name}.h").read_text()
 
 
-def worker(kind, folder, threads, build):
-    os.environ["OMP_NUM_THREADS"] = str(threads)
-    contender = Torch(folder, threads, kind == "compiled") if kind in ("eager", "compiled") else Ours(folder, threads, build, kind)
+def flops(build, work):
+    """Of one run, as the emitted header says; of products, 2 a multiply-add."""
+    if work.model in GEMMS:
+        return sum(2 * ROWS * work.batch * k * n for k, n in GEMMS[work.model])
+    return Tessera("", argparse.Namespace(folder="", build=build)).macro(
+        work.model, "TRAIN_FLOPS" if work.trains else "FORWARD_FLOPS", work.batch)
+
+
+def load_ceiling(folder):
+    library = ctypes.CDLL(f"{folder}/libceiling.so")
+    library.ceiling_gflops.restype = ctypes.c_double
+    return library.ceiling_gflops
+
+
+def make(kind, setting):
+    """The contender of this name, in a process of its own."""
+    if kind in OURS:
+        os.environ["TESSERA_ISA"] = kind
+        return Tessera(kind, setting)
+    if kind == "onednn":
+        return OneDnn(kind, setting)
+    return (OnnxRuntime if kind.startswith("ort") else Torch)(kind, setting)
+
+
+def answers(kind, setting):
+    """What the process of a contender does: reads a command a line, writes an answer a line."""
+    import numpy as np
+    contender, jobs = make(kind, setting), {}
+    yield None
     for line in sys.stdin:
-        command, argument = json.loads(line)
+        command, name = json.loads(line)
         if command == "prepare":
-            answer = contender.prepare(argument)
+            try:
+                jobs.clear()  # what was prepared before makes room
+                jobs[name], outputs, loss = contender.prepare(WORKS[name])
+                np.save(f"{setting.folder}/{kind}.npy", outputs)
+                gc.collect()  # a dozen processes share the memory: what preparing took goes back
+                ctypes.CDLL(None).malloc_trim(0)
+                yield {"loss": loss}
+            except Cannot as reason:
+                yield {"cannot": str(reason)}
+            except Exception as error:  # a peer's own trouble must not end the others
+                if kind in OURS:
+                    raise
+                yield {"cannot": f"fails: {type(error).__name__}: {' '.join(str(error).split())[:200]}"}
         elif command == "ceiling":
-            answer = contender.ceiling(argument)
+            yield load_ceiling(setting.folder)(int(kind == "avx512"), setting.threads)
         else:
-            job = contender.jobs[argument]
+            jobs[name]()
             times = []
-            for _ in range(4):
+            while sum(times) < (0.1 if len(times) >= 3 else 1):
                 begin = time.perf_counter()
-                job()
+                jobs[name]()
                 times.append(time.perf_counter() - begin)
-            answer = min(times[1:])
-        print(json.dumps(answer), flush=True)
+            yield min(times)
+
+
+def worker(kind, setting):
+    talk = os.fdopen(os.dup(1), "w")  # libraries that print do not get between
+    os.dup2(2, 1)
+    try:
+        for answer in answers(kind, setting):
+            print(json.dumps(answer), file=talk, flush=True)
+    except Cannot as reason:
+        print(json.dumps({"cannot": str(reason)}), file=talk, flush=True)
 
 
 class Process:
     def __init__(self, kind, folder, threads, build):
-        environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
+        environment = dict(os.environ, OMP_NUM_THREADS=str(threads), MKL_NUM_THREADS=str(threads))
+        self.kind = kind
         self.process = subprocess.Popen([sys.executable, "-B", __file__, "--worker", kind, folder, str(threads), build],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+        self.trouble = (self.answer() or {}).get("cannot")
 
-    def ask(self, command, argument):
-        self.process.stdin.write(json.dumps([command, argument]) + "\n")
-        self.process.stdin.flush()
+    def answer(self):
         line = self.process.stdout.readline()
         if not line:
-            raise SystemExit("a contender ended; its message stands above")
+            raise SystemExit(f"{self.kind} ended; its message stands above")
         return json.loads(line)
+
+    def ask(self, command, work=""):
+        self.process.stdin.write(json.dumps([command, work]) + "\n")
+        self.process.stdin.flush()
+        return self.answer()
 
     def end(self):
         self.process.stdin.close()
         self.process.wait()
 
 
-def build_libraries(folder, build, models):
-    flags = ["-shared", "-fPIC", "-O3", "-std=c++20", "-fopenmp"]
-    subprocess.run(["g++", *flags, str(HERE.parent / "ceiling.cpp"), "-o", f"{folder}/libceiling.so"], check=True)
+def build_libraries(folder, options, models):
+    """Each emitted model, the ceiling and oneDNN's products as shared libraries; ccache helps where there is one."""
+    compiler = [*([shutil.which("ccache")] if shutil.which("ccache") else []), options.compiler]
+    flags = ["-fPIC", "-O3", "-std=c++20", "-fopenmp", f"-I{ROOT}"]
+    jobs = [("ceiling", HERE.parent / "ceiling.cpp", [])]
     for name in models:
-        sources = [str(p) for p in sorted((pathlib.Path(build) / "generated" / name).glob("*.cpp")) if "_program" not in p.name]
-        subprocess.run(["g++", *flags, "-ffp-contract=off", *sources, "-o", f"{folder}/lib{name}.so"], check=True)
+        sources = sorted((pathlib.Path(options.build) / "generated" / name).glob("*.cpp"))
+        jobs += [(name, source, ["-ffp-contract=off"]) for source in sources if "_program" not in source.name]
+        if not sources:
+            raise SystemExit(f"{options.build} has no {name}: cmake --build {options.build} --target bench_peers")
+
+    def compile(job):
+        library, source, extra = job
+        subprocess.run([*compiler, *flags, *extra, "-c", str(source), "-o", f"{folder}/{library}-{source.stem}.o"], check=True)
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(compile, jobs))
+    for library in {job[0] for job in jobs}:
+        objects = [str(o) for o in pathlib.Path(folder).glob(f"{library}-*.o")]
+        subprocess.run([options.compiler, "-shared", "-fopenmp", *objects, "-o", f"{folder}/lib{library}.so"], check=True)
+    subprocess.run(["g++", "-shared", *flags, str(HERE / "onednn_gemm.cpp"), "-o", f"{folder}/libonednn_gemm.so", "-ldnnl"],
+                   stderr=subprocess.DEVNULL)  # where it fails there is no oneDNN
+
+
+def selected(wanted, known):
+    """Those of known that are wanted: by their name, or all that start with it."""
+    chosen = set(known if wanted is None else [])
+    for name in wanted or []:
+        found = [k for k in known if k == name] or [k for k in known if k.startswith(name)]
+        if not found:
+            raise SystemExit(f"there is no {name}: choose from {', '.join(known)}")
+        chosen.update(found)
+    return [k for k in known if k in chosen]
+
+
+@functools.lru_cache(maxsize=1)
+def expected(work):
+    """PyTorch's outputs in single precision, and the loss."""
+    import torch
+    model = reference(work.model).eval()
+    inputs, labels = data(work.model, work.batch)
+    with torch.no_grad():
+        if work.model in GEMMS:
+            return joined([m(torch.from_numpy(x)) for m, x in zip(model, inputs)]), None
+        outputs = model(torch.from_numpy(inputs))
+        return outputs.numpy().ravel(), torch.nn.functional.cross_entropy(outputs, torch.from_numpy(labels)).item()
+
+
+def compare(kind, name, folder, loss):
+    """How far the outputs are from the expected ones, relative to the largest; ends everything where that is too much."""
+    import numpy as np
+    work, limit = WORKS[name], CONTENDERS[kind][1] or 1e-4
+    outputs, right_loss = expected(work)
+    theirs = np.load(f"{folder}/{kind}.npy").ravel()
+    difference = float(np.abs(outputs - theirs).max() / np.abs(outputs).max())
+    if not difference < limit:
+        raise SystemExit(f"{name}: the outputs of {kind} differ by {difference:.1e} of the largest")
+    if loss is not None and not drops(work.model) and not abs(loss - right_loss) < limit * abs(right_loss):
+        raise SystemExit(f"{name}: the loss of {kind} is {loss}, not {right_loss}")
+    return difference
+
+
+def run_work(name, contenders, options, folder, ceiling, notes):
+    """A row of the table: the cell of each contender, and how the best of ours compares."""
+    work, ready = WORKS[name], []
+    for kind, contender in contenders.items():
+        answer = contender.ask("prepare", name)
+        if "cannot" in answer:
+            if answer["cannot"].startswith("fails"):
+                notes.append(f"{name}: {CONTENDERS[kind][0]} {answer['cannot']}")
+            continue
+        difference = compare(kind, name, folder, answer["loss"])
+        if CONTENDERS[kind][1]:
+            notes.append(f"{name}: outputs of {CONTENDERS[kind][0]} differ by {difference:.1e} of the largest")
+        ready.append(kind)
+    times = {kind: [] for kind in ready}
+    for _ in range(options.rounds):
+        for kind in ready:
+            times[kind].append(contenders[kind].ask("time", name))
+    median = {kind: statistics.median(t) for kind, t in times.items()}
+    amount = flops(options.build, work)
+    cells = [f"{1e3 * median[k]:.2f} ms, {100 * amount / median[k] / 1e9 / ceiling:.0f} %" if k in median else "-"
+             for k in contenders]
+    ours = min((t for k, t in median.items() if k in OURS), default=None)
+    peers = min((t for k, t in median.items() if k not in OURS and not CONTENDERS[k][1]), default=None)
+    return cells + [f"{peers / ours:.2f} x" if ours and peers else "-"]
 
 
 def main():
-    import numpy as np
     import torch
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build/release")
-    parser.add_argument("--threads", type=int, nargs="+", default=[1])
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--works", nargs="+", default=list(WORKS), choices=list(WORKS), metavar="NAME")
-    parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--works", nargs="+", metavar="NAME", help="of " + ", ".join(WORKS))
+    parser.add_argument("--peers", nargs="+", metavar="NAME", help="of " + ", ".join(k for k in CONTENDERS if k not in OURS))
+    parser.add_argument("--compiler", default="g++", help="for the emitted sources: g++, clang++-19")
     options = parser.parse_args()
+    works = selected(options.works, WORKS)
+    peers = selected(options.peers, [k for k in CONTENDERS if k not in OURS])
     with tempfile.TemporaryDirectory() as folder:
-        models = {WORKS[w][0] for w in options.works}
-        for name in models:
-            torch.manual_seed(1)
-            torch.save(reference(name).state_dict(), f"{folder}/{name}.pt")
-        build_libraries(folder, options.build, models)
-        wide = ctypes.CDLL(f"{folder}/libceiling.so")
-        wide.ceiling_gflops.restype = ctypes.c_double
-        kinds = ["avx2"] + (["avx512"] if wide.ceiling_gflops(1, 1) > 0 else [])
-        kinds += ["eager"] + (["compiled"] if options.compile else [])
-        title = {"avx2": "Tessera AVX2", "avx512": "Tessera AVX-512", "eager": f"PyTorch {torch.__version__} eager",
-                 "compiled": "torch.compile"}
+        models = {name for work in works for name in
+                  ([f"gemm_{k}x{n}" for k, n in GEMMS[WORKS[work].model]] if WORKS[work].model in GEMMS else [WORKS[work].model])}
+        build_libraries(folder, options, models)
+        ours = [kind for kind in OURS if load_ceiling(folder)(int(kind == "avx512"), 1) > 0]
+        print(f"PyTorch {torch.__version__}; {options.compiler}; medians of {options.rounds} rounds in turns")
         for threads in options.threads:
-            contenders = {kind: Process(kind, folder, threads, options.build) for kind in kinds}
-            ceilings = {kind: contenders[kind].ask("ceiling", int(kind == "avx512")) for kind in kinds if kind.startswith("avx")}
-            best = max(ceilings.values())
+            started = {kind: Process(kind, folder, threads, options.build) for kind in ours + peers}
+            notes = [f"{CONTENDERS[k][0]}: {c.trouble}" for k, c in started.items() if c.trouble]
+            contenders = {kind: c for kind, c in started.items() if not c.trouble}
+            ceilings = {kind: contenders[kind].ask("ceiling") for kind in ours}
             print(f"\n{threads} thread{'s' if threads > 1 else ''}; FMA ceiling " +
-                  ", ".join(f"{title[k].split()[-1]} {c:.0f} GFLOP/s" for k, c in ceilings.items()))
-            print("| work | " + " | ".join(title[k] for k in kinds) + " | best of ours |")
-            print("|---|" + "---|" * (len(kinds) + 1))
-            for work in options.works:
-                flops = 0
-                for kind in kinds:
-                    flops = contenders[kind].ask("prepare", work).get("flops", flops)
-                    if kind.startswith("avx"):
-                        ours = np.load(f"{folder}/ours.npy")
-                    else:
-                        theirs = np.load(f"{folder}/torch.npy")
-                        difference = float(np.abs(ours - theirs).max() / np.abs(theirs).max())
-                        if not difference < 1e-4:
-                            raise SystemExit(f"{work}: outputs differ by {difference:.1e} of the largest")
-                times = {kind: [] for kind in kinds}
-                for _ in range(options.rounds):
-                    for kind in kinds:
-                        times[kind].append(contenders[kind].ask("time", work))
-                median = {kind: statistics.median(t) for kind, t in times.items()}
-                cells = [f"{1e3 * median[k]:.2f} ms, {100 * flops / median[k] / 1e9 / best:.0f} %" for k in kinds]
-                mine = min(median[k] for k in kinds if k.startswith("avx"))
-                peer = min(median[k] for k in kinds if not k.startswith("avx"))
-                print(f"| {work} | " + " | ".join(cells) + f" | {peer / mine:.2f} x the best peer |", flush=True)
+                  ", ".join(f"{CONTENDERS[k][0].split()[-1]} {c:.0f} GFLOP/s" for k, c in ceilings.items()) + "\n")
+            print("| work | " + " | ".join(CONTENDERS[k][0] for k in contenders) + " | ours against the best peer |")
+            print("|---|" + "---|" * (len(contenders) + 1))
+            for name in works:
+                row = run_work(name, contenders, options, folder, max(ceilings.values()), notes)
+                print(f"| {name} | " + " | ".join(row) + " |", flush=True)
             for contender in contenders.values():
                 contender.end()
+            print("\n" + "\n".join(notes), flush=True)
 
 
 if __name__ == "__main__":
+    sys.dont_write_bytecode = True
     if sys.argv[1:2] == ["--worker"]:
-        worker(sys.argv[2], sys.argv[3], int(sys.argv[4]), sys.argv[5])
+        worker(sys.argv[2], argparse.Namespace(folder=sys.argv[3], threads=int(sys.argv[4]), build=sys.argv[5]))
+    elif not (importlib.util.find_spec("torch") and importlib.util.find_spec("numpy")):
+        sys.exit("cpu.py needs torch and numpy")
     else:
         main()

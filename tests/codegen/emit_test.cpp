@@ -8,6 +8,8 @@
 #include "dsl/trace.hpp"
 #include "models/vit_mnist.hpp"
 #include "tests/codegen/support/sketch.hpp"
+#include "tests/models/golden_variants.hpp"
+#include "tests/recipes/digit_probe.hpp"
 
 namespace tessera::test {
 namespace {
@@ -48,6 +50,33 @@ TEST(Emit, LeavesNothingOfTheMachineItRanOnInTheText) {
   for (const auto& [name, text] : vit_mnist())
     for (const char* trace : {"/home", "/tmp", "__DATE__", "__TIME__", "__FILE__"})
       EXPECT_EQ(text.find(trace), std::string::npos) << name << " holds " << trace;
+}
+
+TEST(Emit, WritesIntoTheLoopWhatTheRecipeAsksForAndNothingElse) {
+  GeneratorOptions options;
+  options.targets = {codegen::cpu_targets.front()};
+  options.train = true;
+  const std::string plain =
+      codegen::generate(trace<models::vit_mnist::VitMnist>("vit_mnist"), options).at("vit_mnist_program.cpp");
+  const std::string asked = codegen::generate(trace<DigitProbe>("probe"), options).at("probe_program.cpp");
+  for (const char* part : {"run.gather(", "run.improves()", "batch->targets", ".mixup", ".augment", "average."}) {
+    EXPECT_EQ(plain.find(part), std::string::npos) << part;
+    EXPECT_NE(asked.find(part), std::string::npos) << part;
+  }
+}
+
+TEST(Emit, FindsTheGridOfPatchesThatAModelCutsItsImagesInto) {
+  const auto grid = [](graph::Graph traced) {
+    codegen::ModelFiles model;
+    model.forward = std::move(traced);
+    const codegen::PatchGrid found = codegen::patch_grid(model);
+    return std::pair(found.rows, found.columns);
+  };
+  using Grid = std::pair<std::int64_t, std::int64_t>;
+  EXPECT_EQ(grid(trace<models::vit_mnist::VitMnist>("vit_mnist")), Grid(7, 7));
+  EXPECT_EQ(grid(trace<models::VitSimple>("oblong")), Grid(4, 2));
+  EXPECT_EQ(grid(trace<models::VitOnlyRegisters>("oblong_patches")), Grid(1, 5));
+  EXPECT_EQ(grid(trace<DigitProbe>("uncut")), Grid(0, 0));
 }
 
 std::string refusal(Sketch& s) {

@@ -153,5 +153,26 @@ TEST(TreePrint, BreaksCallsAndParametersBefore120ColumnsUnderTheFirstOfThem) {
   EXPECT_TRUE(declaration.ends_with("a_rather_long_name_19);\n")) << declaration;
 }
 
+TEST(TreePrint, WritesALambdaOnOneLineWhereItFits) {
+  EXPECT_EQ(
+      print({lambda("left", {{"int", "row"}, {"int", "k"}}, {give(index(name("x"), name("row") * 8 + name("k")))})}, 1),
+      "  const auto left = [=](int row, int k) { return x[row * 8 + k]; };\n");
+  EXPECT_EQ(print({lambda("twice", {{"int", "i"}}, {uses("i"), uses("i")})}, 0),
+            "const auto twice = [=](int i) {\n  f(i);\n  f(i);\n};\n");
+}
+
+TEST(TreePrint, GivesALoopsVariableItsTypeAndBreaksALongAssignmentBehindItsSign) {
+  EXPECT_EQ(print({loop("int", "i", integer(0), binary("<", name("i"), integer(3)), 2, {uses("i")})}, 0),
+            "for (int i = 0; i < 3; i += 2) f(i);\n");
+  const std::string long_name(80, 'n');
+  EXPECT_EQ(print({evaluate(binary("=", index(name("y"), name("i")), name(long_name) + name(long_name)))}, 1),
+            "  y[i] =\n      " + long_name + " + " + long_name + ";\n");
+}
+
+TEST(TreeCheck, ALambdasParametersAreKnownInsideItAlone) {
+  EXPECT_EQ(refusal({lambda("left", {{"int", "i"}}, {uses("i")}), uses("left")}), "");
+  EXPECT_NE(refusal({lambda("left", {{"int", "i"}}, {uses("i")}), uses("i")}), "");
+}
+
 }  // namespace
 }  // namespace tessera::codegen::tree

@@ -1,0 +1,85 @@
+// kernels: single kernels, declared as models, at the sizes they have in a ViT of 196 patches and a class token.
+//
+// A model learns something and ends in one row of outputs: so what has no weight adds a learned bias, and tokens are
+// laid end to end, which moves nothing. The sizes of the products are those of ViT-Tiny and ViT-B.
+#pragma once
+
+#include <cstdint>
+
+#include "dsl/tessera.hpp"
+
+namespace tessera::bench {
+
+inline constexpr auto B = axis<"B">;       // images
+inline constexpr auto T = axis<"T", 197>;  // tokens of an image
+
+/// x W^T + b of every token: [B, 197, In] -> [B, 197 * Out].
+template <std::int64_t Inputs, std::int64_t Outputs>
+struct Gemm : Module {
+  static constexpr auto In = axis<"In", Inputs>;
+  static constexpr auto Out = axis<"Out", Outputs>;
+
+  Linear<In, Out> linear;
+  TESSERA_MEMBERS(Gemm, linear)
+  static constexpr Recipe recipe{};
+
+  Tensor<B, T * Out> forward(Tensor<B, T, In> x) const { return reshape<B, T * Out>(linear(x)); }
+};
+
+/// Heads of 64 channels, from queries, keys and values as one product writes them: [B, 197, 3 * D] -> [B, 197 * D].
+template <std::int64_t Heads>
+struct Attention : Module {
+  static constexpr auto H = axis<"H", Heads>;
+  static constexpr auto K = axis<"K", 64>;
+  static constexpr auto D = axis<"D", H * K>;
+
+  Parameter<K> bias;
+  TESSERA_MEMBERS(Attention, bias)
+  static constexpr Recipe recipe{};
+
+  Tensor<B, T * D> forward(Tensor<B, T, 3_c * D> qkv) const {
+    const auto [q, k, v] = unstack<0>(rearrange<"b n (s h k) -> s b h n k">(qkv, "h"_is(H), "k"_is(K)), 3_c);
+    const auto probabilities = softmax<-1>(einsum<"b h i k, b h j k -> b h i j">(q, k) / sqrt(K));
+    const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v) + bias;
+    return reshape<B, T * D>(rearrange<"b h n k -> b n (h k)">(mixed));
+  }
+};
+
+inline constexpr auto D = axis<"D", 192>;  // width of a token
+
+struct Norm : Module {
+  LayerNorm<D> norm{1e-6};
+  TESSERA_MEMBERS(Norm, norm)
+  static constexpr Recipe recipe{};
+
+  Tensor<B, T * D> forward(Tensor<B, T, D> x) const { return reshape<B, T * D>(norm(x)); }
+};
+
+struct Gelu : Module {
+  Parameter<D> bias;
+  TESSERA_MEMBERS(Gelu, bias)
+  static constexpr Recipe recipe{};
+
+  Tensor<B, T * D> forward(Tensor<B, T, D> x) const { return reshape<B, T * D>(gelu(x + bias)); }
+};
+
+struct Exp : Module {
+  Parameter<D> bias;
+  TESSERA_MEMBERS(Exp, bias)
+  static constexpr Recipe recipe{};
+
+  Tensor<B, T * D> forward(Tensor<B, T, D> x) const { return reshape<B, T * D>(exp(x + bias)); }
+};
+
+/// Of one head's scores: [B, 197, 197] -> [B, 197 * 197].
+struct Probabilities : Module {
+  static constexpr auto J = axis<"J", 197>;  // what a token attends to
+
+  Parameter<J> bias;
+  TESSERA_MEMBERS(Probabilities, bias)
+  static constexpr Recipe recipe{};
+
+  Tensor<B, T * J> forward(Tensor<B, T, J> scores) const { return reshape<B, T * J>(softmax<-1>(scores + bias)); }
+};
+
+}  // namespace tessera::bench
