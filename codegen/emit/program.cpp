@@ -127,9 +127,9 @@ std::string turn(const ModelFiles& m) {
   };
   const bool gathers = m.forward.recipe.accumulate > 1;
   return call(n + "_pack", {"run.parameters()", "run.packed()"}) +
-         call(n + "_loss_and_gradients",
-              {"run.parameters()", "run.packed()", "batch->images", "batch->" + targets, "batch->size", "run.recipe().seed",
-               gathers ? "run.part()" : "run.step()", "run.outputs()", "&loss", "run.gradients()", "run.scratch()"}) +
+         call(n + "_loss_and_gradients", {"run.parameters()", "run.packed()", "batch->images", "batch->" + targets,
+                                          "batch->size", "run.recipe().seed", gathers ? "run.part()" : "run.step()",
+                                          "run.outputs()", "&loss", "run.gradients()", "run.scratch()"}) +
          (gathers ? "      if (!run.gather(loss)) continue;  // until enough batches make a step\n"
                   : "      run.count(loss);  // ends the run where something is not a number\n") +
          call(n + "_update", {"run.parameters()", gathers ? "run.gathered()" : "run.gradients()", "run.optimizer()",

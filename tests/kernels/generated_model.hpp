@@ -23,14 +23,15 @@ struct GeneratedModel {
 
   const char* (*isa)();
   int (*pack)(const Real* parameters, Real* packed);
-  int (*forward)(const Real* parameters, const Real* packed, const Real* images, std::int64_t batch, Real* outputs, void* scratch);
-  int (*evaluate)(const Real* parameters, const Real* packed, const Real* images, const std::int32_t* labels, std::int64_t batch,
-                  Real* outputs, Real* loss, void* scratch);
-  int (*loss_and_gradients)(const Real* parameters, const Real* packed, const Real* images, const std::int32_t* labels, std::int64_t batch,
-                            std::uint64_t seed, std::int64_t step, Real* outputs, Real* loss, Real* gradients,
-                            void* scratch);
-  int (*input_gradient)(const Real* parameters, const Real* packed, const Real* images, const std::int32_t* labels, std::int64_t batch,
-                        Real* outputs, Real* loss, Real* image_gradients, void* scratch);
+  int (*forward)(const Real* parameters, const Real* packed, const Real* images, std::int64_t batch, Real* outputs,
+                 void* scratch);
+  int (*evaluate)(const Real* parameters, const Real* packed, const Real* images, const std::int32_t* labels,
+                  std::int64_t batch, Real* outputs, Real* loss, void* scratch);
+  int (*loss_and_gradients)(const Real* parameters, const Real* packed, const Real* images, const std::int32_t* labels,
+                            std::int64_t batch, std::uint64_t seed, std::int64_t step, Real* outputs, Real* loss,
+                            Real* gradients, void* scratch);
+  int (*input_gradient)(const Real* parameters, const Real* packed, const Real* images, const std::int32_t* labels,
+                        std::int64_t batch, Real* outputs, Real* loss, Real* image_gradients, void* scratch);
 };
 
 /// All models of generated_cases.hpp, in its order; defined by the sources that write_generated writes.

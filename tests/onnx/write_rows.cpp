@@ -88,7 +88,8 @@ int run(const fs::path& folder) {
   fs::create_directories(folder);
   write(folder / "rows_kernels.h", codegen::emit_kernels_header(m));
   for (const codegen::Target& target : m.targets)
-    write(folder / ("rows_" + target.name + ".cpp"), codegen::cpu::emit_file(m.name, m.plans, m.arena, target, m.real));
+    write(folder / ("rows_" + target.name + ".cpp"),
+          codegen::cpu::emit_file(m.name, m.plans, m.arena, m.packed, target, m.real));
   write(folder / "rows_table.cpp", table_of(m));
   return 0;
 }

@@ -27,10 +27,10 @@ struct Probed {
   std::span<const tessera_parameter> parameters;
   int (*update)(float*, const float*, float*, std::int64_t, float);
   float (*learning_rate)(double, std::int64_t, std::int64_t, std::int64_t);
-  int (*of_labels)(const float*, const float*, const float*, const std::int32_t*, std::int64_t, std::uint64_t, std::int64_t, float*,
-                   float*, float*, void*) = nullptr;
-  int (*of_targets)(const float*, const float*, const float*, const float*, std::int64_t, std::uint64_t, std::int64_t, float*, float*,
-                    float*, void*) = nullptr;
+  int (*of_labels)(const float*, const float*, const float*, const std::int32_t*, std::int64_t, std::uint64_t,
+                   std::int64_t, float*, float*, float*, void*) = nullptr;
+  int (*of_targets)(const float*, const float*, const float*, const float*, std::int64_t, std::uint64_t, std::int64_t,
+                    float*, float*, float*, void*) = nullptr;
 
   void set(decltype(of_labels) f) { of_labels = f; }
   void set(decltype(of_targets) f) { of_targets = f; }

@@ -37,16 +37,17 @@ const char* sample_isa(void);
 int sample_init(float* parameters, uint64_t seed);
 /* Nothing is packed. */
 int sample_pack(const float* parameters, float* packed);
-int sample_forward(const float* parameters, const float* packed, const float* images, int64_t batch, float* outputs, void* scratch);
-int sample_evaluate(const float* parameters, const float* packed, const float* images, const int32_t* labels, int64_t batch, float* outputs,
-                    float* loss, void* scratch);
-int sample_loss_and_gradients(const float* parameters, const float* packed, const float* images, const int32_t* labels, int64_t batch,
-                              uint64_t seed, int64_t step, float* outputs, float* loss, float* gradients,
+int sample_forward(const float* parameters, const float* packed, const float* images, int64_t batch, float* outputs,
+                   void* scratch);
+int sample_evaluate(const float* parameters, const float* packed, const float* images, const int32_t* labels,
+                    int64_t batch, float* outputs, float* loss, void* scratch);
+int sample_loss_and_gradients(const float* parameters, const float* packed, const float* images, const int32_t* labels,
+                              int64_t batch, uint64_t seed, int64_t step, float* outputs, float* loss, float* gradients,
                               void* scratch);
 int sample_update(float* parameters, const float* gradients, float* optimizer, int64_t step, float learning_rate);
-int sample_train_step(float* parameters, float* packed, float* gradients, float* optimizer, const float* images, const int32_t* labels,
-                      int64_t batch, uint64_t seed, int64_t step, float learning_rate, float* outputs, float* loss,
-                      void* scratch);
+int sample_train_step(float* parameters, float* packed, float* gradients, float* optimizer, const float* images,
+                      const int32_t* labels, int64_t batch, uint64_t seed, int64_t step, float learning_rate,
+                      float* outputs, float* loss, void* scratch);
 #ifdef __cplusplus
 }
 #endif
