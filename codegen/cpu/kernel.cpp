@@ -8,6 +8,7 @@
 #include <range/v3/algorithm/contains.hpp>
 
 #include "codegen/cpu/values.hpp"
+#include "codegen/passes/columns.hpp"
 
 namespace tessera::codegen::cpu {
 
@@ -97,7 +98,7 @@ class Emitter : Values {
       else
         images = a;
     }
-    if (depth < 16) {
+    if (depth < least_columns) {
       begin_ = integer(0);
       end_ = name("batch");
       e.function.body = contraction();

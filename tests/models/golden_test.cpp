@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <string>
@@ -173,6 +174,21 @@ TEST_P(Golden, EveryGradientIsPyTorchs) {
     for (const float gradient : have.idle) EXPECT_NEAR(gradient, 0, 1e-7) << row.name;
   }
 }
+
+#ifdef _OPENMP
+TEST_P(Golden, TheGradientsHaveTheSameBitsOnOneThreadAndOnThree) {
+  const Memory scratch = memory(model_.train_bytes(size_));
+  std::vector<std::vector<float>> found;
+  for (const int threads : {1, 3}) {
+    omp_set_num_threads(threads);
+    found.emplace_back(static_cast<std::size_t>(model_.parameter_floats), 0.0f);
+    ASSERT_EQ(model_.loss_and_gradients(parameters_.data(), packed(), images_.data(), labels_.data(), size_, 1, 1,
+                                        outputs_.data(), &loss_, found.back().data(), scratch.get()),
+              0);
+  }
+  EXPECT_EQ(std::memcmp(found[0].data(), found[1].data(), found[0].size() * sizeof(float)), 0);
+}
+#endif
 
 TEST_P(Golden, TheGradientOfTheImagesIsPyTorchs) {
   const std::vector<float> want = golden("backward").at("grad_input").floats();
