@@ -14,11 +14,11 @@
 #include "codegen/cuda/plan.hpp"
 #include "codegen/emit/entry.hpp"
 #include "codegen/error.hpp"
-#include "codegen/passes/attention.hpp"
 #include "codegen/passes/canonical_order.hpp"
 #include "codegen/passes/columns.hpp"
 #include "codegen/passes/decompose.hpp"
 #include "codegen/passes/differentiate.hpp"
+#include "codegen/passes/inspect.hpp"
 #include "codegen/passes/optimizer.hpp"
 #include "codegen/passes/print.hpp"
 #include "codegen/passes/simplify.hpp"
@@ -132,12 +132,8 @@ ModelFiles plan_model(const graph::Graph& traced, const GeneratorOptions& option
   m.plans.push_back(
       plan_program(optimizer(declared.recipe, m.arena.reals, declared.name), "update", m.targets, stages));
 
-  m.maps = attention_outputs(evaluated);
-  if (!m.maps.outputs.empty()) {
-    std::vector<std::string> names;
-    for (const graph::Output& o : m.maps.outputs) names.push_back(o.name);
-    m.plans.push_back(plan_program(subgraph(m.maps, names), "attention_maps", m.targets, stages));
-  }
+  m.inspected = inspected(forward);
+  m.plans.push_back(plan_program(m.inspected, "inspect", m.targets, stages));
   m.packed = make_packed_arena(m.plans, m.targets);
   return m;
 }

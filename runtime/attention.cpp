@@ -5,9 +5,10 @@
 #include <cmath>
 #include <cstring>
 
-#include "runtime/arena.hpp"
+#include "runtime/divergence.hpp"
 #include "runtime/error.hpp"
 #include "runtime/evaluate.hpp"
+#include "runtime/inspect.hpp"
 #include "runtime/svg.hpp"
 
 namespace tessera::runtime {
@@ -130,12 +131,10 @@ std::vector<PatchMap> attention(const Model& model, const float* parameters, con
   if (maps.rows != maps.columns || model.patches == Grid{} || front < 0)
     fail(model.name, " has attention maps of ", maps.rows, "x", maps.columns, ", and its pictures have ",
          model.patches.rows, "x", model.patches.columns, " patches: they cannot be laid over one");
-  const std::int64_t tokens = maps.rows, area = tokens * tokens, floats = maps.layers * maps.heads * area;
-  const Arena values = Arena::of_floats(floats, model.alignment);
-  const Arena scratch(maps.scratch_bytes(1), model.alignment);
-  check(model, maps.compute(parameters, packed(model, parameters).floats(), input, 1, values.floats(), scratch.data()));
-  const std::span<const float> all(values.floats(), static_cast<std::size_t>(floats));
-  if (!std::all_of(all.begin(), all.end(), [](float value) { return std::isfinite(value); }))
+  const std::int64_t tokens = maps.rows, area = tokens * tokens;
+  const Inspection seen_inside = inspect(model, parameters, packed(model, parameters).floats(), input);
+  const std::span<const float> all(seen_inside.maps);
+  if (!finite(all.data(), maps.floats()))
     fail("the attention of ", model.name, " is not a number: these parameters cannot be used");
 
   const bool class_token = front > 0 && has_class_token(model);

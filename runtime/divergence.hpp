@@ -16,8 +16,9 @@ bool finite(const float* first, std::int64_t count);
 /// so the one with the largest offset is the first of the forward pass.
 std::string first_not_finite(const Model& model, const float* parameters);
 
-/// Why a loss is not a number, as part of a sentence: the first parameter that is none; else the first block whose
-/// attention is none; else the parameters with the largest value. The parameters have to be those that gave the loss.
+/// Why a loss is not a number, as part of a sentence: the first parameter that is none; else the first layer that
+/// gives for some image what is none (as in evaluation, without dropout); else the layer that gives the largest values.
+/// The parameters have to be those that gave the loss.
 std::string cause_of_loss(const Model& model, const float* parameters, const Batch& batch);
 
 /// Which gradient was the first that is not a number, as part of a sentence; empty when all are. What is not a number

@@ -34,13 +34,10 @@ struct Grid {
   bool operator==(const Grid&) const = default;
 };
 
-/// What each token attends to: the emitted attention_maps. No layers: the model has no such maps.
+/// The shape of the attention maps: what each token attends to. No layers: the model has no such maps.
 struct AttentionMaps {
   std::int64_t layers = 0, heads = 0, rows = 0, columns = 0;
-  std::int64_t (*scratch_bytes)(std::int64_t batch) = nullptr;
-  /// maps [batch, layers, heads, rows, columns] of images [batch, C, H, W]; rows sum to one.
-  int (*compute)(const float* parameters, const float* packed, const float* images, std::int64_t batch, float* maps,
-                 void* scratch) = nullptr;
+  std::int64_t floats() const { return layers * heads * rows * columns; }
 };
 
 /// Sizes and entry points of one emitted model. Every function returns 0 or an error code that `error` puts into words.
@@ -73,6 +70,7 @@ struct Model {
   std::int64_t (*forward_scratch_bytes)(std::int64_t batch) = nullptr;
   std::int64_t (*evaluate_scratch_bytes)(std::int64_t batch) = nullptr;
   std::int64_t (*train_scratch_bytes)(std::int64_t batch) = nullptr;
+  std::int64_t (*inspect_scratch_bytes)(std::int64_t batch) = nullptr;
 
   const char* (*error)(int code) = nullptr;
   const char* (*isa)() = nullptr;  ///< the kernels in use: "scalar", "avx2", "avx512"
@@ -88,7 +86,12 @@ struct Model {
   /// A first training step of the recipe at a small learning rate: what `bench` times.
   int (*train_step)(float* parameters, float* packed, float* gradients, float* optimizer, const Batch& batch,
                     float* outputs, float* loss, void* scratch) = nullptr;
+  /// maps [batch, attention.layers, heads, rows, columns], whose rows sum to one, and magnitudes [batch,
+  /// layers.size()], the means of |x| of what each layer gives.
+  int (*inspect)(const float* parameters, const float* packed, const float* images, std::int64_t batch, float* maps,
+                 float* magnitudes, void* scratch) = nullptr;
   AttentionMaps attention{};
+  std::span<const char* const> layers{};  ///< keys of modules, in the order in which they run
 };
 
 /// What training images go through before they are normalised, each by chance.

@@ -30,7 +30,7 @@ std::vector<std::string> comment_of(const std::string& program) {
        "Overwrites gradients, which lie as the parameters do. What dropout drops is a function of the step's seed and "
        "number."},
       {"input_gradient", "The gradient of the loss with respect to each pixel."},
-      {"attention_maps", "What each token attends to, as on the CPU."}};
+      {"inspect", "Attention maps and magnitudes, as on the CPU."}};
   return {comments.at(program)};
 }
 

@@ -13,6 +13,7 @@
 #include "codegen/embedded.hpp"
 #include "codegen/emit/entry.hpp"
 #include "codegen/error.hpp"
+#include "codegen/passes/inspect.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -240,10 +241,10 @@ class File {
       case Storage::loss:
         return name("loss");
       case Storage::output: {
-        if (p.name != "attention_maps") return name(t.name);
+        if (p.name != "inspect") return name(t.name);
         const Layout& layout = plan.layouts[static_cast<std::size_t>(a.tensor)];
-        const Expr map = name("maps") + integer(layout.offset);
-        return t.slots > 1 ? map + name("layer") * layout.slot : map;
+        const Expr first = name(is_attention(t.name) ? "maps" : "magnitudes") + integer(layout.offset);
+        return t.slots > 1 ? first + name("layer") * layout.slot : first;
       }
       case Storage::parameter:
       case Storage::gradient: {

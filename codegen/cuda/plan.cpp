@@ -9,7 +9,7 @@ Plan plan_for_gpu(KernelProgram program) {
     plan.layouts.push_back(layout_of(t, static_cast<int>(t.shape.size()) - 1));
   plan.stages = make_stages(plan.program);
   place_buffers(plan);
-  if (plan.program.name == "attention_maps") place_attention_maps(plan);
+  if (plan.program.name == "inspect") place_inspected(plan);
   verify(plan);
   // Buffers that do not meet in an image's arena do not meet when each is as long as the batch: offsets and sizes grow
   // alike.

@@ -63,8 +63,13 @@ std::string parameter_tables(const ModelFiles& m) {
                                                                         : "Start::normal";
         start += fmt::format("    {{{}, {}, {}, {}}},\n", kind, number(e->init.a), number(e->init.b), e->reals);
       }
+  std::string names;
+  for (const std::string& layer : layers(m)) names += fmt::format("    \"{}\",\n", layer);
   return fmt::format(R"cpp(extern "C" const tessera_parameter {0}_parameters[{1}_PARAMETERS] = {{
 {2}}};
+
+extern "C" const char* const {0}_layers[{1}_LAYERS] = {{
+{4}}};
 
 namespace {{
 
@@ -77,7 +82,7 @@ struct Start {{
 constexpr Start starts[{1}_PARAMETERS] = {{
 {3}}};
 )cpp",
-                     m.name, m.upper(), table, start);
+                     m.name, m.upper(), table, start, names);
 }
 
 std::string isa_choice(const ModelFiles& m) {
@@ -163,6 +168,10 @@ std::string run_program(const ModelFiles& m, const tree::Function& f, const std:
     if (p.name == "seed" || p.name == "step") continue;
     if (p.name == "packed" && !reads_packed(m.plan(program).program)) {
       checks += "  (void)packed;  // these kernels read the parameters as they are\n";
+      continue;
+    }
+    if (p.name == "maps" && !has_attention(m.plan(program).program)) {
+      checks += "  (void)maps;  // there are none\n";
       continue;
     }
     if (p.type.ends_with("*")) nulls += (nulls.empty() ? "!" : " || !") + p.name;

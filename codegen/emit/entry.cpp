@@ -2,6 +2,7 @@
 
 #include <range/v3/algorithm/any_of.hpp>
 
+#include "codegen/passes/inspect.hpp"
 #include "codegen/passes/optimizer.hpp"
 
 namespace tessera::codegen {
@@ -10,6 +11,10 @@ bool softens(const graph::Recipe& recipe) { return recipe.smoothing > 0 || recip
 
 bool takes_random(const KernelProgram& program) {
   return ranges::any_of(program.graph.nodes, [](const graph::Node& n) { return n.op == graph::Op::keep; });
+}
+
+bool has_attention(const KernelProgram& program) {
+  return ranges::any_of(program.graph.outputs, [](const graph::Output& o) { return is_attention(o.name); });
 }
 
 bool reads_packed(const KernelProgram& program) {
@@ -34,9 +39,10 @@ std::vector<tree::Parameter> entry_parameters(const KernelProgram& of, const std
   std::vector<tree::Parameter> p{{in, "parameters"}};
   if (reads_packed(of)) p.push_back({in, "packed"});
   p.push_back({in, "images"});
-  if (program == "attention_maps") {
+  if (program == "inspect") {
     p.push_back({"const std::int64_t", "batch"});
-    p.push_back({out, "maps"});
+    if (has_attention(of)) p.push_back({out, "maps"});
+    p.push_back({out, "magnitudes"});
     p.push_back({out, "scratch"});
     return p;
   }

@@ -20,6 +20,8 @@ bool softens(const graph::Recipe& recipe);
 
 /// Whether the program reads packed parameters, which it then takes behind the parameters.
 bool reads_packed(const KernelProgram& program);
+/// Whether some of its outputs are attention maps.
+bool has_attention(const KernelProgram& program);
 
 /// Whether the program drops out, and takes the random state for it.
 bool takes_random(const KernelProgram& program);

@@ -17,8 +17,8 @@ struct ModelFiles {
   std::string real = "float";
   std::uint64_t hash = 0;   ///< of the declaration
   graph::Graph forward;     ///< as declared, before any pass
-  graph::Graph maps;        ///< the attention maps as outputs; none where the model has none
-  std::vector<Plan> plans;  ///< forward, evaluate, loss_and_gradients, input_gradient, update, attention_maps
+  graph::Graph inspected;   ///< attention maps and magnitudes as outputs
+  std::vector<Plan> plans;  ///< forward, evaluate, loss_and_gradients, input_gradient, update, inspect
   Arena arena;
   PackedArena packed;
   std::vector<Target> targets;
@@ -29,12 +29,15 @@ struct ModelFiles {
   std::string upper() const;  ///< "VIT_MNIST"
 };
 
-/// Where the maps of attention_maps lie: [batch, layers, heads, rows, columns]. No layers: the model has none.
+/// Where the attention maps of inspect lie: [batch, layers, heads, rows, columns]. No layers: the model has none.
 struct AttentionMaps {
   std::int64_t layers = 0, heads = 0, rows = 0, columns = 0;
   std::int64_t of_image() const { return layers * heads * rows * columns; }
 };
 AttentionMaps attention_maps(const ModelFiles& model);
+
+/// The layers whose magnitudes inspect gives, in the order in which they are computed: modules by their paths.
+std::vector<std::string> layers(const ModelFiles& model);
 
 /// Rows and columns of the patches that the model cuts its images into; zeros: it does not.
 struct PatchGrid {

@@ -72,20 +72,11 @@ std::string schedule_text(const graph::Recipe& r) {
   return out;
 }
 
-/// The scratch function that goes with attention_entry; nothing where the model has no attention maps.
-std::string attention_scratch(const ModelFiles& m) {
-  if (attention_maps(m).layers == 0) return "";
-  return fmt::format(
-      "std::int64_t attention_scratch_bytes(std::int64_t batch) {{ return {}_ATTENTION_MAPS_SCRATCH_BYTES(batch); }}\n",
-      m.upper());
-}
-
-/// The field of the model's table that holds the attention maps.
+/// The field of the model's table that tells the shape of the attention maps; nothing where there are none.
 std::string attention_entry(const ModelFiles& m) {
   const AttentionMaps a = attention_maps(m);
   if (a.layers == 0) return "";
-  return fmt::format("    .attention = {{{}, {}, {}, {}, attention_scratch_bytes, {}_attention_maps}},\n", a.layers,
-                     a.heads, a.rows, a.columns, m.name);
+  return fmt::format("    .attention = {{{}, {}, {}, {}}},\n", a.layers, a.heads, a.rows, a.columns);
 }
 
 /// The field of the model's table that holds the grid of patches; nothing where images are not cut.
@@ -156,16 +147,17 @@ const Recipe declared{{
     .epochs = {3},
     .learning_rate = {4},
     .seed = {5},
-    .input = {{.mean = {{{6}}}, .deviation = {{{7}}}, .crop = {18}}},
+    .input = {{.mean = {{{6}}}, .deviation = {{{7}}}, .crop = {17}}},
 {11}}};
 
 std::int64_t forward_scratch_bytes(std::int64_t batch) {{ return {1}_FORWARD_SCRATCH_BYTES(batch); }}
 std::int64_t evaluate_scratch_bytes(std::int64_t batch) {{ return {1}_EVALUATE_SCRATCH_BYTES(batch); }}
 std::int64_t train_scratch_bytes(std::int64_t batch) {{ return {1}_TRAIN_SCRATCH_BYTES(batch); }}
-{15}
+std::int64_t inspect_scratch_bytes(std::int64_t batch) {{ return {1}_INSPECT_SCRATCH_BYTES(batch); }}
+
 int train_step(float* parameters, float* packed, float* gradients, float* optimizer, const Batch& batch, float* outputs,
                float* loss, void* scratch) {{
-{17}}}
+{16}}}
 
 const Model model{{
     .name = "{0}",
@@ -175,15 +167,16 @@ const Model model{{
     .packed_floats = {1}_PACKED_FLOATS,
     .optimizer_state = {{{12}}},
     .image_shape = {{{8}}},
-{21}    .classes = {9},
+{20}    .classes = {9},
     .alignment = {1}_ALIGNMENT,
     .outputs_are_probabilities = {10},
     .summary = {0}_summary(),
-    .optimizer = "{19}",
-    .schedule = "{20}",
+    .optimizer = "{18}",
+    .schedule = "{19}",
     .forward_scratch_bytes = forward_scratch_bytes,
     .evaluate_scratch_bytes = evaluate_scratch_bytes,
     .train_scratch_bytes = train_scratch_bytes,
+    .inspect_scratch_bytes = inspect_scratch_bytes,
     .error = {0}_error,
     .isa = {0}_isa,
     .init = {0}_init,
@@ -191,7 +184,9 @@ const Model model{{
     .forward = {0}_forward,
     .evaluate = {0}_evaluate,
     .train_step = train_step,
-{16}}};
+    .inspect = {0}_inspect,
+{15}    .layers = {0}_layers,
+}};
 
 /// The training loop. Each epoch sees every image once, in an order that (seed, epoch) decides.
 int train(Session& run) {{
@@ -216,8 +211,8 @@ int main(int argc, char** argv) {{ return program(model, declared, train, argc, 
       m.name, m.upper(), recipe.batch, recipe.epochs, recipe.learning_rate, recipe.seed,
       fmt::join(recipe.input_mean, ", "), fmt::join(recipe.input_deviation, ", "), fmt::join(m.image_shape(), ", "),
       m.classes(), ends_in_softmax(m.forward) ? "true" : "false", further_fields(recipe), state_keys(recipe),
-      recipe.patience > 0 ? " && run.improves()" : "", turn(m), attention_scratch(m), attention_entry(m), timed_step(m),
-      recipe.input_crop, optimizer_text(recipe), schedule_text(recipe), patches_entry(m));
+      recipe.patience > 0 ? " && run.improves()" : "", turn(m), attention_entry(m), timed_step(m), recipe.input_crop,
+      optimizer_text(recipe), schedule_text(recipe), patches_entry(m));
 }
 
 }  // namespace tessera::codegen

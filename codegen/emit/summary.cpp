@@ -9,6 +9,7 @@
 
 #include "codegen/emit/model.hpp"
 #include "codegen/error.hpp"
+#include "codegen/passes/inspect.hpp"
 #include "codegen/passes/op.hpp"
 #include "codegen/passes/print.hpp"
 
@@ -44,16 +45,35 @@ std::string ModelFiles::upper() const {
 
 AttentionMaps attention_maps(const ModelFiles& m) {
   AttentionMaps a;
-  if (m.maps.outputs.empty()) return a;
-  for (const graph::Output& o : m.maps.outputs) {
-    const graph::Node& n = m.maps[o.node];
+  for (const graph::Output& o : m.inspected.outputs) {
+    if (!is_attention(o.name)) continue;
+    const graph::Node& n = m.inspected[o.node];
     const std::vector<Dim>& shape = n.shape;
-    a.layers = m.maps.regions[static_cast<std::size_t>(n.region)].count;
+    a.layers = m.inspected.regions[static_cast<std::size_t>(n.region)].count;
     a.heads += shape.size() == 4 ? shape[1].value() : 1;
     a.rows = shape[shape.size() - 2].value();
     a.columns = shape.back().value();
   }
   return a;
+}
+
+std::vector<std::string> layers(const ModelFiles& m) {
+  std::vector<std::string> names, run;
+  int region = 0;
+  const auto end_run = [&] {
+    for (int layer = 0; layer < m.inspected.regions[static_cast<std::size_t>(region)].count; ++layer)
+      for (const std::string& path : run) names.push_back(of_layer(path, layer));
+    run.clear();
+  };
+  for (const graph::Output& o : m.inspected.outputs) {
+    if (is_attention(o.name)) continue;
+    const graph::Node& n = m.inspected[o.node];
+    if (n.region != region) end_run();
+    region = n.region;
+    run.push_back(n.path.empty() ? m.name : n.path);
+  }
+  end_run();
+  return names;
 }
 
 PatchGrid patch_grid(const ModelFiles& m) {

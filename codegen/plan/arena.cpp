@@ -16,11 +16,12 @@ std::int64_t rounded(std::int64_t reals) { return (reals + 15) / 16 * 16; }
 
 }  // namespace
 
-std::string ArenaEntry::key_of(int layer) const {
-  std::string text = key;
+std::string of_layer(std::string text, int layer) {
   if (std::size_t at = text.find("{}"); at != std::string::npos) text.replace(at, 2, fmt::format("{}", layer));
   return text;
 }
+
+std::string ArenaEntry::key_of(int layer) const { return of_layer(key, layer); }
 
 const ArenaEntry& Arena::find(const std::string& key) const {
   auto at = ranges::find(entries, key, &ArenaEntry::key);

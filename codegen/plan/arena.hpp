@@ -8,6 +8,9 @@
 
 namespace tessera::codegen {
 
+/// The text with the layer's number where it has "{}".
+std::string of_layer(std::string text, int layer);
+
 /// One declared parameter; in a repeated block it stands for `count` of them.
 struct ArenaEntry {
   std::string key;  ///< "blocks.{}.norm1.weight"

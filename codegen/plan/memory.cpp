@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "codegen/error.hpp"
+#include "codegen/passes/inspect.hpp"
 #include "codegen/plan/plan.hpp"
 
 namespace tessera::codegen {
@@ -215,22 +216,42 @@ void place_buffers(Plan& plan) {
     if (b.per_image) b.offset += plan.scratch.fixed;
 }
 
-void place_attention_maps(Plan& plan) {
-  std::vector<std::size_t> layered;
-  std::int64_t layer = 0;
-  for (const graph::Output& o : plan.program.graph.outputs)
+namespace {
+
+/// Those of one array: runs of outputs of one region, each run layer after layer.
+void place_in_one_array(Plan& plan, bool attention) {
+  const graph::Graph& g = plan.program.graph;
+  std::vector<std::size_t> run, all;
+  std::int64_t begin = 0, layer = 0;
+  const auto end_run = [&] {
+    if (run.empty()) return;
+    for (std::size_t t : run) plan.layouts[t].slot = layer;
+    begin += layer * plan.program.tensors[run.front()].slots;
+    layer = 0;
+    run.clear();
+  };
+  for (const graph::Output& o : g.outputs) {
+    if (is_attention(o.name) != attention) continue;
     for (std::size_t t = 0; t < plan.program.tensors.size(); ++t) {
       if (plan.program.tensors[t].node != o.node) continue;
-      plan.layouts[t].offset = layer;
+      if (!run.empty() && g[plan.program.tensors[run.back()].node].region != g[o.node].region) end_run();
+      plan.layouts[t].offset = begin + layer;
       layer += plan.layouts[t].size.per_batch;
-      layered.push_back(t);
+      run.push_back(t);
+      all.push_back(t);
     }
-  for (std::size_t t : layered) {
-    const Tensor& tensor = plan.program.tensors[t];
-    plan.layouts[t].slot = layer;
-    for (std::size_t d = 0; d < tensor.shape.size(); ++d)
-      if (!tensor.shape[d].known()) plan.layouts[t].stride[d] = layer * tensor.slots;
   }
+  end_run();
+  for (std::size_t t : all)
+    for (std::size_t d = 0; d < plan.program.tensors[t].shape.size(); ++d)
+      if (!plan.program.tensors[t].shape[d].known()) plan.layouts[t].stride[d] = begin;
+}
+
+}  // namespace
+
+void place_inspected(Plan& plan) {
+  place_in_one_array(plan, true);
+  place_in_one_array(plan, false);
 }
 
 namespace {

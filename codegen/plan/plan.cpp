@@ -18,7 +18,7 @@ Plan make_plan(KernelProgram program, const std::vector<Target>& targets) {
     plan.layouts = choose_layouts(plan.program, targets.back());
   plan.stages = make_stages(plan.program);
   place_buffers(plan);
-  if (plan.program.name == "attention_maps") place_attention_maps(plan);
+  if (plan.program.name == "inspect") place_inspected(plan);
   for (const Target& target : targets)
     for (const Kernel& kernel : plan.program.kernels)
       plan.schedules[target.name].push_back(choose_schedule(plan.program, plan.layouts, kernel, target));

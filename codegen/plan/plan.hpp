@@ -90,8 +90,9 @@ Schedule choose_schedule(const KernelProgram& program, const std::vector<Layout>
 double estimate(const KernelProgram& program, const std::vector<Layout>& layouts, const Kernel& kernel, int axis,
                 const Target& target);
 void place_buffers(Plan& plan);
-/// The outputs of attention_maps lie together in one array: [batch, layers, outputs, ...].
-void place_attention_maps(Plan& plan);
+/// The outputs of `inspect` lie in two arrays, in the order in which they are computed: the attention maps, of an image
+/// [layers, maps of a layer, ...], and the magnitudes.
+void place_inspected(Plan& plan);
 
 /// How far apart in memory two neighbours along a kernel's axis are, for one access.
 std::int64_t step_along(const Access& access, const Layout& layout, int axis);

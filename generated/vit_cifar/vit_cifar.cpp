@@ -90,6 +90,67 @@ extern "C" const tessera_parameter vit_cifar_parameters[VIT_CIFAR_PARAMETERS] = 
     {"transformer_blocks.5.ffn.linear2.bias", 1, 0, {256}, 3088, "[D=256]"},
 };
 
+extern "C" const char* const vit_cifar_layers[VIT_CIFAR_LAYERS] = {
+    "patch_embed",
+    "vit_cifar",
+    "transformer_blocks.0.norm1",
+    "transformer_blocks.0.attention",
+    "transformer_blocks.0.attention.out_proj",
+    "transformer_blocks.0",
+    "transformer_blocks.0.norm2",
+    "transformer_blocks.0.ffn.linear1",
+    "transformer_blocks.0.ffn",
+    "transformer_blocks.0.ffn.linear2",
+    "transformer_blocks.0",
+    "transformer_blocks.1.norm1",
+    "transformer_blocks.1.attention",
+    "transformer_blocks.1.attention.out_proj",
+    "transformer_blocks.1",
+    "transformer_blocks.1.norm2",
+    "transformer_blocks.1.ffn.linear1",
+    "transformer_blocks.1.ffn",
+    "transformer_blocks.1.ffn.linear2",
+    "transformer_blocks.1",
+    "transformer_blocks.2.norm1",
+    "transformer_blocks.2.attention",
+    "transformer_blocks.2.attention.out_proj",
+    "transformer_blocks.2",
+    "transformer_blocks.2.norm2",
+    "transformer_blocks.2.ffn.linear1",
+    "transformer_blocks.2.ffn",
+    "transformer_blocks.2.ffn.linear2",
+    "transformer_blocks.2",
+    "transformer_blocks.3.norm1",
+    "transformer_blocks.3.attention",
+    "transformer_blocks.3.attention.out_proj",
+    "transformer_blocks.3",
+    "transformer_blocks.3.norm2",
+    "transformer_blocks.3.ffn.linear1",
+    "transformer_blocks.3.ffn",
+    "transformer_blocks.3.ffn.linear2",
+    "transformer_blocks.3",
+    "transformer_blocks.4.norm1",
+    "transformer_blocks.4.attention",
+    "transformer_blocks.4.attention.out_proj",
+    "transformer_blocks.4",
+    "transformer_blocks.4.norm2",
+    "transformer_blocks.4.ffn.linear1",
+    "transformer_blocks.4.ffn",
+    "transformer_blocks.4.ffn.linear2",
+    "transformer_blocks.4",
+    "transformer_blocks.5.norm1",
+    "transformer_blocks.5.attention",
+    "transformer_blocks.5.attention.out_proj",
+    "transformer_blocks.5",
+    "transformer_blocks.5.norm2",
+    "transformer_blocks.5.ffn.linear1",
+    "transformer_blocks.5.ffn",
+    "transformer_blocks.5.ffn.linear2",
+    "transformer_blocks.5",
+    "norm",
+    "head",
+};
+
 namespace {
 
 // How each parameter of the table starts: constant a, uniform in [a, b), or normal with mean a and deviation b.
@@ -361,7 +422,7 @@ const char* vit_cifar_summary(void) {
     "  evaluate scratch bytes           603,264 * B                    77,217,792\n"
     "  loss_and_gradients scratch bytes 1,131,520 + 7,298,624 * B      935,355,392\n"
     "  input_gradient scratch bytes     1,024 + 4,222,464 * B          540,476,416\n"
-    "  attention_maps scratch bytes     534,592 * B                    68,427,776\n"
+    "  inspect scratch bytes            667,712 * B                    85,467,136\n"
     "  forward bytes in all             25,412,672 + 615,592 * B       104,208,448\n"
     "  training step bytes in all       64,886,020 + 7,310,956 * B     1,000,688,388\n"
     "  forward FLOPs                    440,346,718 * B                56,364,379,904\n"
@@ -504,20 +565,20 @@ int vit_cifar_input_gradient(const float* parameters, const float* packed, const
   }
 }
 
-int vit_cifar_attention_maps(const float* parameters, const float* packed, const float* images, int64_t batch,
-                             float* maps, void* scratch) {
-  if (!parameters || !packed || !images || !maps || !scratch) return VIT_CIFAR_ERROR_NULL;
+int vit_cifar_inspect(const float* parameters, const float* packed, const float* images, int64_t batch, float* maps,
+                      float* magnitudes, void* scratch) {
+  if (!parameters || !packed || !images || !maps || !magnitudes || !scratch) return VIT_CIFAR_ERROR_NULL;
   if (batch < 1) return VIT_CIFAR_ERROR_BATCH;
   switch (choose_isa()) {
     case 0:
-      vit_cifar_attention_maps_scalar(parameters, packed, images, batch, maps, static_cast<float*>(scratch));
+      vit_cifar_inspect_scalar(parameters, packed, images, batch, maps, magnitudes, static_cast<float*>(scratch));
       return VIT_CIFAR_OK;
 #if defined(__x86_64__)
     case 1:
-      vit_cifar_attention_maps_avx2(parameters, packed, images, batch, maps, static_cast<float*>(scratch));
+      vit_cifar_inspect_avx2(parameters, packed, images, batch, maps, magnitudes, static_cast<float*>(scratch));
       return VIT_CIFAR_OK;
     case 2:
-      vit_cifar_attention_maps_avx512(parameters, packed, images, batch, maps, static_cast<float*>(scratch));
+      vit_cifar_inspect_avx512(parameters, packed, images, batch, maps, magnitudes, static_cast<float*>(scratch));
       return VIT_CIFAR_OK;
 #endif
     default:

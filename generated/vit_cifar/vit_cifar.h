@@ -37,11 +37,12 @@ typedef struct tessera_parameter {
 #define VIT_CIFAR_PACKED_FLOATS 3158016 /* of the packed parameters */
 #define VIT_CIFAR_OPTIMIZER_FLOATS 6390304 /* zero before the first step */
 #define VIT_CIFAR_ATTENTION_FLOATS 202800 /* of the attention maps of one image */
+#define VIT_CIFAR_LAYERS 58 /* rows of the table of layers */
 #define VIT_CIFAR_FORWARD_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(603264) * (int64_t)(batch))
 #define VIT_CIFAR_EVALUATE_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(603264) * (int64_t)(batch))
 #define VIT_CIFAR_TRAIN_SCRATCH_BYTES(batch) (INT64_C(1131520) + INT64_C(7298624) * (int64_t)(batch))
 #define VIT_CIFAR_INPUT_GRADIENT_SCRATCH_BYTES(batch) (INT64_C(1024) + INT64_C(4222464) * (int64_t)(batch))
-#define VIT_CIFAR_ATTENTION_MAPS_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(534592) * (int64_t)(batch))
+#define VIT_CIFAR_INSPECT_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(667712) * (int64_t)(batch))
 
 /* What the model costs: constant expressions, for static_assert. FORWARD_BYTES and TRAIN_BYTES are all the memory that a
  * call needs: parameters, as they are and packed, images, outputs and scratch; for a training step also gradients,
@@ -64,6 +65,9 @@ enum {
 };
 
 extern const tessera_parameter vit_cifar_parameters[VIT_CIFAR_PARAMETERS];
+
+/* The layers whose magnitudes vit_cifar_inspect gives, in the order in which they run. */
+extern const char* const vit_cifar_layers[VIT_CIFAR_LAYERS];
 
 /* What an error code means, as a sentence. */
 const char* vit_cifar_error(int code);
@@ -97,9 +101,10 @@ int vit_cifar_loss_and_gradients(const float* parameters, const float* packed, c
 int vit_cifar_input_gradient(const float* parameters, const float* packed, const float* images, const int32_t* labels,
                              int64_t batch, float* outputs, float* loss, float* image_gradients, void* scratch);
 
-/* What each token attends to, rows summing to one: [batch, 6 layers, 8 heads, 65, 65]. */
-int vit_cifar_attention_maps(const float* parameters, const float* packed, const float* images, int64_t batch,
-                             float* maps, void* scratch);
+/* What each token attends to, rows summing to one: maps [batch, 6 layers, 8 heads, 65, 65]. */
+/* Magnitudes [batch, 58] are the means of |x| of what the layers of the table vit_cifar_layers give. */
+int vit_cifar_inspect(const float* parameters, const float* packed, const float* images, int64_t batch, float* maps,
+                      float* magnitudes, void* scratch);
 
 /* One Adam step in place; `step` counts from 1. */
 int vit_cifar_update(float* parameters, const float* gradients, float* optimizer, int64_t step, float learning_rate);

@@ -6943,9 +6943,259 @@ static void update(const std::int64_t begin, const std::int64_t end, const real*
   }
 }
 
+// b < B, n < N=64, d < D=256, c < C*P*P=48 (summed); lanes along d
+static void patch_embed_forward_inspect(const real* rearrange, const real* patch_embed_weight_packed,
+                                        real* patch_embed_einsum) {
+  for (std::int64_t d = 0; d < 256; d += 64) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      vec sum20 = v_zero();
+      vec sum21 = v_zero();
+      vec sum22 = v_zero();
+      vec sum23 = v_zero();
+      for (std::int64_t c = 0; c < 48; ++c) {
+        const vec x0 = v_set(rearrange[n * 48 + c]);
+        const vec x1 = v_load(patch_embed_weight_packed + (d * 48 + c * 64));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(patch_embed_weight_packed + (d * 48 + c * 64 + 16));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(patch_embed_weight_packed + (d * 48 + c * 64 + 32));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_load(patch_embed_weight_packed + (d * 48 + c * 64 + 48));
+        sum3 = v_fma(x0, x4, sum3);
+        const vec x5 = v_set(rearrange[n * 48 + c + 48]);
+        sum4 = v_fma(x5, x1, sum4);
+        sum5 = v_fma(x5, x2, sum5);
+        sum6 = v_fma(x5, x3, sum6);
+        sum7 = v_fma(x5, x4, sum7);
+        const vec x6 = v_set(rearrange[n * 48 + c + 96]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        sum10 = v_fma(x6, x3, sum10);
+        sum11 = v_fma(x6, x4, sum11);
+        const vec x7 = v_set(rearrange[n * 48 + c + 144]);
+        sum12 = v_fma(x7, x1, sum12);
+        sum13 = v_fma(x7, x2, sum13);
+        sum14 = v_fma(x7, x3, sum14);
+        sum15 = v_fma(x7, x4, sum15);
+        const vec x8 = v_set(rearrange[n * 48 + c + 192]);
+        sum16 = v_fma(x8, x1, sum16);
+        sum17 = v_fma(x8, x2, sum17);
+        sum18 = v_fma(x8, x3, sum18);
+        sum19 = v_fma(x8, x4, sum19);
+        const vec x9 = v_set(rearrange[n * 48 + c + 240]);
+        sum20 = v_fma(x9, x1, sum20);
+        sum21 = v_fma(x9, x2, sum21);
+        sum22 = v_fma(x9, x3, sum22);
+        sum23 = v_fma(x9, x4, sum23);
+      }
+      v_store(patch_embed_einsum + (n * 256 + d), sum0);
+      v_store(patch_embed_einsum + (n * 256 + d + 16), sum1);
+      v_store(patch_embed_einsum + (n * 256 + d + 32), sum2);
+      v_store(patch_embed_einsum + (n * 256 + d + 48), sum3);
+      v_store(patch_embed_einsum + (n * 256 + d + 256), sum4);
+      v_store(patch_embed_einsum + (n * 256 + d + 272), sum5);
+      v_store(patch_embed_einsum + (n * 256 + d + 288), sum6);
+      v_store(patch_embed_einsum + (n * 256 + d + 304), sum7);
+      v_store(patch_embed_einsum + (n * 256 + d + 512), sum8);
+      v_store(patch_embed_einsum + (n * 256 + d + 528), sum9);
+      v_store(patch_embed_einsum + (n * 256 + d + 544), sum10);
+      v_store(patch_embed_einsum + (n * 256 + d + 560), sum11);
+      v_store(patch_embed_einsum + (n * 256 + d + 768), sum12);
+      v_store(patch_embed_einsum + (n * 256 + d + 784), sum13);
+      v_store(patch_embed_einsum + (n * 256 + d + 800), sum14);
+      v_store(patch_embed_einsum + (n * 256 + d + 816), sum15);
+      v_store(patch_embed_einsum + (n * 256 + d + 1024), sum16);
+      v_store(patch_embed_einsum + (n * 256 + d + 1040), sum17);
+      v_store(patch_embed_einsum + (n * 256 + d + 1056), sum18);
+      v_store(patch_embed_einsum + (n * 256 + d + 1072), sum19);
+      v_store(patch_embed_einsum + (n * 256 + d + 1280), sum20);
+      v_store(patch_embed_einsum + (n * 256 + d + 1296), sum21);
+      v_store(patch_embed_einsum + (n * 256 + d + 1312), sum22);
+      v_store(patch_embed_einsum + (n * 256 + d + 1328), sum23);
+    }
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      for (std::int64_t c = 0; c < 48; ++c) {
+        const vec x10 = v_set(rearrange[c + 2880]);
+        const vec x11 = v_load(patch_embed_weight_packed + (d * 48 + c * 64));
+        sum0 = v_fma(x10, x11, sum0);
+        const vec x12 = v_load(patch_embed_weight_packed + (d * 48 + c * 64 + 16));
+        sum1 = v_fma(x10, x12, sum1);
+        const vec x13 = v_load(patch_embed_weight_packed + (d * 48 + c * 64 + 32));
+        sum2 = v_fma(x10, x13, sum2);
+        const vec x14 = v_load(patch_embed_weight_packed + (d * 48 + c * 64 + 48));
+        sum3 = v_fma(x10, x14, sum3);
+        const vec x15 = v_set(rearrange[c + 2928]);
+        sum4 = v_fma(x15, x11, sum4);
+        sum5 = v_fma(x15, x12, sum5);
+        sum6 = v_fma(x15, x13, sum6);
+        sum7 = v_fma(x15, x14, sum7);
+        const vec x16 = v_set(rearrange[c + 2976]);
+        sum8 = v_fma(x16, x11, sum8);
+        sum9 = v_fma(x16, x12, sum9);
+        sum10 = v_fma(x16, x13, sum10);
+        sum11 = v_fma(x16, x14, sum11);
+        const vec x17 = v_set(rearrange[c + 3024]);
+        sum12 = v_fma(x17, x11, sum12);
+        sum13 = v_fma(x17, x12, sum13);
+        sum14 = v_fma(x17, x13, sum14);
+        sum15 = v_fma(x17, x14, sum15);
+      }
+      v_store(patch_embed_einsum + (d + 15360), sum0);
+      v_store(patch_embed_einsum + (d + 15376), sum1);
+      v_store(patch_embed_einsum + (d + 15392), sum2);
+      v_store(patch_embed_einsum + (d + 15408), sum3);
+      v_store(patch_embed_einsum + (d + 15616), sum4);
+      v_store(patch_embed_einsum + (d + 15632), sum5);
+      v_store(patch_embed_einsum + (d + 15648), sum6);
+      v_store(patch_embed_einsum + (d + 15664), sum7);
+      v_store(patch_embed_einsum + (d + 15872), sum8);
+      v_store(patch_embed_einsum + (d + 15888), sum9);
+      v_store(patch_embed_einsum + (d + 15904), sum10);
+      v_store(patch_embed_einsum + (d + 15920), sum11);
+      v_store(patch_embed_einsum + (d + 16128), sum12);
+      v_store(patch_embed_einsum + (d + 16144), sum13);
+      v_store(patch_embed_einsum + (d + 16160), sum14);
+      v_store(patch_embed_einsum + (d + 16176), sum15);
+    }
+  }
+}
+
+// b < B, n < N=64 (row), d < D=256 (row); lanes along d
+static void patch_embed_forward_2(const real* patch_embed_einsum, const real* patch_embed_bias, real* magnitude_0,
+                                  const real* pos_embed, real* concat) {
+  vec sum0 = v_zero();
+  for (std::int64_t n = 0; n < 64; ++n) {
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x0 = v_load(patch_embed_einsum + (n * 256 + d));
+      const vec x1 = v_load(patch_embed_bias + d);
+      const vec t2 = v_add(x0, x1);
+      const vec t3 = v_neg(t2);
+      const vec t4 = v_max(t2, t3);
+      sum0 = v_add(sum0, t4);
+    }
+  }
+  const vec row0 = v_set(v_sum(sum0));
+  const vec t5 = v_set(real(6.103515625e-05));
+  const vec t6 = v_mul(row0, t5);
+  v_store_n(magnitude_0, t6, 1);
+  for (std::int64_t n = 0; n < 64; ++n) {
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x7 = v_load(patch_embed_einsum + (n * 256 + d));
+      const vec x8 = v_load(patch_embed_bias + d);
+      const vec t9 = v_add(x7, x8);
+      const vec x10 = v_load(pos_embed + (n * 256 + d + 256));
+      const vec t11 = v_add(t9, x10);
+      v_store(concat + (n * 256 + d + 256), t11);
+    }
+  }
+}
+
+// b < B, i < 1, d < D=256; lanes along d
+static void inspect_2(const real* cls_token, const real* pos_embed, real* concat) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x0 = v_load(cls_token + d);
+      const vec x1 = v_load(pos_embed + (i * 256 + d));
+      const vec t2 = v_add(x0, x1);
+      v_store(concat + (i * 256 + d), t2);
+    }
+  }
+}
+
+// b < B, n < N+1=65, d < D=256; lanes along d
+static void inspect_3(const real* concat, real* transformer_blocks_carry) {
+  for (std::int64_t n = 0; n < 65; ++n) {
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x0 = v_load(concat + (n * 256 + d));
+      v_store(transformer_blocks_carry + (n * 256 + d), x0);
+    }
+  }
+}
+
+// b < B, n < N+1=65, d < D=256 (row); lanes along d
+static void transformer_blocks_norm1_forward_inspect(const real* transformer_blocks_carry,
+                                                     const real* transformer_blocks_norm1_weight,
+                                                     const real* transformer_blocks_norm1_bias,
+                                                     real* transformer_blocks_norm1_add,
+                                                     real* transformer_blocks_norm1_maximum) {
+  for (std::int64_t n = 0; n < 65; ++n) {
+    vec sum0 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d));
+      sum0 = v_add(sum0, x0);
+    }
+    const vec row0 = v_set(v_sum(sum0));
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x1 = v_load(transformer_blocks_carry + (n * 256 + d));
+      const vec t2 = v_set(real(256.0));
+      const vec t3 = v_div(row0, t2);
+      const vec t4 = v_sub(x1, t3);
+      const vec t5 = v_mul(t4, t4);
+      sum1 = v_add(sum1, t5);
+    }
+    const vec row1 = v_set(v_sum(sum1));
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x6 = v_load(transformer_blocks_carry + (n * 256 + d));
+      const vec t7 = v_set(real(256.0));
+      const vec t8 = v_div(row0, t7);
+      const vec t9 = v_sub(x6, t8);
+      const vec t10 = v_div(row1, t7);
+      const vec t11 = v_set(real(1e-05));
+      const vec t12 = v_add(t10, t11);
+      const vec t13 = v_rsqrt(t12);
+      const vec t14 = v_mul(t9, t13);
+      const vec x15 = v_load(transformer_blocks_norm1_weight + d);
+      const vec t16 = v_mul(t14, x15);
+      const vec x17 = v_load(transformer_blocks_norm1_bias + d);
+      const vec t18 = v_add(t16, x17);
+      v_store(transformer_blocks_norm1_add + (n * 256 + d), t18);
+      const vec t19 = v_neg(t18);
+      const vec t20 = v_max(t18, t19);
+      v_store(transformer_blocks_norm1_maximum + (n * 256 + d), t20);
+    }
+  }
+}
+
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
-static void transformer_blocks_attention_forward_4_attention_maps(const real* transformer_blocks_attention_einsum,
-                                                                  real* attention_0) {
+static void transformer_blocks_attention_forward_4_inspect(const real* transformer_blocks_attention_einsum,
+                                                           real* attention_0) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = 0; n < 65; ++n) {
       vec most0 = v_set(-INFINITY);
@@ -6999,9 +7249,9 @@ static void transformer_blocks_attention_forward_4_attention_maps(const real* tr
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-static void transformer_blocks_attention_forward_5_attention_maps(const real* attention_0,
-                                                                  const real* transformer_blocks_attention_add,
-                                                                  real* transformer_blocks_attention_rearrange) {
+static void transformer_blocks_attention_forward_5_inspect(const real* attention_0,
+                                                           const real* transformer_blocks_attention_add,
+                                                           real* transformer_blocks_attention_rearrange) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = 0; n < 65; n += 13) {
       vec sum0 = v_zero();
@@ -7101,6 +7351,653 @@ static void transformer_blocks_attention_forward_5_attention_maps(const real* at
       v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 3088), sum25);
     }
   }
+}
+
+// b < B, h < H=8 (row), n < N+1=65 (row), k < K=32 (row); lanes along k
+static void transformer_blocks_attention_forward_6(const real* transformer_blocks_attention_rearrange,
+                                                   real* magnitude_3) {
+  vec sum0 = v_zero();
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t n = 0; n < 65; ++n) {
+      for (std::int64_t k = 0; k < 32; k += 16) {
+        const vec x0 = v_load(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k));
+        const vec t1 = v_neg(x0);
+        const vec t2 = v_max(x0, t1);
+        sum0 = v_add(sum0, t2);
+      }
+    }
+  }
+  const vec row0 = v_set(v_sum(sum0));
+  const vec t3 = v_set(real(6.009615384615385e-05));
+  const vec t4 = v_mul(row0, t3);
+  v_store_n(magnitude_3, t4, 1);
+}
+
+// b < B, n < N+1=65 (row), d < D=256 (row); lanes along d
+static void transformer_blocks_norm1_forward_2(const real* transformer_blocks_norm1_maximum,
+                                               const real* transformer_blocks_attention_out_proj_einsum,
+                                               const real* transformer_blocks_attention_out_proj_bias,
+                                               const real* transformer_blocks_carry, real* magnitude_2,
+                                               real* magnitude_4, real* magnitude_5, real* transformer_blocks_add) {
+  vec sum0 = v_zero();
+  vec sum1 = v_zero();
+  vec sum2 = v_zero();
+  for (std::int64_t n = 0; n < 65; ++n) {
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x0 = v_load(transformer_blocks_norm1_maximum + (n * 256 + d));
+      sum0 = v_add(sum0, x0);
+      const vec x1 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+      const vec x2 = v_load(transformer_blocks_attention_out_proj_bias + d);
+      const vec t3 = v_add(x1, x2);
+      const vec t4 = v_neg(t3);
+      const vec t5 = v_max(t3, t4);
+      sum1 = v_add(sum1, t5);
+      const vec x6 = v_load(transformer_blocks_carry + (n * 256 + d));
+      const vec t7 = v_add(x6, t3);
+      const vec t8 = v_neg(t7);
+      const vec t9 = v_max(t7, t8);
+      sum2 = v_add(sum2, t9);
+    }
+  }
+  const vec row0 = v_set(v_sum(sum0));
+  const vec row1 = v_set(v_sum(sum1));
+  const vec row2 = v_set(v_sum(sum2));
+  const vec t10 = v_set(real(6.009615384615385e-05));
+  const vec t11 = v_mul(row0, t10);
+  v_store_n(magnitude_2, t11, 1);
+  const vec t12 = v_mul(row1, t10);
+  v_store_n(magnitude_4, t12, 1);
+  const vec t13 = v_mul(row2, t10);
+  v_store_n(magnitude_5, t13, 1);
+  for (std::int64_t n = 0; n < 65; ++n) {
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x14 = v_load(transformer_blocks_carry + (n * 256 + d));
+      const vec x15 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+      const vec x16 = v_load(transformer_blocks_attention_out_proj_bias + d);
+      const vec t17 = v_add(x15, x16);
+      const vec t18 = v_add(x14, t17);
+      v_store(transformer_blocks_add + (n * 256 + d), t18);
+    }
+  }
+}
+
+// b < B, n < N+1=65, d < D=256 (row); lanes along d
+static void transformer_blocks_norm2_forward(const real* transformer_blocks_add,
+                                             const real* transformer_blocks_norm2_weight,
+                                             const real* transformer_blocks_norm2_bias,
+                                             real* transformer_blocks_norm2_add,
+                                             real* transformer_blocks_norm2_maximum) {
+  for (std::int64_t n = 0; n < 65; ++n) {
+    vec sum0 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x0 = v_load(transformer_blocks_add + (n * 256 + d));
+      sum0 = v_add(sum0, x0);
+    }
+    const vec row0 = v_set(v_sum(sum0));
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x1 = v_load(transformer_blocks_add + (n * 256 + d));
+      const vec t2 = v_set(real(256.0));
+      const vec t3 = v_div(row0, t2);
+      const vec t4 = v_sub(x1, t3);
+      const vec t5 = v_mul(t4, t4);
+      sum1 = v_add(sum1, t5);
+    }
+    const vec row1 = v_set(v_sum(sum1));
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x6 = v_load(transformer_blocks_add + (n * 256 + d));
+      const vec t7 = v_set(real(256.0));
+      const vec t8 = v_div(row0, t7);
+      const vec t9 = v_sub(x6, t8);
+      const vec t10 = v_div(row1, t7);
+      const vec t11 = v_set(real(1e-05));
+      const vec t12 = v_add(t10, t11);
+      const vec t13 = v_rsqrt(t12);
+      const vec t14 = v_mul(t9, t13);
+      const vec x15 = v_load(transformer_blocks_norm2_weight + d);
+      const vec t16 = v_mul(t14, x15);
+      const vec x17 = v_load(transformer_blocks_norm2_bias + d);
+      const vec t18 = v_add(t16, x17);
+      v_store(transformer_blocks_norm2_add + (n * 256 + d), t18);
+      const vec t19 = v_neg(t18);
+      const vec t20 = v_max(t18, t19);
+      v_store(transformer_blocks_norm2_maximum + (n * 256 + d), t20);
+    }
+  }
+}
+
+// b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
+static void transformer_blocks_ffn_linear1_forward_inspect(const real* transformer_blocks_norm2_add,
+                                                           const real* transformer_blocks_ffn_linear1_weight_packed,
+                                                           real* transformer_blocks_ffn_linear1_einsum) {
+  for (std::int64_t m = 0; m < 512; m += 64) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      vec sum20 = v_zero();
+      vec sum21 = v_zero();
+      vec sum22 = v_zero();
+      vec sum23 = v_zero();
+      for (std::int64_t d = 0; d < 256; ++d) {
+        const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
+        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64 + 16));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64 + 32));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64 + 48));
+        sum3 = v_fma(x0, x4, sum3);
+        const vec x5 = v_set(transformer_blocks_norm2_add[n * 256 + d + 256]);
+        sum4 = v_fma(x5, x1, sum4);
+        sum5 = v_fma(x5, x2, sum5);
+        sum6 = v_fma(x5, x3, sum6);
+        sum7 = v_fma(x5, x4, sum7);
+        const vec x6 = v_set(transformer_blocks_norm2_add[n * 256 + d + 512]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        sum10 = v_fma(x6, x3, sum10);
+        sum11 = v_fma(x6, x4, sum11);
+        const vec x7 = v_set(transformer_blocks_norm2_add[n * 256 + d + 768]);
+        sum12 = v_fma(x7, x1, sum12);
+        sum13 = v_fma(x7, x2, sum13);
+        sum14 = v_fma(x7, x3, sum14);
+        sum15 = v_fma(x7, x4, sum15);
+        const vec x8 = v_set(transformer_blocks_norm2_add[n * 256 + d + 1024]);
+        sum16 = v_fma(x8, x1, sum16);
+        sum17 = v_fma(x8, x2, sum17);
+        sum18 = v_fma(x8, x3, sum18);
+        sum19 = v_fma(x8, x4, sum19);
+        const vec x9 = v_set(transformer_blocks_norm2_add[n * 256 + d + 1280]);
+        sum20 = v_fma(x9, x1, sum20);
+        sum21 = v_fma(x9, x2, sum21);
+        sum22 = v_fma(x9, x3, sum22);
+        sum23 = v_fma(x9, x4, sum23);
+      }
+      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m), sum0);
+      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 16), sum1);
+      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 32), sum2);
+      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 48), sum3);
+      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 512), sum4);
+      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 528), sum5);
+      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 544), sum6);
+      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 560), sum7);
+      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 1024), sum8);
+      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 1040), sum9);
+      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 1056), sum10);
+      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 1072), sum11);
+      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 1536), sum12);
+      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 1552), sum13);
+      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 1568), sum14);
+      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 1584), sum15);
+      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 2048), sum16);
+      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 2064), sum17);
+      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 2080), sum18);
+      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 2096), sum19);
+      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 2560), sum20);
+      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 2576), sum21);
+      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 2592), sum22);
+      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 2608), sum23);
+    }
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      for (std::int64_t d = 0; d < 256; ++d) {
+        const vec x10 = v_set(transformer_blocks_norm2_add[d + 15360]);
+        const vec x11 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
+        sum0 = v_fma(x10, x11, sum0);
+        const vec x12 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64 + 16));
+        sum1 = v_fma(x10, x12, sum1);
+        const vec x13 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64 + 32));
+        sum2 = v_fma(x10, x13, sum2);
+        const vec x14 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64 + 48));
+        sum3 = v_fma(x10, x14, sum3);
+        const vec x15 = v_set(transformer_blocks_norm2_add[d + 15616]);
+        sum4 = v_fma(x15, x11, sum4);
+        sum5 = v_fma(x15, x12, sum5);
+        sum6 = v_fma(x15, x13, sum6);
+        sum7 = v_fma(x15, x14, sum7);
+        const vec x16 = v_set(transformer_blocks_norm2_add[d + 15872]);
+        sum8 = v_fma(x16, x11, sum8);
+        sum9 = v_fma(x16, x12, sum9);
+        sum10 = v_fma(x16, x13, sum10);
+        sum11 = v_fma(x16, x14, sum11);
+        const vec x17 = v_set(transformer_blocks_norm2_add[d + 16128]);
+        sum12 = v_fma(x17, x11, sum12);
+        sum13 = v_fma(x17, x12, sum13);
+        sum14 = v_fma(x17, x13, sum14);
+        sum15 = v_fma(x17, x14, sum15);
+        const vec x18 = v_set(transformer_blocks_norm2_add[d + 16384]);
+        sum16 = v_fma(x18, x11, sum16);
+        sum17 = v_fma(x18, x12, sum17);
+        sum18 = v_fma(x18, x13, sum18);
+        sum19 = v_fma(x18, x14, sum19);
+      }
+      v_store(transformer_blocks_ffn_linear1_einsum + (m + 30720), sum0);
+      v_store(transformer_blocks_ffn_linear1_einsum + (m + 30736), sum1);
+      v_store(transformer_blocks_ffn_linear1_einsum + (m + 30752), sum2);
+      v_store(transformer_blocks_ffn_linear1_einsum + (m + 30768), sum3);
+      v_store(transformer_blocks_ffn_linear1_einsum + (m + 31232), sum4);
+      v_store(transformer_blocks_ffn_linear1_einsum + (m + 31248), sum5);
+      v_store(transformer_blocks_ffn_linear1_einsum + (m + 31264), sum6);
+      v_store(transformer_blocks_ffn_linear1_einsum + (m + 31280), sum7);
+      v_store(transformer_blocks_ffn_linear1_einsum + (m + 31744), sum8);
+      v_store(transformer_blocks_ffn_linear1_einsum + (m + 31760), sum9);
+      v_store(transformer_blocks_ffn_linear1_einsum + (m + 31776), sum10);
+      v_store(transformer_blocks_ffn_linear1_einsum + (m + 31792), sum11);
+      v_store(transformer_blocks_ffn_linear1_einsum + (m + 32256), sum12);
+      v_store(transformer_blocks_ffn_linear1_einsum + (m + 32272), sum13);
+      v_store(transformer_blocks_ffn_linear1_einsum + (m + 32288), sum14);
+      v_store(transformer_blocks_ffn_linear1_einsum + (m + 32304), sum15);
+      v_store(transformer_blocks_ffn_linear1_einsum + (m + 32768), sum16);
+      v_store(transformer_blocks_ffn_linear1_einsum + (m + 32784), sum17);
+      v_store(transformer_blocks_ffn_linear1_einsum + (m + 32800), sum18);
+      v_store(transformer_blocks_ffn_linear1_einsum + (m + 32816), sum19);
+    }
+  }
+}
+
+// b < B, n < N+1=65 (row), m < M=512 (row); lanes along m
+static void transformer_blocks_ffn_linear1_forward_2(const real* transformer_blocks_ffn_linear1_einsum,
+                                                     const real* transformer_blocks_ffn_linear1_bias, real* magnitude_7,
+                                                     real* magnitude_8, real* transformer_blocks_ffn_gelu) {
+  vec sum0 = v_zero();
+  vec sum1 = v_zero();
+  for (std::int64_t n = 0; n < 65; ++n) {
+    for (std::int64_t m = 0; m < 512; m += 16) {
+      const vec x0 = v_load(transformer_blocks_ffn_linear1_einsum + (n * 512 + m));
+      const vec x1 = v_load(transformer_blocks_ffn_linear1_bias + m);
+      const vec t2 = v_add(x0, x1);
+      const vec t3 = v_neg(t2);
+      const vec t4 = v_max(t2, t3);
+      sum0 = v_add(sum0, t4);
+      const vec t5 = v_gelu(t2);
+      const vec t6 = v_neg(t5);
+      const vec t7 = v_max(t5, t6);
+      sum1 = v_add(sum1, t7);
+    }
+  }
+  const vec row0 = v_set(v_sum(sum0));
+  const vec row1 = v_set(v_sum(sum1));
+  const vec t8 = v_set(real(3.0048076923076925e-05));
+  const vec t9 = v_mul(row0, t8);
+  v_store_n(magnitude_7, t9, 1);
+  const vec t10 = v_mul(row1, t8);
+  v_store_n(magnitude_8, t10, 1);
+  for (std::int64_t n = 0; n < 65; ++n) {
+    for (std::int64_t m = 0; m < 512; m += 16) {
+      const vec x11 = v_load(transformer_blocks_ffn_linear1_einsum + (n * 512 + m));
+      const vec x12 = v_load(transformer_blocks_ffn_linear1_bias + m);
+      const vec t13 = v_add(x11, x12);
+      const vec t14 = v_gelu(t13);
+      v_store(transformer_blocks_ffn_gelu + (n * 512 + m), t14);
+    }
+  }
+}
+
+// b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
+static void transformer_blocks_ffn_linear2_forward_inspect(const real* transformer_blocks_ffn_gelu,
+                                                           const real* transformer_blocks_ffn_linear2_weight_packed,
+                                                           real* transformer_blocks_ffn_linear2_einsum) {
+  for (std::int64_t d = 0; d < 256; d += 64) {
+    for (std::int64_t n = 0; n < 60; n += 6) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      vec sum20 = v_zero();
+      vec sum21 = v_zero();
+      vec sum22 = v_zero();
+      vec sum23 = v_zero();
+      for (std::int64_t m = 0; m < 512; ++m) {
+        const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + m]);
+        const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64 + 16));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64 + 32));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64 + 48));
+        sum3 = v_fma(x0, x4, sum3);
+        const vec x5 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 512]);
+        sum4 = v_fma(x5, x1, sum4);
+        sum5 = v_fma(x5, x2, sum5);
+        sum6 = v_fma(x5, x3, sum6);
+        sum7 = v_fma(x5, x4, sum7);
+        const vec x6 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 1024]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        sum10 = v_fma(x6, x3, sum10);
+        sum11 = v_fma(x6, x4, sum11);
+        const vec x7 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 1536]);
+        sum12 = v_fma(x7, x1, sum12);
+        sum13 = v_fma(x7, x2, sum13);
+        sum14 = v_fma(x7, x3, sum14);
+        sum15 = v_fma(x7, x4, sum15);
+        const vec x8 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 2048]);
+        sum16 = v_fma(x8, x1, sum16);
+        sum17 = v_fma(x8, x2, sum17);
+        sum18 = v_fma(x8, x3, sum18);
+        sum19 = v_fma(x8, x4, sum19);
+        const vec x9 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 2560]);
+        sum20 = v_fma(x9, x1, sum20);
+        sum21 = v_fma(x9, x2, sum21);
+        sum22 = v_fma(x9, x3, sum22);
+        sum23 = v_fma(x9, x4, sum23);
+      }
+      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d), sum0);
+      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 16), sum1);
+      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 32), sum2);
+      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 48), sum3);
+      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 256), sum4);
+      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 272), sum5);
+      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 288), sum6);
+      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 304), sum7);
+      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 512), sum8);
+      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 528), sum9);
+      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 544), sum10);
+      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 560), sum11);
+      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 768), sum12);
+      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 784), sum13);
+      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 800), sum14);
+      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 816), sum15);
+      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 1024), sum16);
+      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 1040), sum17);
+      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 1056), sum18);
+      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 1072), sum19);
+      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 1280), sum20);
+      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 1296), sum21);
+      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 1312), sum22);
+      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 1328), sum23);
+    }
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      for (std::int64_t m = 0; m < 512; ++m) {
+        const vec x10 = v_set(transformer_blocks_ffn_gelu[m + 30720]);
+        const vec x11 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64));
+        sum0 = v_fma(x10, x11, sum0);
+        const vec x12 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64 + 16));
+        sum1 = v_fma(x10, x12, sum1);
+        const vec x13 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64 + 32));
+        sum2 = v_fma(x10, x13, sum2);
+        const vec x14 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64 + 48));
+        sum3 = v_fma(x10, x14, sum3);
+        const vec x15 = v_set(transformer_blocks_ffn_gelu[m + 31232]);
+        sum4 = v_fma(x15, x11, sum4);
+        sum5 = v_fma(x15, x12, sum5);
+        sum6 = v_fma(x15, x13, sum6);
+        sum7 = v_fma(x15, x14, sum7);
+        const vec x16 = v_set(transformer_blocks_ffn_gelu[m + 31744]);
+        sum8 = v_fma(x16, x11, sum8);
+        sum9 = v_fma(x16, x12, sum9);
+        sum10 = v_fma(x16, x13, sum10);
+        sum11 = v_fma(x16, x14, sum11);
+        const vec x17 = v_set(transformer_blocks_ffn_gelu[m + 32256]);
+        sum12 = v_fma(x17, x11, sum12);
+        sum13 = v_fma(x17, x12, sum13);
+        sum14 = v_fma(x17, x13, sum14);
+        sum15 = v_fma(x17, x14, sum15);
+        const vec x18 = v_set(transformer_blocks_ffn_gelu[m + 32768]);
+        sum16 = v_fma(x18, x11, sum16);
+        sum17 = v_fma(x18, x12, sum17);
+        sum18 = v_fma(x18, x13, sum18);
+        sum19 = v_fma(x18, x14, sum19);
+      }
+      v_store(transformer_blocks_ffn_linear2_einsum + (d + 15360), sum0);
+      v_store(transformer_blocks_ffn_linear2_einsum + (d + 15376), sum1);
+      v_store(transformer_blocks_ffn_linear2_einsum + (d + 15392), sum2);
+      v_store(transformer_blocks_ffn_linear2_einsum + (d + 15408), sum3);
+      v_store(transformer_blocks_ffn_linear2_einsum + (d + 15616), sum4);
+      v_store(transformer_blocks_ffn_linear2_einsum + (d + 15632), sum5);
+      v_store(transformer_blocks_ffn_linear2_einsum + (d + 15648), sum6);
+      v_store(transformer_blocks_ffn_linear2_einsum + (d + 15664), sum7);
+      v_store(transformer_blocks_ffn_linear2_einsum + (d + 15872), sum8);
+      v_store(transformer_blocks_ffn_linear2_einsum + (d + 15888), sum9);
+      v_store(transformer_blocks_ffn_linear2_einsum + (d + 15904), sum10);
+      v_store(transformer_blocks_ffn_linear2_einsum + (d + 15920), sum11);
+      v_store(transformer_blocks_ffn_linear2_einsum + (d + 16128), sum12);
+      v_store(transformer_blocks_ffn_linear2_einsum + (d + 16144), sum13);
+      v_store(transformer_blocks_ffn_linear2_einsum + (d + 16160), sum14);
+      v_store(transformer_blocks_ffn_linear2_einsum + (d + 16176), sum15);
+      v_store(transformer_blocks_ffn_linear2_einsum + (d + 16384), sum16);
+      v_store(transformer_blocks_ffn_linear2_einsum + (d + 16400), sum17);
+      v_store(transformer_blocks_ffn_linear2_einsum + (d + 16416), sum18);
+      v_store(transformer_blocks_ffn_linear2_einsum + (d + 16432), sum19);
+    }
+  }
+}
+
+// b < B, n < N+1=65 (row), d < D=256 (row); lanes along d
+static void transformer_blocks_norm2_forward_2(const real* transformer_blocks_norm2_maximum,
+                                               const real* transformer_blocks_ffn_linear2_einsum,
+                                               const real* transformer_blocks_ffn_linear2_bias,
+                                               const real* transformer_blocks_add, real* magnitude_6, real* magnitude_9,
+                                               real* magnitude_10, real* transformer_blocks_carry_next) {
+  vec sum0 = v_zero();
+  vec sum1 = v_zero();
+  vec sum2 = v_zero();
+  for (std::int64_t n = 0; n < 65; ++n) {
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x0 = v_load(transformer_blocks_norm2_maximum + (n * 256 + d));
+      sum0 = v_add(sum0, x0);
+      const vec x1 = v_load(transformer_blocks_ffn_linear2_einsum + (n * 256 + d));
+      const vec x2 = v_load(transformer_blocks_ffn_linear2_bias + d);
+      const vec t3 = v_add(x1, x2);
+      const vec t4 = v_neg(t3);
+      const vec t5 = v_max(t3, t4);
+      sum1 = v_add(sum1, t5);
+      const vec x6 = v_load(transformer_blocks_add + (n * 256 + d));
+      const vec t7 = v_add(x6, t3);
+      const vec t8 = v_neg(t7);
+      const vec t9 = v_max(t7, t8);
+      sum2 = v_add(sum2, t9);
+    }
+  }
+  const vec row0 = v_set(v_sum(sum0));
+  const vec row1 = v_set(v_sum(sum1));
+  const vec row2 = v_set(v_sum(sum2));
+  const vec t10 = v_set(real(6.009615384615385e-05));
+  const vec t11 = v_mul(row0, t10);
+  v_store_n(magnitude_6, t11, 1);
+  const vec t12 = v_mul(row1, t10);
+  v_store_n(magnitude_9, t12, 1);
+  const vec t13 = v_mul(row2, t10);
+  v_store_n(magnitude_10, t13, 1);
+  for (std::int64_t n = 0; n < 65; ++n) {
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x14 = v_load(transformer_blocks_add + (n * 256 + d));
+      const vec x15 = v_load(transformer_blocks_ffn_linear2_einsum + (n * 256 + d));
+      const vec x16 = v_load(transformer_blocks_ffn_linear2_bias + d);
+      const vec t17 = v_add(x15, x16);
+      const vec t18 = v_add(x14, t17);
+      v_store(transformer_blocks_carry_next + (n * 256 + d), t18);
+    }
+  }
+}
+
+// b < B, n < N+1=65, d < D=256 (row); lanes along d
+static void norm_forward_2(const real* transformer_blocks_carry_next, const real* norm_weight, const real* norm_bias,
+                           real* norm_add, real* norm_maximum) {
+  for (std::int64_t n = 0; n < 65; ++n) {
+    vec sum0 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x0 = v_load(transformer_blocks_carry_next + (n * 256 + d));
+      sum0 = v_add(sum0, x0);
+    }
+    const vec row0 = v_set(v_sum(sum0));
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x1 = v_load(transformer_blocks_carry_next + (n * 256 + d));
+      const vec t2 = v_set(real(256.0));
+      const vec t3 = v_div(row0, t2);
+      const vec t4 = v_sub(x1, t3);
+      const vec t5 = v_mul(t4, t4);
+      sum1 = v_add(sum1, t5);
+    }
+    const vec row1 = v_set(v_sum(sum1));
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x6 = v_load(transformer_blocks_carry_next + (n * 256 + d));
+      const vec t7 = v_set(real(256.0));
+      const vec t8 = v_div(row0, t7);
+      const vec t9 = v_sub(x6, t8);
+      const vec t10 = v_div(row1, t7);
+      const vec t11 = v_set(real(1e-05));
+      const vec t12 = v_add(t10, t11);
+      const vec t13 = v_rsqrt(t12);
+      const vec t14 = v_mul(t9, t13);
+      const vec x15 = v_load(norm_weight + d);
+      const vec t16 = v_mul(t14, x15);
+      const vec x17 = v_load(norm_bias + d);
+      const vec t18 = v_add(t16, x17);
+      v_store(norm_add + (n * 256 + d), t18);
+      const vec t19 = v_neg(t18);
+      const vec t20 = v_max(t18, t19);
+      v_store(norm_maximum + (n * 256 + d), t20);
+    }
+  }
+}
+
+// b < B, n < N+1=65 (row), d < D=256 (row); lanes along d
+static void norm_forward_inspect(const real* concat, const real* norm_maximum, real* magnitude_1, real* magnitude_11) {
+  vec sum0 = v_zero();
+  vec sum1 = v_zero();
+  for (std::int64_t n = 0; n < 65; ++n) {
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x0 = v_load(concat + (n * 256 + d));
+      const vec t1 = v_neg(x0);
+      const vec t2 = v_max(x0, t1);
+      sum0 = v_add(sum0, t2);
+      const vec x3 = v_load(norm_maximum + (n * 256 + d));
+      sum1 = v_add(sum1, x3);
+    }
+  }
+  const vec row0 = v_set(v_sum(sum0));
+  const vec row1 = v_set(v_sum(sum1));
+  const vec t4 = v_set(real(6.009615384615385e-05));
+  const vec t5 = v_mul(row0, t4);
+  v_store_n(magnitude_1, t5, 1);
+  const vec t6 = v_mul(row1, t4);
+  v_store_n(magnitude_11, t6, 1);
+}
+
+// b < B, classes < CLASSES=10, d < D=256 (summed); lanes along d
+static void head_forward_inspect(const real* norm_add, const real* head_weight, real* head_einsum) {
+  for (std::int64_t classes = 0; classes < 10; classes += 5) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x0 = v_load(norm_add + d);
+      const vec x1 = v_load(head_weight + (classes * 256 + d));
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load(head_weight + (classes * 256 + d + 256));
+      sum1 = v_fma(x0, x2, sum1);
+      const vec x3 = v_load(head_weight + (classes * 256 + d + 512));
+      sum2 = v_fma(x0, x3, sum2);
+      const vec x4 = v_load(head_weight + (classes * 256 + d + 768));
+      sum3 = v_fma(x0, x4, sum3);
+      const vec x5 = v_load(head_weight + (classes * 256 + d + 1024));
+      sum4 = v_fma(x0, x5, sum4);
+    }
+    const vec all0 = v_set(v_sum(sum0));
+    const vec all1 = v_set(v_sum(sum1));
+    const vec all2 = v_set(v_sum(sum2));
+    const vec all3 = v_set(v_sum(sum3));
+    const vec all4 = v_set(v_sum(sum4));
+    v_store_n(head_einsum + classes, all0, 1);
+    v_store_n(head_einsum + (classes + 1), all1, 1);
+    v_store_n(head_einsum + (classes + 2), all2, 1);
+    v_store_n(head_einsum + (classes + 3), all3, 1);
+    v_store_n(head_einsum + (classes + 4), all4, 1);
+  }
+}
+
+// b < B, classes < CLASSES=10 (row); lanes along classes
+static void head_forward_2(const real* head_einsum, const real* head_bias, real* magnitude_12) {
+  vec sum0 = v_zero();
+  const vec x0 = v_load_n(head_einsum, 10);
+  const vec x1 = v_load_n(head_bias, 10);
+  const vec t2 = v_add(x0, x1);
+  const vec t3 = v_neg(t2);
+  const vec t4 = v_max(t2, t3);
+  sum0 = v_add(sum0, v_keep_n(t4, 10, real(0.0)));
+  const vec row0 = v_set(v_sum(sum0));
+  const vec t5 = v_set(real(0.1));
+  const vec t6 = v_mul(row0, t5);
+  v_store_n(magnitude_12, t6, 1);
 }
 
 }  // namespace
@@ -7836,75 +8733,124 @@ void vit_cifar_update_avx512(float* parameters, const float* gradients, float* m
   }
 }
 
-void vit_cifar_attention_maps_avx512(const float* parameters, const float* packed, const float* images,
-                                     const std::int64_t batch, float* maps, float* scratch) {
-  // [B, N=64, C*P*P=48], every 133648 reals, live from kernel 0 to 1
-  float* const rearrange = scratch;
-  // [B, N+1=65, D=256] x 2 slots, every 133648 reals, live from kernel 1 to 12
+void vit_cifar_inspect_avx512(const float* parameters, const float* packed, const float* images,
+                              const std::int64_t batch, float* maps, float* magnitudes, float* scratch) {
+  // [B, N=64, C*P*P=48], every 166928 reals, live from kernel 0 to 1
+  float* const rearrange = scratch + 16384;
+  // [B, N=64, D=256], every 166928 reals, live from kernel 1 to 2
+  float* const patch_embed_einsum = scratch;
+  // [B, N+1=65, D=256], every 166928 reals, live from kernel 2 to 20
+  float* const concat = scratch + 117008;
+  // [B, N+1=65, D=256], every 166928 reals, live from kernel 19 to 20
+  float* const norm_maximum = scratch;
+  // [B, N+1=65, D=256] x 2 slots, every 166928 reals, live from kernel 4 to 19
   float* const transformer_blocks_carry = scratch + 83728;
-  // [B, N+1=65, D=256], every 133648 reals, live from kernel 3 to 4
+  // [B, N+1=65, D=256], every 166928 reals, live from kernel 5 to 6
   float* const transformer_blocks_norm1_add = scratch + 49920;
-  // [B, N+1=65, 3*D=768], every 133648 reals, live from kernel 4 to 8
-  float* const transformer_blocks_attention_add = scratch;
-  // [B, H=8, K=32, N+1=65], every 133648 reals, live from kernel 5 to 6
-  float* const transformer_blocks_attention_copy = scratch + 117008;
-  // [B, H=8, N+1=65, N+1=65], every 133648 reals, live from kernel 6 to 7
-  float* const transformer_blocks_attention_einsum = scratch + 49920;
-  // [B, N+1=65, H*K=256], every 133648 reals, live from kernel 8 to 9
-  float* const transformer_blocks_attention_rearrange = scratch + 49920;
-  // [B, N+1=65, D=256], every 133648 reals, live from kernel 9 to 10
+  // [B, N+1=65, D=256], every 166928 reals, live from kernel 5 to 13
+  float* const transformer_blocks_norm1_maximum = scratch + 133648;
+  // [B, N+1=65, D=256], every 166928 reals, live from kernel 12 to 13
   float* const transformer_blocks_attention_out_proj_einsum = scratch;
-  // [B, N+1=65, D=256], every 133648 reals, live from kernel 10 to 12
-  float* const transformer_blocks_add = scratch + 33280;
-  // [B, N+1=65, D=256], every 133648 reals, live from kernel 10 to 11
-  float* const transformer_blocks_norm2_add = scratch + 49920;
-  // [B, N+1=65, M=512], every 133648 reals, live from kernel 11 to 12
-  float* const transformer_blocks_ffn_gelu = scratch;
+  // [B, N+1=65, D=256], every 166928 reals, live from kernel 13 to 18
+  float* const transformer_blocks_add = scratch + 66560;
+  // [B, N+1=65, 3*D=768], every 166928 reals, live from kernel 6 to 10
+  float* const transformer_blocks_attention_add = scratch;
+  // [B, H=8, K=32, N+1=65], every 166928 reals, live from kernel 7 to 8
+  float* const transformer_blocks_attention_copy = scratch + 150288;
+  // [B, H=8, N+1=65, N+1=65], every 166928 reals, live from kernel 8 to 9
+  float* const transformer_blocks_attention_einsum = scratch + 49920;
+  // [B, N+1=65, H*K=256], every 166928 reals, live from kernel 10 to 12
+  float* const transformer_blocks_attention_rearrange = scratch + 49920;
+  // [B, N+1=65, D=256], every 166928 reals, live from kernel 14 to 15
+  float* const transformer_blocks_norm2_add = scratch + 33280;
+  // [B, N+1=65, D=256], every 166928 reals, live from kernel 14 to 18
+  float* const transformer_blocks_norm2_maximum = scratch + 133648;
+  // [B, N+1=65, D=256], every 166928 reals, live from kernel 17 to 18
+  float* const transformer_blocks_ffn_linear2_einsum = scratch;
+  // [B, N+1=65, M=512], every 166928 reals, live from kernel 15 to 16
+  float* const transformer_blocks_ffn_linear1_einsum = scratch;
+  // [B, N+1=65, M=512], every 166928 reals, live from kernel 16 to 17
+  float* const transformer_blocks_ffn_gelu = scratch + 33280;
+  // [B, N+1=65, D=256], every 166928 reals, live from kernel 19 to 21
+  float* const norm_add = scratch + 16640;
+  // [B, CLASSES=10], every 166928 reals, live from kernel 21 to 22
+  float* const head_einsum = scratch;
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    rearrange_forward(images + image * 3072, rearrange + image * 133648);
-    patch_embed_forward(rearrange + image * 133648, packed, parameters + 3182352, parameters + 3165712,
-                        transformer_blocks_carry + image * 133648);
-    add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 133648);
+    rearrange_forward(images + image * 3072, rearrange + image * 166928);
+    patch_embed_forward_inspect(rearrange + image * 166928, packed, patch_embed_einsum + image * 166928);
+    patch_embed_forward_2(patch_embed_einsum + image * 166928, parameters + 3182352, magnitudes + image * 58,
+                          parameters + 3165712, concat + image * 166928);
+    inspect_2(parameters + 3194896, parameters + 3165712, concat + image * 166928);
+    inspect_3(concat + image * 166928, transformer_blocks_carry + image * 166928);
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < batch; ++image) {
-      transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 133648,
-                                       parameters + 3165200 - layer * 527104, parameters + 3165456 - layer * 527104,
-                                       transformer_blocks_norm1_add + image * 133648);
-      transformer_blocks_attention_forward(transformer_blocks_norm1_add + image * 133648,
+      transformer_blocks_norm1_forward_inspect(transformer_blocks_carry + layer % 2 * 16640 + image * 166928,
+                                               parameters + 3165200 - layer * 527104,
+                                               parameters + 3165456 - layer * 527104,
+                                               transformer_blocks_norm1_add + image * 166928,
+                                               transformer_blocks_norm1_maximum + image * 166928);
+      transformer_blocks_attention_forward(transformer_blocks_norm1_add + image * 166928,
                                            packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
-                                           transformer_blocks_attention_add + image * 133648);
-      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + image * 133648,
-                                             transformer_blocks_attention_copy + image * 133648);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + image * 133648,
-                                             transformer_blocks_attention_copy + image * 133648,
-                                             transformer_blocks_attention_einsum + image * 133648);
-      transformer_blocks_attention_forward_4_attention_maps(transformer_blocks_attention_einsum + image * 133648,
-                                                            maps + layer * 33800 + image * 202800);
-      transformer_blocks_attention_forward_5_attention_maps(maps + layer * 33800 + image * 202800,
-                                                            transformer_blocks_attention_add + image * 133648,
-                                                            transformer_blocks_attention_rearrange + image * 133648);
-      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + image * 133648,
+                                           transformer_blocks_attention_add + image * 166928);
+      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + image * 166928,
+                                             transformer_blocks_attention_copy + image * 166928);
+      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + image * 166928,
+                                             transformer_blocks_attention_copy + image * 166928,
+                                             transformer_blocks_attention_einsum + image * 166928);
+      transformer_blocks_attention_forward_4_inspect(transformer_blocks_attention_einsum + image * 166928,
+                                                     maps + layer * 33800 + image * 202800);
+      transformer_blocks_attention_forward_5_inspect(maps + layer * 33800 + image * 202800,
+                                                     transformer_blocks_attention_add + image * 166928,
+                                                     transformer_blocks_attention_rearrange + image * 166928);
+      transformer_blocks_attention_forward_6(transformer_blocks_attention_rearrange + image * 166928,
+                                             magnitudes + 3 + layer * 9 + image * 58);
+      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + image * 166928,
                                                     packed + 1191936 + layer * 65536,
-                                                    transformer_blocks_attention_out_proj_einsum + image * 133648);
-      transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 133648,
-                                                      transformer_blocks_attention_out_proj_einsum + image * 133648,
-                                                      parameters + 2902032 - layer * 527104,
-                                                      transformer_blocks_add + image * 133648,
-                                                      parameters + 2901520 - layer * 527104,
-                                                      parameters + 2901776 - layer * 527104,
-                                                      transformer_blocks_norm2_add + image * 133648);
-      transformer_blocks_ffn_linear1_forward(transformer_blocks_norm2_add + image * 133648,
-                                             packed + 1585152 + layer * 131072, parameters + 2769936 - layer * 527104,
-                                             transformer_blocks_ffn_gelu + image * 133648);
-      transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + image * 133648,
-                                             packed + 2371584 + layer * 131072, transformer_blocks_add + image * 133648,
-                                             parameters + 2638608 - layer * 527104,
-                                             transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 133648);
+                                                    transformer_blocks_attention_out_proj_einsum + image * 166928);
+      transformer_blocks_norm1_forward_2(transformer_blocks_norm1_maximum + image * 166928,
+                                         transformer_blocks_attention_out_proj_einsum + image * 166928,
+                                         parameters + 2902032 - layer * 527104,
+                                         transformer_blocks_carry + layer % 2 * 16640 + image * 166928,
+                                         magnitudes + 2 + layer * 9 + image * 58,
+                                         magnitudes + 4 + layer * 9 + image * 58,
+                                         magnitudes + 5 + layer * 9 + image * 58,
+                                         transformer_blocks_add + image * 166928);
+      transformer_blocks_norm2_forward(transformer_blocks_add + image * 166928, parameters + 2901520 - layer * 527104,
+                                       parameters + 2901776 - layer * 527104,
+                                       transformer_blocks_norm2_add + image * 166928,
+                                       transformer_blocks_norm2_maximum + image * 166928);
+      transformer_blocks_ffn_linear1_forward_inspect(transformer_blocks_norm2_add + image * 166928,
+                                                     packed + 1585152 + layer * 131072,
+                                                     transformer_blocks_ffn_linear1_einsum + image * 166928);
+      transformer_blocks_ffn_linear1_forward_2(transformer_blocks_ffn_linear1_einsum + image * 166928,
+                                               parameters + 2769936 - layer * 527104,
+                                               magnitudes + 7 + layer * 9 + image * 58,
+                                               magnitudes + 8 + layer * 9 + image * 58,
+                                               transformer_blocks_ffn_gelu + image * 166928);
+      transformer_blocks_ffn_linear2_forward_inspect(transformer_blocks_ffn_gelu + image * 166928,
+                                                     packed + 2371584 + layer * 131072,
+                                                     transformer_blocks_ffn_linear2_einsum + image * 166928);
+      transformer_blocks_norm2_forward_2(transformer_blocks_norm2_maximum + image * 166928,
+                                         transformer_blocks_ffn_linear2_einsum + image * 166928,
+                                         parameters + 2638608 - layer * 527104, transformer_blocks_add + image * 166928,
+                                         magnitudes + 6 + layer * 9 + image * 58,
+                                         magnitudes + 9 + layer * 9 + image * 58,
+                                         magnitudes + 10 + layer * 9 + image * 58,
+                                         transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 166928);
     }
+  }
+#pragma omp parallel for schedule(static)
+  for (std::int64_t image = 0; image < batch; ++image) {
+    norm_forward_2(transformer_blocks_carry + image * 166928, parameters + 2576, parameters + 2832,
+                   norm_add + image * 166928, norm_maximum + image * 166928);
+    norm_forward_inspect(concat + image * 166928, norm_maximum + image * 166928, magnitudes + 1 + image * 58,
+                         magnitudes + 56 + image * 58);
+    head_forward_inspect(norm_add + image * 166928, parameters + 16, head_einsum + image * 166928);
+    head_forward_2(head_einsum + image * 166928, parameters, magnitudes + 57 + image * 58);
   }
 }
 

@@ -20,8 +20,8 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
 void vit_cifar_update_scalar(float* parameters, const float* gradients, float* moment1, float* moment2,
                              const float* learning_rate_corrected, const float* second_correction,
                              const std::int64_t first, const std::int64_t last);
-void vit_cifar_attention_maps_scalar(const float* parameters, const float* packed, const float* images,
-                                     const std::int64_t batch, float* maps, float* scratch);
+void vit_cifar_inspect_scalar(const float* parameters, const float* packed, const float* images,
+                              const std::int64_t batch, float* maps, float* magnitudes, float* scratch);
 void vit_cifar_pack_scalar(const float* parameters, float* packed);
 
 void vit_cifar_forward_avx2(const float* parameters, const float* packed, const float* images, const std::int64_t batch,
@@ -38,8 +38,8 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
 void vit_cifar_update_avx2(float* parameters, const float* gradients, float* moment1, float* moment2,
                            const float* learning_rate_corrected, const float* second_correction,
                            const std::int64_t first, const std::int64_t last);
-void vit_cifar_attention_maps_avx2(const float* parameters, const float* packed, const float* images,
-                                   const std::int64_t batch, float* maps, float* scratch);
+void vit_cifar_inspect_avx2(const float* parameters, const float* packed, const float* images, const std::int64_t batch,
+                            float* maps, float* magnitudes, float* scratch);
 void vit_cifar_pack_avx2(const float* parameters, float* packed);
 
 void vit_cifar_forward_avx512(const float* parameters, const float* packed, const float* images,
@@ -57,8 +57,8 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
 void vit_cifar_update_avx512(float* parameters, const float* gradients, float* moment1, float* moment2,
                              const float* learning_rate_corrected, const float* second_correction,
                              const std::int64_t first, const std::int64_t last);
-void vit_cifar_attention_maps_avx512(const float* parameters, const float* packed, const float* images,
-                                     const std::int64_t batch, float* maps, float* scratch);
+void vit_cifar_inspect_avx512(const float* parameters, const float* packed, const float* images,
+                              const std::int64_t batch, float* maps, float* magnitudes, float* scratch);
 void vit_cifar_pack_avx512(const float* parameters, float* packed);
 
 #endif  // VIT_CIFAR_KERNELS_H

@@ -18,7 +18,7 @@ const Recipe declared{
 std::int64_t forward_scratch_bytes(std::int64_t batch) { return VIT_CIFAR_FORWARD_SCRATCH_BYTES(batch); }
 std::int64_t evaluate_scratch_bytes(std::int64_t batch) { return VIT_CIFAR_EVALUATE_SCRATCH_BYTES(batch); }
 std::int64_t train_scratch_bytes(std::int64_t batch) { return VIT_CIFAR_TRAIN_SCRATCH_BYTES(batch); }
-std::int64_t attention_scratch_bytes(std::int64_t batch) { return VIT_CIFAR_ATTENTION_MAPS_SCRATCH_BYTES(batch); }
+std::int64_t inspect_scratch_bytes(std::int64_t batch) { return VIT_CIFAR_INSPECT_SCRATCH_BYTES(batch); }
 
 int train_step(float* parameters, float* packed, float* gradients, float* optimizer, const Batch& batch, float* outputs,
                float* loss, void* scratch) {
@@ -44,6 +44,7 @@ const Model model{
     .forward_scratch_bytes = forward_scratch_bytes,
     .evaluate_scratch_bytes = evaluate_scratch_bytes,
     .train_scratch_bytes = train_scratch_bytes,
+    .inspect_scratch_bytes = inspect_scratch_bytes,
     .error = vit_cifar_error,
     .isa = vit_cifar_isa,
     .init = vit_cifar_init,
@@ -51,7 +52,9 @@ const Model model{
     .forward = vit_cifar_forward,
     .evaluate = vit_cifar_evaluate,
     .train_step = train_step,
-    .attention = {6, 8, 65, 65, attention_scratch_bytes, vit_cifar_attention_maps},
+    .inspect = vit_cifar_inspect,
+    .attention = {6, 8, 65, 65},
+    .layers = vit_cifar_layers,
 };
 
 /// The training loop. Each epoch sees every image once, in an order that (seed, epoch) decides.

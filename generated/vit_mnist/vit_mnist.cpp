@@ -55,6 +55,47 @@ extern "C" const tessera_parameter vit_mnist_parameters[VIT_MNIST_PARAMETERS] = 
     {"blocks.1.mlp.2.bias", 1, 0, {8}, 96, "[D=8]"},
 };
 
+extern "C" const char* const vit_mnist_layers[VIT_MNIST_LAYERS] = {
+    "linear_mapper",
+    "vit_mnist",
+    "blocks.0.norm1",
+    "blocks.0.mhsa.q_mappings.0",
+    "blocks.0.mhsa.k_mappings.0",
+    "blocks.0.mhsa",
+    "blocks.0.mhsa.v_mappings.0",
+    "blocks.0.mhsa",
+    "blocks.0.mhsa.q_mappings.1",
+    "blocks.0.mhsa.k_mappings.1",
+    "blocks.0.mhsa",
+    "blocks.0.mhsa.v_mappings.1",
+    "blocks.0.mhsa",
+    "blocks.0",
+    "blocks.0.norm2",
+    "blocks.0.mlp.0",
+    "blocks.0.mlp.1",
+    "blocks.0.mlp.2",
+    "blocks.0",
+    "blocks.1.norm1",
+    "blocks.1.mhsa.q_mappings.0",
+    "blocks.1.mhsa.k_mappings.0",
+    "blocks.1.mhsa",
+    "blocks.1.mhsa.v_mappings.0",
+    "blocks.1.mhsa",
+    "blocks.1.mhsa.q_mappings.1",
+    "blocks.1.mhsa.k_mappings.1",
+    "blocks.1.mhsa",
+    "blocks.1.mhsa.v_mappings.1",
+    "blocks.1.mhsa",
+    "blocks.1",
+    "blocks.1.norm2",
+    "blocks.1.mlp.0",
+    "blocks.1.mlp.1",
+    "blocks.1.mlp.2",
+    "blocks.1",
+    "mlp.0",
+    "mlp.1",
+};
+
 namespace {
 
 // How each parameter of the table starts: constant a, uniform in [a, b), or normal with mean a and deviation b.
@@ -297,7 +338,7 @@ const char* vit_mnist_summary(void) {
     "  evaluate scratch bytes           64 + 45,824 * B        5,865,536\n"
     "  loss_and_gradients scratch bytes 45,056 + 147,392 * B   18,911,232\n"
     "  input_gradient scratch bytes     64 + 116,224 * B       14,876,736\n"
-    "  attention_maps scratch bytes     64 + 27,392 * B        3,506,240\n"
+    "  inspect scratch bytes            64 + 50,752 * B        6,496,320\n"
     "  forward bytes in all             7,616 + 49,000 * B     6,279,616\n"
     "  training step bytes in all       75,268 + 150,572 * B   19,348,484\n"
     "  forward FLOPs                    8 + 378,348 * B        48,428,552\n"
@@ -428,21 +469,21 @@ int vit_mnist_input_gradient(const float* parameters, const float* packed, const
   }
 }
 
-int vit_mnist_attention_maps(const float* parameters, const float* packed, const float* images, int64_t batch,
-                             float* maps, void* scratch) {
-  if (!parameters || !images || !maps || !scratch) return VIT_MNIST_ERROR_NULL;
+int vit_mnist_inspect(const float* parameters, const float* packed, const float* images, int64_t batch, float* maps,
+                      float* magnitudes, void* scratch) {
+  if (!parameters || !images || !maps || !magnitudes || !scratch) return VIT_MNIST_ERROR_NULL;
   (void)packed;  // these kernels read the parameters as they are
   if (batch < 1) return VIT_MNIST_ERROR_BATCH;
   switch (choose_isa()) {
     case 0:
-      vit_mnist_attention_maps_scalar(parameters, images, batch, maps, static_cast<float*>(scratch));
+      vit_mnist_inspect_scalar(parameters, images, batch, maps, magnitudes, static_cast<float*>(scratch));
       return VIT_MNIST_OK;
 #if defined(__x86_64__)
     case 1:
-      vit_mnist_attention_maps_avx2(parameters, images, batch, maps, static_cast<float*>(scratch));
+      vit_mnist_inspect_avx2(parameters, images, batch, maps, magnitudes, static_cast<float*>(scratch));
       return VIT_MNIST_OK;
     case 2:
-      vit_mnist_attention_maps_avx512(parameters, images, batch, maps, static_cast<float*>(scratch));
+      vit_mnist_inspect_avx512(parameters, images, batch, maps, magnitudes, static_cast<float*>(scratch));
       return VIT_MNIST_OK;
 #endif
     default:

@@ -37,11 +37,12 @@ typedef struct tessera_parameter {
 #define VIT_MNIST_PACKED_FLOATS 0 /* these kernels read the parameters as they are */
 #define VIT_MNIST_OPTIMIZER_FLOATS 3776 /* zero before the first step */
 #define VIT_MNIST_ATTENTION_FLOATS 10000 /* of the attention maps of one image */
+#define VIT_MNIST_LAYERS 38 /* rows of the table of layers */
 #define VIT_MNIST_FORWARD_SCRATCH_BYTES(batch) (INT64_C(64) + INT64_C(45824) * (int64_t)(batch))
 #define VIT_MNIST_EVALUATE_SCRATCH_BYTES(batch) (INT64_C(64) + INT64_C(45824) * (int64_t)(batch))
 #define VIT_MNIST_TRAIN_SCRATCH_BYTES(batch) (INT64_C(45056) + INT64_C(147392) * (int64_t)(batch))
 #define VIT_MNIST_INPUT_GRADIENT_SCRATCH_BYTES(batch) (INT64_C(64) + INT64_C(116224) * (int64_t)(batch))
-#define VIT_MNIST_ATTENTION_MAPS_SCRATCH_BYTES(batch) (INT64_C(64) + INT64_C(27392) * (int64_t)(batch))
+#define VIT_MNIST_INSPECT_SCRATCH_BYTES(batch) (INT64_C(64) + INT64_C(50752) * (int64_t)(batch))
 
 /* What the model costs: constant expressions, for static_assert. FORWARD_BYTES and TRAIN_BYTES are all the memory that a
  * call needs: parameters, as they are and packed, images, outputs and scratch; for a training step also gradients,
@@ -64,6 +65,9 @@ enum {
 };
 
 extern const tessera_parameter vit_mnist_parameters[VIT_MNIST_PARAMETERS];
+
+/* The layers whose magnitudes vit_mnist_inspect gives, in the order in which they run. */
+extern const char* const vit_mnist_layers[VIT_MNIST_LAYERS];
 
 /* What an error code means, as a sentence. */
 const char* vit_mnist_error(int code);
@@ -97,9 +101,10 @@ int vit_mnist_loss_and_gradients(const float* parameters, const float* packed, c
 int vit_mnist_input_gradient(const float* parameters, const float* packed, const float* images, const int32_t* labels,
                              int64_t batch, float* outputs, float* loss, float* image_gradients, void* scratch);
 
-/* What each token attends to, rows summing to one: [batch, 2 layers, 2 heads, 50, 50]. */
-int vit_mnist_attention_maps(const float* parameters, const float* packed, const float* images, int64_t batch,
-                             float* maps, void* scratch);
+/* What each token attends to, rows summing to one: maps [batch, 2 layers, 2 heads, 50, 50]. */
+/* Magnitudes [batch, 38] are the means of |x| of what the layers of the table vit_mnist_layers give. */
+int vit_mnist_inspect(const float* parameters, const float* packed, const float* images, int64_t batch, float* maps,
+                      float* magnitudes, void* scratch);
 
 /* One Adam step in place; `step` counts from 1. */
 int vit_mnist_update(float* parameters, const float* gradients, float* optimizer, int64_t step, float learning_rate);

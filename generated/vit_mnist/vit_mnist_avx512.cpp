@@ -7467,9 +7467,301 @@ static void update(const std::int64_t begin, const std::int64_t end, const real*
   }
 }
 
+// b < B, n < N=49, d < D=8, c < C*P*P=16 (summed); lanes along n
+static void linear_mapper_forward_inspect(const real* rearrange, const real* linear_mapper_weight,
+                                          real* linear_mapper_einsum) {
+  {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    vec sum8 = v_zero();
+    vec sum9 = v_zero();
+    vec sum10 = v_zero();
+    vec sum11 = v_zero();
+    vec sum12 = v_zero();
+    vec sum13 = v_zero();
+    vec sum14 = v_zero();
+    vec sum15 = v_zero();
+    vec sum16 = v_zero();
+    vec sum17 = v_zero();
+    vec sum18 = v_zero();
+    vec sum19 = v_zero();
+    vec sum20 = v_zero();
+    vec sum21 = v_zero();
+    vec sum22 = v_zero();
+    vec sum23 = v_zero();
+    for (std::int64_t c = 0; c < 16; ++c) {
+      const vec x0 = v_load(rearrange + c * 49);
+      const vec x1 = v_set(linear_mapper_weight[c]);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load(rearrange + (c * 49 + 16));
+      sum1 = v_fma(x2, x1, sum1);
+      const vec x3 = v_load(rearrange + (c * 49 + 32));
+      sum2 = v_fma(x3, x1, sum2);
+      const vec x4 = v_load_n(rearrange + (c * 49 + 48), 1);
+      sum3 = v_fma(x4, x1, sum3);
+      const vec x5 = v_set(linear_mapper_weight[c + 16]);
+      sum4 = v_fma(x0, x5, sum4);
+      sum5 = v_fma(x2, x5, sum5);
+      sum6 = v_fma(x3, x5, sum6);
+      sum7 = v_fma(x4, x5, sum7);
+      const vec x6 = v_set(linear_mapper_weight[c + 32]);
+      sum8 = v_fma(x0, x6, sum8);
+      sum9 = v_fma(x2, x6, sum9);
+      sum10 = v_fma(x3, x6, sum10);
+      sum11 = v_fma(x4, x6, sum11);
+      const vec x7 = v_set(linear_mapper_weight[c + 48]);
+      sum12 = v_fma(x0, x7, sum12);
+      sum13 = v_fma(x2, x7, sum13);
+      sum14 = v_fma(x3, x7, sum14);
+      sum15 = v_fma(x4, x7, sum15);
+      const vec x8 = v_set(linear_mapper_weight[c + 64]);
+      sum16 = v_fma(x0, x8, sum16);
+      sum17 = v_fma(x2, x8, sum17);
+      sum18 = v_fma(x3, x8, sum18);
+      sum19 = v_fma(x4, x8, sum19);
+      const vec x9 = v_set(linear_mapper_weight[c + 80]);
+      sum20 = v_fma(x0, x9, sum20);
+      sum21 = v_fma(x2, x9, sum21);
+      sum22 = v_fma(x3, x9, sum22);
+      sum23 = v_fma(x4, x9, sum23);
+    }
+    v_store(linear_mapper_einsum, sum0);
+    v_store(linear_mapper_einsum + 16, sum1);
+    v_store(linear_mapper_einsum + 32, sum2);
+    v_store_n(linear_mapper_einsum + 48, sum3, 1);
+    v_store(linear_mapper_einsum + 49, sum4);
+    v_store(linear_mapper_einsum + 65, sum5);
+    v_store(linear_mapper_einsum + 81, sum6);
+    v_store_n(linear_mapper_einsum + 97, sum7, 1);
+    v_store(linear_mapper_einsum + 98, sum8);
+    v_store(linear_mapper_einsum + 114, sum9);
+    v_store(linear_mapper_einsum + 130, sum10);
+    v_store_n(linear_mapper_einsum + 146, sum11, 1);
+    v_store(linear_mapper_einsum + 147, sum12);
+    v_store(linear_mapper_einsum + 163, sum13);
+    v_store(linear_mapper_einsum + 179, sum14);
+    v_store_n(linear_mapper_einsum + 195, sum15, 1);
+    v_store(linear_mapper_einsum + 196, sum16);
+    v_store(linear_mapper_einsum + 212, sum17);
+    v_store(linear_mapper_einsum + 228, sum18);
+    v_store_n(linear_mapper_einsum + 244, sum19, 1);
+    v_store(linear_mapper_einsum + 245, sum20);
+    v_store(linear_mapper_einsum + 261, sum21);
+    v_store(linear_mapper_einsum + 277, sum22);
+    v_store_n(linear_mapper_einsum + 293, sum23, 1);
+  }
+  {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    for (std::int64_t c = 0; c < 16; ++c) {
+      const vec x10 = v_load(rearrange + c * 49);
+      const vec x11 = v_set(linear_mapper_weight[c + 96]);
+      sum0 = v_fma(x10, x11, sum0);
+      const vec x12 = v_load(rearrange + (c * 49 + 16));
+      sum1 = v_fma(x12, x11, sum1);
+      const vec x13 = v_load(rearrange + (c * 49 + 32));
+      sum2 = v_fma(x13, x11, sum2);
+      const vec x14 = v_load_n(rearrange + (c * 49 + 48), 1);
+      sum3 = v_fma(x14, x11, sum3);
+      const vec x15 = v_set(linear_mapper_weight[c + 112]);
+      sum4 = v_fma(x10, x15, sum4);
+      sum5 = v_fma(x12, x15, sum5);
+      sum6 = v_fma(x13, x15, sum6);
+      sum7 = v_fma(x14, x15, sum7);
+    }
+    v_store(linear_mapper_einsum + 294, sum0);
+    v_store(linear_mapper_einsum + 310, sum1);
+    v_store(linear_mapper_einsum + 326, sum2);
+    v_store_n(linear_mapper_einsum + 342, sum3, 1);
+    v_store(linear_mapper_einsum + 343, sum4);
+    v_store(linear_mapper_einsum + 359, sum5);
+    v_store(linear_mapper_einsum + 375, sum6);
+    v_store_n(linear_mapper_einsum + 391, sum7, 1);
+  }
+}
+
+// b < B, n < N=49 (row), d < D=8 (row); lanes along n
+static void linear_mapper_forward_2(const real* linear_mapper_einsum, const real* linear_mapper_bias, real* magnitude_0,
+                                    const real* sinusoidal_50x8, real* concat) {
+  vec sum0 = v_zero();
+  for (std::int64_t d = 0; d < 8; ++d) {
+    for (std::int64_t n = 0; n < 48; n += 16) {
+      const vec x0 = v_load(linear_mapper_einsum + (n + d * 49));
+      const vec x1 = v_set(linear_mapper_bias[d]);
+      const vec t2 = v_add(x0, x1);
+      const vec t3 = v_neg(t2);
+      const vec t4 = v_max(t2, t3);
+      sum0 = v_add(sum0, t4);
+    }
+    {
+      const vec x5 = v_load_n(linear_mapper_einsum + (d * 49 + 48), 1);
+      const vec x6 = v_set(linear_mapper_bias[d]);
+      const vec t7 = v_add(x5, x6);
+      const vec t8 = v_neg(t7);
+      const vec t9 = v_max(t7, t8);
+      sum0 = v_add(sum0, v_keep_n(t9, 1, real(0.0)));
+    }
+  }
+  const vec row0 = v_set(v_sum(sum0));
+  const vec t10 = v_set(real(0.002551020408163265));
+  const vec t11 = v_mul(row0, t10);
+  v_store_n(magnitude_0, t11, 1);
+  for (std::int64_t d = 0; d < 8; ++d) {
+    for (std::int64_t n = 0; n < 48; n += 16) {
+      const vec x12 = v_load(linear_mapper_einsum + (n + d * 49));
+      const vec x13 = v_set(linear_mapper_bias[d]);
+      const vec t14 = v_add(x12, x13);
+      const vec x15 = v_load(sinusoidal_50x8 + (n + d * 50 + 1));
+      const vec t16 = v_add(t14, x15);
+      v_store(concat + (n + d * 50 + 1), t16);
+    }
+    {
+      const vec x17 = v_load_n(linear_mapper_einsum + (d * 49 + 48), 1);
+      const vec x18 = v_set(linear_mapper_bias[d]);
+      const vec t19 = v_add(x17, x18);
+      const vec x20 = v_load_n(sinusoidal_50x8 + (d * 50 + 49), 1);
+      const vec t21 = v_add(t19, x20);
+      v_store_n(concat + (d * 50 + 49), t21, 1);
+    }
+  }
+}
+
+// b < B, i < 1, d < D=8; lanes along i
+static void inspect_3(const real* add, real* concat) {
+  for (std::int64_t d = 0; d < 8; ++d) {
+    const vec x0 = v_load_n(add + d, 1);
+    v_store_n(concat + d * 50, x0, 1);
+  }
+}
+
+// b < B, n < N+1=50 (row), d < D=8 (row); lanes along n
+static void inspect_2(const real* concat, real* magnitude_1) {
+  vec sum0 = v_zero();
+  for (std::int64_t d = 0; d < 8; ++d) {
+    for (std::int64_t n = 0; n < 48; n += 16) {
+      const vec x0 = v_load(concat + (n + d * 50));
+      const vec t1 = v_neg(x0);
+      const vec t2 = v_max(x0, t1);
+      sum0 = v_add(sum0, t2);
+    }
+    {
+      const vec x3 = v_load_n(concat + (d * 50 + 48), 2);
+      const vec t4 = v_neg(x3);
+      const vec t5 = v_max(x3, t4);
+      sum0 = v_add(sum0, v_keep_n(t5, 2, real(0.0)));
+    }
+  }
+  const vec row0 = v_set(v_sum(sum0));
+  const vec t6 = v_set(real(0.0025));
+  const vec t7 = v_mul(row0, t6);
+  v_store_n(magnitude_1, t7, 1);
+}
+
+// b < B, n < N+1=50, d < D=8; lanes along n
+static void inspect_5(const real* concat, real* blocks_carry) {
+  for (std::int64_t d = 0; d < 8; ++d) {
+    for (std::int64_t n = 0; n < 48; n += 16) {
+      const vec x0 = v_load(concat + (n + d * 50));
+      v_store(blocks_carry + (n + d * 50), x0);
+    }
+    {
+      const vec x1 = v_load_n(concat + (d * 50 + 48), 2);
+      v_store_n(blocks_carry + (d * 50 + 48), x1, 2);
+    }
+  }
+}
+
+// b < B, n < N+1=50, d < D=8 (row); lanes along n
+static void blocks_norm1_forward_inspect(const real* blocks_carry, const real* blocks_norm1_weight,
+                                         const real* blocks_norm1_bias, real* blocks_norm1_add,
+                                         real* blocks_norm1_maximum) {
+  for (std::int64_t n = 0; n < 48; n += 16) {
+    vec sum0 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x0 = v_load(blocks_carry + (n + d * 50));
+      sum0 = v_add(sum0, x0);
+    }
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x1 = v_load(blocks_carry + (n + d * 50));
+      const vec t2 = v_set(real(8.0));
+      const vec t3 = v_div(sum0, t2);
+      const vec t4 = v_sub(x1, t3);
+      const vec t5 = v_mul(t4, t4);
+      sum1 = v_add(sum1, t5);
+    }
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x6 = v_load(blocks_carry + (n + d * 50));
+      const vec t7 = v_set(real(8.0));
+      const vec t8 = v_div(sum0, t7);
+      const vec t9 = v_sub(x6, t8);
+      const vec t10 = v_div(sum1, t7);
+      const vec t11 = v_set(real(1e-05));
+      const vec t12 = v_add(t10, t11);
+      const vec t13 = v_rsqrt(t12);
+      const vec t14 = v_mul(t9, t13);
+      const vec x15 = v_set(blocks_norm1_weight[d]);
+      const vec t16 = v_mul(t14, x15);
+      const vec x17 = v_set(blocks_norm1_bias[d]);
+      const vec t18 = v_add(t16, x17);
+      v_store(blocks_norm1_add + (n + d * 50), t18);
+      const vec t19 = v_neg(t18);
+      const vec t20 = v_max(t18, t19);
+      v_store(blocks_norm1_maximum + (n + d * 50), t20);
+    }
+  }
+  {
+    vec sum0 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x21 = v_load_n(blocks_carry + (d * 50 + 48), 2);
+      sum0 = v_add(sum0, x21);
+    }
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x22 = v_load_n(blocks_carry + (d * 50 + 48), 2);
+      const vec t23 = v_set(real(8.0));
+      const vec t24 = v_div(sum0, t23);
+      const vec t25 = v_sub(x22, t24);
+      const vec t26 = v_mul(t25, t25);
+      sum1 = v_add(sum1, t26);
+    }
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x27 = v_load_n(blocks_carry + (d * 50 + 48), 2);
+      const vec t28 = v_set(real(8.0));
+      const vec t29 = v_div(sum0, t28);
+      const vec t30 = v_sub(x27, t29);
+      const vec t31 = v_div(sum1, t28);
+      const vec t32 = v_set(real(1e-05));
+      const vec t33 = v_add(t31, t32);
+      const vec t34 = v_rsqrt(t33);
+      const vec t35 = v_mul(t30, t34);
+      const vec x36 = v_set(blocks_norm1_weight[d]);
+      const vec t37 = v_mul(t35, x36);
+      const vec x38 = v_set(blocks_norm1_bias[d]);
+      const vec t39 = v_add(t37, x38);
+      v_store_n(blocks_norm1_add + (d * 50 + 48), t39, 2);
+      const vec t40 = v_neg(t39);
+      const vec t41 = v_max(t39, t40);
+      v_store_n(blocks_norm1_maximum + (d * 50 + 48), t41, 2);
+    }
+  }
+}
+
 // b < B, n < N+1=50, n2 < N+1=50, k < K=4 (summed); lanes along n2
-static void blocks_mhsa_forward_attention_maps(const real* blocks_mhsa_q_mappings_0_add,
-                                               const real* blocks_mhsa_k_mappings_0_add, real* blocks_mhsa_einsum) {
+static void blocks_mhsa_forward_inspect(const real* blocks_mhsa_q_mappings_0_add,
+                                        const real* blocks_mhsa_k_mappings_0_add, real* blocks_mhsa_einsum_3) {
   for (std::int64_t n = 0; n < 50; n += 5) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -7522,32 +7814,32 @@ static void blocks_mhsa_forward_attention_maps(const real* blocks_mhsa_q_mapping
       sum18 = v_fma(x8, x3, sum18);
       sum19 = v_fma(x8, x4, sum19);
     }
-    v_store(blocks_mhsa_einsum + n * 50, sum0);
-    v_store(blocks_mhsa_einsum + (n * 50 + 16), sum1);
-    v_store(blocks_mhsa_einsum + (n * 50 + 32), sum2);
-    v_store_n(blocks_mhsa_einsum + (n * 50 + 48), sum3, 2);
-    v_store(blocks_mhsa_einsum + (n * 50 + 50), sum4);
-    v_store(blocks_mhsa_einsum + (n * 50 + 66), sum5);
-    v_store(blocks_mhsa_einsum + (n * 50 + 82), sum6);
-    v_store_n(blocks_mhsa_einsum + (n * 50 + 98), sum7, 2);
-    v_store(blocks_mhsa_einsum + (n * 50 + 100), sum8);
-    v_store(blocks_mhsa_einsum + (n * 50 + 116), sum9);
-    v_store(blocks_mhsa_einsum + (n * 50 + 132), sum10);
-    v_store_n(blocks_mhsa_einsum + (n * 50 + 148), sum11, 2);
-    v_store(blocks_mhsa_einsum + (n * 50 + 150), sum12);
-    v_store(blocks_mhsa_einsum + (n * 50 + 166), sum13);
-    v_store(blocks_mhsa_einsum + (n * 50 + 182), sum14);
-    v_store_n(blocks_mhsa_einsum + (n * 50 + 198), sum15, 2);
-    v_store(blocks_mhsa_einsum + (n * 50 + 200), sum16);
-    v_store(blocks_mhsa_einsum + (n * 50 + 216), sum17);
-    v_store(blocks_mhsa_einsum + (n * 50 + 232), sum18);
-    v_store_n(blocks_mhsa_einsum + (n * 50 + 248), sum19, 2);
+    v_store(blocks_mhsa_einsum_3 + n * 50, sum0);
+    v_store(blocks_mhsa_einsum_3 + (n * 50 + 16), sum1);
+    v_store(blocks_mhsa_einsum_3 + (n * 50 + 32), sum2);
+    v_store_n(blocks_mhsa_einsum_3 + (n * 50 + 48), sum3, 2);
+    v_store(blocks_mhsa_einsum_3 + (n * 50 + 50), sum4);
+    v_store(blocks_mhsa_einsum_3 + (n * 50 + 66), sum5);
+    v_store(blocks_mhsa_einsum_3 + (n * 50 + 82), sum6);
+    v_store_n(blocks_mhsa_einsum_3 + (n * 50 + 98), sum7, 2);
+    v_store(blocks_mhsa_einsum_3 + (n * 50 + 100), sum8);
+    v_store(blocks_mhsa_einsum_3 + (n * 50 + 116), sum9);
+    v_store(blocks_mhsa_einsum_3 + (n * 50 + 132), sum10);
+    v_store_n(blocks_mhsa_einsum_3 + (n * 50 + 148), sum11, 2);
+    v_store(blocks_mhsa_einsum_3 + (n * 50 + 150), sum12);
+    v_store(blocks_mhsa_einsum_3 + (n * 50 + 166), sum13);
+    v_store(blocks_mhsa_einsum_3 + (n * 50 + 182), sum14);
+    v_store_n(blocks_mhsa_einsum_3 + (n * 50 + 198), sum15, 2);
+    v_store(blocks_mhsa_einsum_3 + (n * 50 + 200), sum16);
+    v_store(blocks_mhsa_einsum_3 + (n * 50 + 216), sum17);
+    v_store(blocks_mhsa_einsum_3 + (n * 50 + 232), sum18);
+    v_store_n(blocks_mhsa_einsum_3 + (n * 50 + 248), sum19, 2);
   }
 }
 
 // b < B, n < N+1=50, n2 < N+1=50, k < K=4 (summed); lanes along n2
-static void blocks_mhsa_forward_4_attention_maps(const real* blocks_mhsa_q_mappings_1_add,
-                                                 const real* blocks_mhsa_k_mappings_1_add, real* blocks_mhsa_einsum_2) {
+static void blocks_mhsa_forward_5_inspect(const real* blocks_mhsa_q_mappings_1_add,
+                                          const real* blocks_mhsa_k_mappings_1_add, real* blocks_mhsa_einsum_4) {
   for (std::int64_t n = 0; n < 50; n += 5) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -7600,42 +7892,43 @@ static void blocks_mhsa_forward_4_attention_maps(const real* blocks_mhsa_q_mappi
       sum18 = v_fma(x8, x3, sum18);
       sum19 = v_fma(x8, x4, sum19);
     }
-    v_store(blocks_mhsa_einsum_2 + n * 50, sum0);
-    v_store(blocks_mhsa_einsum_2 + (n * 50 + 16), sum1);
-    v_store(blocks_mhsa_einsum_2 + (n * 50 + 32), sum2);
-    v_store_n(blocks_mhsa_einsum_2 + (n * 50 + 48), sum3, 2);
-    v_store(blocks_mhsa_einsum_2 + (n * 50 + 50), sum4);
-    v_store(blocks_mhsa_einsum_2 + (n * 50 + 66), sum5);
-    v_store(blocks_mhsa_einsum_2 + (n * 50 + 82), sum6);
-    v_store_n(blocks_mhsa_einsum_2 + (n * 50 + 98), sum7, 2);
-    v_store(blocks_mhsa_einsum_2 + (n * 50 + 100), sum8);
-    v_store(blocks_mhsa_einsum_2 + (n * 50 + 116), sum9);
-    v_store(blocks_mhsa_einsum_2 + (n * 50 + 132), sum10);
-    v_store_n(blocks_mhsa_einsum_2 + (n * 50 + 148), sum11, 2);
-    v_store(blocks_mhsa_einsum_2 + (n * 50 + 150), sum12);
-    v_store(blocks_mhsa_einsum_2 + (n * 50 + 166), sum13);
-    v_store(blocks_mhsa_einsum_2 + (n * 50 + 182), sum14);
-    v_store_n(blocks_mhsa_einsum_2 + (n * 50 + 198), sum15, 2);
-    v_store(blocks_mhsa_einsum_2 + (n * 50 + 200), sum16);
-    v_store(blocks_mhsa_einsum_2 + (n * 50 + 216), sum17);
-    v_store(blocks_mhsa_einsum_2 + (n * 50 + 232), sum18);
-    v_store_n(blocks_mhsa_einsum_2 + (n * 50 + 248), sum19, 2);
+    v_store(blocks_mhsa_einsum_4 + n * 50, sum0);
+    v_store(blocks_mhsa_einsum_4 + (n * 50 + 16), sum1);
+    v_store(blocks_mhsa_einsum_4 + (n * 50 + 32), sum2);
+    v_store_n(blocks_mhsa_einsum_4 + (n * 50 + 48), sum3, 2);
+    v_store(blocks_mhsa_einsum_4 + (n * 50 + 50), sum4);
+    v_store(blocks_mhsa_einsum_4 + (n * 50 + 66), sum5);
+    v_store(blocks_mhsa_einsum_4 + (n * 50 + 82), sum6);
+    v_store_n(blocks_mhsa_einsum_4 + (n * 50 + 98), sum7, 2);
+    v_store(blocks_mhsa_einsum_4 + (n * 50 + 100), sum8);
+    v_store(blocks_mhsa_einsum_4 + (n * 50 + 116), sum9);
+    v_store(blocks_mhsa_einsum_4 + (n * 50 + 132), sum10);
+    v_store_n(blocks_mhsa_einsum_4 + (n * 50 + 148), sum11, 2);
+    v_store(blocks_mhsa_einsum_4 + (n * 50 + 150), sum12);
+    v_store(blocks_mhsa_einsum_4 + (n * 50 + 166), sum13);
+    v_store(blocks_mhsa_einsum_4 + (n * 50 + 182), sum14);
+    v_store_n(blocks_mhsa_einsum_4 + (n * 50 + 198), sum15, 2);
+    v_store(blocks_mhsa_einsum_4 + (n * 50 + 200), sum16);
+    v_store(blocks_mhsa_einsum_4 + (n * 50 + 216), sum17);
+    v_store(blocks_mhsa_einsum_4 + (n * 50 + 232), sum18);
+    v_store_n(blocks_mhsa_einsum_4 + (n * 50 + 248), sum19, 2);
   }
 }
 
 // b < B, n < N+1=50, n2 < N+1=50 (row); lanes along n2
-static void blocks_mhsa_forward_2_attention_maps(const real* blocks_mhsa_einsum, real* attention_0,
-                                                 const real* blocks_mhsa_einsum_2, real* attention_1) {
+static void blocks_mhsa_forward_2_inspect(const real* blocks_mhsa_einsum_3, real* attention_0,
+                                          const real* blocks_mhsa_einsum_4, real* attention_1,
+                                          real* blocks_mhsa_maximum, real* blocks_mhsa_maximum_2) {
   for (std::int64_t n = 0; n < 50; ++n) {
     vec most0 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 48; n2 += 16) {
-      const vec x0 = v_load(blocks_mhsa_einsum + (n * 50 + n2));
+      const vec x0 = v_load(blocks_mhsa_einsum_3 + (n * 50 + n2));
       const vec t1 = v_set(real(0.5));
       const vec t2 = v_mul(x0, t1);
       most0 = v_max(most0, t2);
     }
     {
-      const vec x3 = v_load_n(blocks_mhsa_einsum + (n * 50 + 48), 2);
+      const vec x3 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
       const vec t4 = v_set(real(0.5));
       const vec t5 = v_mul(x3, t4);
       most0 = v_max(most0, v_keep_n(t5, 2, -INFINITY));
@@ -7644,26 +7937,26 @@ static void blocks_mhsa_forward_2_attention_maps(const real* blocks_mhsa_einsum,
     vec sum1 = v_zero();
     vec most2 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 48; n2 += 16) {
-      const vec x6 = v_load(blocks_mhsa_einsum + (n * 50 + n2));
+      const vec x6 = v_load(blocks_mhsa_einsum_3 + (n * 50 + n2));
       const vec t7 = v_set(real(0.5));
       const vec t8 = v_mul(x6, t7);
       const vec t9 = v_sub(t8, row0);
       const vec t10 = v_exp(t9);
       sum1 = v_add(sum1, t10);
       v_store(attention_0 + (n * 50 + n2), t10);
-      const vec x11 = v_load(blocks_mhsa_einsum_2 + (n * 50 + n2));
+      const vec x11 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
       const vec t12 = v_mul(x11, t7);
       most2 = v_max(most2, t12);
     }
     {
-      const vec x13 = v_load_n(blocks_mhsa_einsum + (n * 50 + 48), 2);
+      const vec x13 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
       const vec t14 = v_set(real(0.5));
       const vec t15 = v_mul(x13, t14);
       const vec t16 = v_sub(t15, row0);
       const vec t17 = v_exp(t16);
       sum1 = v_add(sum1, v_keep_n(t17, 2, real(0.0)));
       v_store_n(attention_0 + (n * 50 + 48), t17, 2);
-      const vec x18 = v_load_n(blocks_mhsa_einsum_2 + (n * 50 + 48), 2);
+      const vec x18 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
       const vec t19 = v_mul(x18, t14);
       most2 = v_max(most2, v_keep_n(t19, 2, -INFINITY));
     }
@@ -7671,7 +7964,7 @@ static void blocks_mhsa_forward_2_attention_maps(const real* blocks_mhsa_einsum,
     const vec row2 = v_set(v_max_lane(most2));
     vec sum3 = v_zero();
     for (std::int64_t n2 = 0; n2 < 48; n2 += 16) {
-      const vec x20 = v_load(blocks_mhsa_einsum_2 + (n * 50 + n2));
+      const vec x20 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
       const vec t21 = v_set(real(0.5));
       const vec t22 = v_mul(x20, t21);
       const vec t23 = v_sub(t22, row2);
@@ -7680,7 +7973,7 @@ static void blocks_mhsa_forward_2_attention_maps(const real* blocks_mhsa_einsum,
       v_store(attention_1 + (n * 50 + n2), t24);
     }
     {
-      const vec x25 = v_load_n(blocks_mhsa_einsum_2 + (n * 50 + 48), 2);
+      const vec x25 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
       const vec t26 = v_set(real(0.5));
       const vec t27 = v_mul(x25, t26);
       const vec t28 = v_sub(t27, row2);
@@ -7694,27 +7987,93 @@ static void blocks_mhsa_forward_2_attention_maps(const real* blocks_mhsa_einsum,
       const vec t31 = v_div(v_set(real(1.0)), row1);
       const vec t32 = v_mul(x30, t31);
       v_store(attention_0 + (n * 50 + n2), t32);
-      const vec x33 = v_load(attention_1 + (n * 50 + n2));
-      const vec t34 = v_div(v_set(real(1.0)), row3);
+      const vec x33 = v_load(blocks_mhsa_einsum_3 + (n * 50 + n2));
+      const vec t34 = v_set(real(0.5));
       const vec t35 = v_mul(x33, t34);
-      v_store(attention_1 + (n * 50 + n2), t35);
+      const vec t36 = v_sub(t35, row0);
+      const vec t37 = v_exp(t36);
+      const vec t38 = v_div(v_set(real(1.0)), row1);
+      const vec t39 = v_mul(t37, t38);
+      const vec t40 = v_neg(t39);
+      const vec t41 = v_max(t39, t40);
+      v_store(blocks_mhsa_maximum + (n * 50 + n2), t41);
+      const vec x42 = v_load(attention_1 + (n * 50 + n2));
+      const vec t43 = v_div(v_set(real(1.0)), row3);
+      const vec t44 = v_mul(x42, t43);
+      v_store(attention_1 + (n * 50 + n2), t44);
+      const vec x45 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
+      const vec t46 = v_mul(x45, t34);
+      const vec t47 = v_sub(t46, row2);
+      const vec t48 = v_exp(t47);
+      const vec t49 = v_div(v_set(real(1.0)), row3);
+      const vec t50 = v_mul(t48, t49);
+      const vec t51 = v_neg(t50);
+      const vec t52 = v_max(t50, t51);
+      v_store(blocks_mhsa_maximum_2 + (n * 50 + n2), t52);
     }
     {
-      const vec x36 = v_load_n(attention_0 + (n * 50 + 48), 2);
-      const vec t37 = v_div(v_set(real(1.0)), row1);
-      const vec t38 = v_mul(x36, t37);
-      v_store_n(attention_0 + (n * 50 + 48), t38, 2);
-      const vec x39 = v_load_n(attention_1 + (n * 50 + 48), 2);
-      const vec t40 = v_div(v_set(real(1.0)), row3);
-      const vec t41 = v_mul(x39, t40);
-      v_store_n(attention_1 + (n * 50 + 48), t41, 2);
+      const vec x53 = v_load_n(attention_0 + (n * 50 + 48), 2);
+      const vec t54 = v_div(v_set(real(1.0)), row1);
+      const vec t55 = v_mul(x53, t54);
+      v_store_n(attention_0 + (n * 50 + 48), t55, 2);
+      const vec x56 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
+      const vec t57 = v_set(real(0.5));
+      const vec t58 = v_mul(x56, t57);
+      const vec t59 = v_sub(t58, row0);
+      const vec t60 = v_exp(t59);
+      const vec t61 = v_div(v_set(real(1.0)), row1);
+      const vec t62 = v_mul(t60, t61);
+      const vec t63 = v_neg(t62);
+      const vec t64 = v_max(t62, t63);
+      v_store_n(blocks_mhsa_maximum + (n * 50 + 48), t64, 2);
+      const vec x65 = v_load_n(attention_1 + (n * 50 + 48), 2);
+      const vec t66 = v_div(v_set(real(1.0)), row3);
+      const vec t67 = v_mul(x65, t66);
+      v_store_n(attention_1 + (n * 50 + 48), t67, 2);
+      const vec x68 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
+      const vec t69 = v_mul(x68, t57);
+      const vec t70 = v_sub(t69, row2);
+      const vec t71 = v_exp(t70);
+      const vec t72 = v_div(v_set(real(1.0)), row3);
+      const vec t73 = v_mul(t71, t72);
+      const vec t74 = v_neg(t73);
+      const vec t75 = v_max(t73, t74);
+      v_store_n(blocks_mhsa_maximum_2 + (n * 50 + 48), t75, 2);
     }
   }
 }
 
+// b < B, n < N+1=50 (row), n2 < N+1=50 (row); lanes along n2
+static void blocks_mhsa_forward_3_inspect(const real* blocks_mhsa_maximum, const real* blocks_mhsa_maximum_2,
+                                          real* magnitude_5, real* magnitude_10) {
+  vec sum0 = v_zero();
+  vec sum1 = v_zero();
+  for (std::int64_t n = 0; n < 50; ++n) {
+    for (std::int64_t n2 = 0; n2 < 48; n2 += 16) {
+      const vec x0 = v_load(blocks_mhsa_maximum + (n * 50 + n2));
+      sum0 = v_add(sum0, x0);
+      const vec x1 = v_load(blocks_mhsa_maximum_2 + (n * 50 + n2));
+      sum1 = v_add(sum1, x1);
+    }
+    {
+      const vec x2 = v_load_n(blocks_mhsa_maximum + (n * 50 + 48), 2);
+      sum0 = v_add(sum0, v_keep_n(x2, 2, real(0.0)));
+      const vec x3 = v_load_n(blocks_mhsa_maximum_2 + (n * 50 + 48), 2);
+      sum1 = v_add(sum1, v_keep_n(x3, 2, real(0.0)));
+    }
+  }
+  const vec row0 = v_set(v_sum(sum0));
+  const vec row1 = v_set(v_sum(sum1));
+  const vec t4 = v_set(real(0.0004));
+  const vec t5 = v_mul(row0, t4);
+  v_store_n(magnitude_5, t5, 1);
+  const vec t6 = v_mul(row1, t4);
+  v_store_n(magnitude_10, t6, 1);
+}
+
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n2
-static void blocks_mhsa_forward_3_attention_maps(const real* attention_0, const real* blocks_mhsa_v_mappings_0_add,
-                                                 const real* blocks_carry, real* blocks_concat) {
+static void blocks_mhsa_forward_4_inspect(const real* attention_0, const real* blocks_mhsa_v_mappings_0_add,
+                                          real* blocks_mhsa_einsum, const real* blocks_carry, real* blocks_concat) {
   for (std::int64_t n = 0; n < 50; n += 5) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -7818,63 +8177,83 @@ static void blocks_mhsa_forward_3_attention_maps(const real* attention_0, const 
     const vec all17 = v_set(v_sum(sum17));
     const vec all18 = v_set(v_sum(sum18));
     const vec all19 = v_set(v_sum(sum19));
+    v_store_n(blocks_mhsa_einsum + n, all0, 1);
     const vec x18 = v_set(blocks_carry[n]);
     const vec t19 = v_add(x18, all0);
     v_store_n(blocks_concat + n, t19, 1);
+    v_store_n(blocks_mhsa_einsum + (n + 50), all1, 1);
     const vec x20 = v_set(blocks_carry[n + 50]);
     const vec t21 = v_add(x20, all1);
     v_store_n(blocks_concat + (n + 50), t21, 1);
+    v_store_n(blocks_mhsa_einsum + (n + 100), all2, 1);
     const vec x22 = v_set(blocks_carry[n + 100]);
     const vec t23 = v_add(x22, all2);
     v_store_n(blocks_concat + (n + 100), t23, 1);
+    v_store_n(blocks_mhsa_einsum + (n + 150), all3, 1);
     const vec x24 = v_set(blocks_carry[n + 150]);
     const vec t25 = v_add(x24, all3);
     v_store_n(blocks_concat + (n + 150), t25, 1);
+    v_store_n(blocks_mhsa_einsum + (n + 1), all4, 1);
     const vec x26 = v_set(blocks_carry[n + 1]);
     const vec t27 = v_add(x26, all4);
     v_store_n(blocks_concat + (n + 1), t27, 1);
+    v_store_n(blocks_mhsa_einsum + (n + 51), all5, 1);
     const vec x28 = v_set(blocks_carry[n + 51]);
     const vec t29 = v_add(x28, all5);
     v_store_n(blocks_concat + (n + 51), t29, 1);
+    v_store_n(blocks_mhsa_einsum + (n + 101), all6, 1);
     const vec x30 = v_set(blocks_carry[n + 101]);
     const vec t31 = v_add(x30, all6);
     v_store_n(blocks_concat + (n + 101), t31, 1);
+    v_store_n(blocks_mhsa_einsum + (n + 151), all7, 1);
     const vec x32 = v_set(blocks_carry[n + 151]);
     const vec t33 = v_add(x32, all7);
     v_store_n(blocks_concat + (n + 151), t33, 1);
+    v_store_n(blocks_mhsa_einsum + (n + 2), all8, 1);
     const vec x34 = v_set(blocks_carry[n + 2]);
     const vec t35 = v_add(x34, all8);
     v_store_n(blocks_concat + (n + 2), t35, 1);
+    v_store_n(blocks_mhsa_einsum + (n + 52), all9, 1);
     const vec x36 = v_set(blocks_carry[n + 52]);
     const vec t37 = v_add(x36, all9);
     v_store_n(blocks_concat + (n + 52), t37, 1);
+    v_store_n(blocks_mhsa_einsum + (n + 102), all10, 1);
     const vec x38 = v_set(blocks_carry[n + 102]);
     const vec t39 = v_add(x38, all10);
     v_store_n(blocks_concat + (n + 102), t39, 1);
+    v_store_n(blocks_mhsa_einsum + (n + 152), all11, 1);
     const vec x40 = v_set(blocks_carry[n + 152]);
     const vec t41 = v_add(x40, all11);
     v_store_n(blocks_concat + (n + 152), t41, 1);
+    v_store_n(blocks_mhsa_einsum + (n + 3), all12, 1);
     const vec x42 = v_set(blocks_carry[n + 3]);
     const vec t43 = v_add(x42, all12);
     v_store_n(blocks_concat + (n + 3), t43, 1);
+    v_store_n(blocks_mhsa_einsum + (n + 53), all13, 1);
     const vec x44 = v_set(blocks_carry[n + 53]);
     const vec t45 = v_add(x44, all13);
     v_store_n(blocks_concat + (n + 53), t45, 1);
+    v_store_n(blocks_mhsa_einsum + (n + 103), all14, 1);
     const vec x46 = v_set(blocks_carry[n + 103]);
     const vec t47 = v_add(x46, all14);
     v_store_n(blocks_concat + (n + 103), t47, 1);
+    v_store_n(blocks_mhsa_einsum + (n + 153), all15, 1);
     const vec x48 = v_set(blocks_carry[n + 153]);
     const vec t49 = v_add(x48, all15);
     v_store_n(blocks_concat + (n + 153), t49, 1);
+    v_store_n(blocks_mhsa_einsum + (n + 4), all16, 1);
     const vec x50 = v_set(blocks_carry[n + 4]);
     const vec t51 = v_add(x50, all16);
     v_store_n(blocks_concat + (n + 4), t51, 1);
+    v_store_n(blocks_mhsa_einsum + (n + 54), all17, 1);
     const vec x52 = v_set(blocks_carry[n + 54]);
     const vec t53 = v_add(x52, all17);
     v_store_n(blocks_concat + (n + 54), t53, 1);
+    v_store_n(blocks_mhsa_einsum + (n + 104), all18, 1);
     const vec x54 = v_set(blocks_carry[n + 104]);
     const vec t55 = v_add(x54, all18);
     v_store_n(blocks_concat + (n + 104), t55, 1);
+    v_store_n(blocks_mhsa_einsum + (n + 154), all19, 1);
     const vec x56 = v_set(blocks_carry[n + 154]);
     const vec t57 = v_add(x56, all19);
     v_store_n(blocks_concat + (n + 154), t57, 1);
@@ -7882,8 +8261,8 @@ static void blocks_mhsa_forward_3_attention_maps(const real* attention_0, const 
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n2
-static void blocks_mhsa_forward_5_attention_maps(const real* attention_1, const real* blocks_mhsa_v_mappings_1_add,
-                                                 const real* blocks_carry, real* blocks_concat) {
+static void blocks_mhsa_forward_6(const real* attention_1, const real* blocks_mhsa_v_mappings_1_add,
+                                  real* blocks_mhsa_einsum_2, const real* blocks_carry, real* blocks_concat) {
   for (std::int64_t n = 0; n < 50; n += 5) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -7987,67 +8366,714 @@ static void blocks_mhsa_forward_5_attention_maps(const real* attention_1, const 
     const vec all17 = v_set(v_sum(sum17));
     const vec all18 = v_set(v_sum(sum18));
     const vec all19 = v_set(v_sum(sum19));
+    v_store_n(blocks_mhsa_einsum_2 + n, all0, 1);
     const vec x18 = v_set(blocks_carry[n + 200]);
     const vec t19 = v_add(x18, all0);
     v_store_n(blocks_concat + (n + 200), t19, 1);
+    v_store_n(blocks_mhsa_einsum_2 + (n + 50), all1, 1);
     const vec x20 = v_set(blocks_carry[n + 250]);
     const vec t21 = v_add(x20, all1);
     v_store_n(blocks_concat + (n + 250), t21, 1);
+    v_store_n(blocks_mhsa_einsum_2 + (n + 100), all2, 1);
     const vec x22 = v_set(blocks_carry[n + 300]);
     const vec t23 = v_add(x22, all2);
     v_store_n(blocks_concat + (n + 300), t23, 1);
+    v_store_n(blocks_mhsa_einsum_2 + (n + 150), all3, 1);
     const vec x24 = v_set(blocks_carry[n + 350]);
     const vec t25 = v_add(x24, all3);
     v_store_n(blocks_concat + (n + 350), t25, 1);
+    v_store_n(blocks_mhsa_einsum_2 + (n + 1), all4, 1);
     const vec x26 = v_set(blocks_carry[n + 201]);
     const vec t27 = v_add(x26, all4);
     v_store_n(blocks_concat + (n + 201), t27, 1);
+    v_store_n(blocks_mhsa_einsum_2 + (n + 51), all5, 1);
     const vec x28 = v_set(blocks_carry[n + 251]);
     const vec t29 = v_add(x28, all5);
     v_store_n(blocks_concat + (n + 251), t29, 1);
+    v_store_n(blocks_mhsa_einsum_2 + (n + 101), all6, 1);
     const vec x30 = v_set(blocks_carry[n + 301]);
     const vec t31 = v_add(x30, all6);
     v_store_n(blocks_concat + (n + 301), t31, 1);
+    v_store_n(blocks_mhsa_einsum_2 + (n + 151), all7, 1);
     const vec x32 = v_set(blocks_carry[n + 351]);
     const vec t33 = v_add(x32, all7);
     v_store_n(blocks_concat + (n + 351), t33, 1);
+    v_store_n(blocks_mhsa_einsum_2 + (n + 2), all8, 1);
     const vec x34 = v_set(blocks_carry[n + 202]);
     const vec t35 = v_add(x34, all8);
     v_store_n(blocks_concat + (n + 202), t35, 1);
+    v_store_n(blocks_mhsa_einsum_2 + (n + 52), all9, 1);
     const vec x36 = v_set(blocks_carry[n + 252]);
     const vec t37 = v_add(x36, all9);
     v_store_n(blocks_concat + (n + 252), t37, 1);
+    v_store_n(blocks_mhsa_einsum_2 + (n + 102), all10, 1);
     const vec x38 = v_set(blocks_carry[n + 302]);
     const vec t39 = v_add(x38, all10);
     v_store_n(blocks_concat + (n + 302), t39, 1);
+    v_store_n(blocks_mhsa_einsum_2 + (n + 152), all11, 1);
     const vec x40 = v_set(blocks_carry[n + 352]);
     const vec t41 = v_add(x40, all11);
     v_store_n(blocks_concat + (n + 352), t41, 1);
+    v_store_n(blocks_mhsa_einsum_2 + (n + 3), all12, 1);
     const vec x42 = v_set(blocks_carry[n + 203]);
     const vec t43 = v_add(x42, all12);
     v_store_n(blocks_concat + (n + 203), t43, 1);
+    v_store_n(blocks_mhsa_einsum_2 + (n + 53), all13, 1);
     const vec x44 = v_set(blocks_carry[n + 253]);
     const vec t45 = v_add(x44, all13);
     v_store_n(blocks_concat + (n + 253), t45, 1);
+    v_store_n(blocks_mhsa_einsum_2 + (n + 103), all14, 1);
     const vec x46 = v_set(blocks_carry[n + 303]);
     const vec t47 = v_add(x46, all14);
     v_store_n(blocks_concat + (n + 303), t47, 1);
+    v_store_n(blocks_mhsa_einsum_2 + (n + 153), all15, 1);
     const vec x48 = v_set(blocks_carry[n + 353]);
     const vec t49 = v_add(x48, all15);
     v_store_n(blocks_concat + (n + 353), t49, 1);
+    v_store_n(blocks_mhsa_einsum_2 + (n + 4), all16, 1);
     const vec x50 = v_set(blocks_carry[n + 204]);
     const vec t51 = v_add(x50, all16);
     v_store_n(blocks_concat + (n + 204), t51, 1);
+    v_store_n(blocks_mhsa_einsum_2 + (n + 54), all17, 1);
     const vec x52 = v_set(blocks_carry[n + 254]);
     const vec t53 = v_add(x52, all17);
     v_store_n(blocks_concat + (n + 254), t53, 1);
+    v_store_n(blocks_mhsa_einsum_2 + (n + 104), all18, 1);
     const vec x54 = v_set(blocks_carry[n + 304]);
     const vec t55 = v_add(x54, all18);
     v_store_n(blocks_concat + (n + 304), t55, 1);
+    v_store_n(blocks_mhsa_einsum_2 + (n + 154), all19, 1);
     const vec x56 = v_set(blocks_carry[n + 354]);
     const vec t57 = v_add(x56, all19);
     v_store_n(blocks_concat + (n + 354), t57, 1);
   }
+}
+
+// b < B, n < N+1=50 (row), k < K=4 (row); lanes along n
+static void blocks_mhsa_q_mappings_0_forward_2(const real* blocks_mhsa_q_mappings_0_add,
+                                               const real* blocks_mhsa_k_mappings_0_add,
+                                               const real* blocks_mhsa_v_mappings_0_add, const real* blocks_mhsa_einsum,
+                                               const real* blocks_mhsa_q_mappings_1_add,
+                                               const real* blocks_mhsa_k_mappings_1_add,
+                                               const real* blocks_mhsa_v_mappings_1_add,
+                                               const real* blocks_mhsa_einsum_2, real* magnitude_3, real* magnitude_4,
+                                               real* magnitude_6, real* magnitude_7, real* magnitude_8,
+                                               real* magnitude_9, real* magnitude_11, real* magnitude_12) {
+  vec sum0 = v_zero();
+  vec sum1 = v_zero();
+  vec sum2 = v_zero();
+  vec sum3 = v_zero();
+  vec sum4 = v_zero();
+  vec sum5 = v_zero();
+  vec sum6 = v_zero();
+  vec sum7 = v_zero();
+  for (std::int64_t k = 0; k < 4; ++k) {
+    for (std::int64_t n = 0; n < 48; n += 16) {
+      const vec x0 = v_load(blocks_mhsa_q_mappings_0_add + (n + k * 50));
+      const vec t1 = v_neg(x0);
+      const vec t2 = v_max(x0, t1);
+      sum0 = v_add(sum0, t2);
+      const vec x3 = v_load(blocks_mhsa_k_mappings_0_add + (n + k * 50));
+      const vec t4 = v_neg(x3);
+      const vec t5 = v_max(x3, t4);
+      sum1 = v_add(sum1, t5);
+      const vec x6 = v_load(blocks_mhsa_v_mappings_0_add + (n + k * 50));
+      const vec t7 = v_neg(x6);
+      const vec t8 = v_max(x6, t7);
+      sum2 = v_add(sum2, t8);
+      const vec x9 = v_load(blocks_mhsa_einsum + (n + k * 50));
+      const vec t10 = v_neg(x9);
+      const vec t11 = v_max(x9, t10);
+      sum3 = v_add(sum3, t11);
+      const vec x12 = v_load(blocks_mhsa_q_mappings_1_add + (n + k * 50));
+      const vec t13 = v_neg(x12);
+      const vec t14 = v_max(x12, t13);
+      sum4 = v_add(sum4, t14);
+      const vec x15 = v_load(blocks_mhsa_k_mappings_1_add + (n + k * 50));
+      const vec t16 = v_neg(x15);
+      const vec t17 = v_max(x15, t16);
+      sum5 = v_add(sum5, t17);
+      const vec x18 = v_load(blocks_mhsa_v_mappings_1_add + (n + k * 50));
+      const vec t19 = v_neg(x18);
+      const vec t20 = v_max(x18, t19);
+      sum6 = v_add(sum6, t20);
+      const vec x21 = v_load(blocks_mhsa_einsum_2 + (n + k * 50));
+      const vec t22 = v_neg(x21);
+      const vec t23 = v_max(x21, t22);
+      sum7 = v_add(sum7, t23);
+    }
+    {
+      const vec x24 = v_load_n(blocks_mhsa_q_mappings_0_add + (k * 50 + 48), 2);
+      const vec t25 = v_neg(x24);
+      const vec t26 = v_max(x24, t25);
+      sum0 = v_add(sum0, v_keep_n(t26, 2, real(0.0)));
+      const vec x27 = v_load_n(blocks_mhsa_k_mappings_0_add + (k * 50 + 48), 2);
+      const vec t28 = v_neg(x27);
+      const vec t29 = v_max(x27, t28);
+      sum1 = v_add(sum1, v_keep_n(t29, 2, real(0.0)));
+      const vec x30 = v_load_n(blocks_mhsa_v_mappings_0_add + (k * 50 + 48), 2);
+      const vec t31 = v_neg(x30);
+      const vec t32 = v_max(x30, t31);
+      sum2 = v_add(sum2, v_keep_n(t32, 2, real(0.0)));
+      const vec x33 = v_load_n(blocks_mhsa_einsum + (k * 50 + 48), 2);
+      const vec t34 = v_neg(x33);
+      const vec t35 = v_max(x33, t34);
+      sum3 = v_add(sum3, v_keep_n(t35, 2, real(0.0)));
+      const vec x36 = v_load_n(blocks_mhsa_q_mappings_1_add + (k * 50 + 48), 2);
+      const vec t37 = v_neg(x36);
+      const vec t38 = v_max(x36, t37);
+      sum4 = v_add(sum4, v_keep_n(t38, 2, real(0.0)));
+      const vec x39 = v_load_n(blocks_mhsa_k_mappings_1_add + (k * 50 + 48), 2);
+      const vec t40 = v_neg(x39);
+      const vec t41 = v_max(x39, t40);
+      sum5 = v_add(sum5, v_keep_n(t41, 2, real(0.0)));
+      const vec x42 = v_load_n(blocks_mhsa_v_mappings_1_add + (k * 50 + 48), 2);
+      const vec t43 = v_neg(x42);
+      const vec t44 = v_max(x42, t43);
+      sum6 = v_add(sum6, v_keep_n(t44, 2, real(0.0)));
+      const vec x45 = v_load_n(blocks_mhsa_einsum_2 + (k * 50 + 48), 2);
+      const vec t46 = v_neg(x45);
+      const vec t47 = v_max(x45, t46);
+      sum7 = v_add(sum7, v_keep_n(t47, 2, real(0.0)));
+    }
+  }
+  const vec row0 = v_set(v_sum(sum0));
+  const vec row1 = v_set(v_sum(sum1));
+  const vec row2 = v_set(v_sum(sum2));
+  const vec row3 = v_set(v_sum(sum3));
+  const vec row4 = v_set(v_sum(sum4));
+  const vec row5 = v_set(v_sum(sum5));
+  const vec row6 = v_set(v_sum(sum6));
+  const vec row7 = v_set(v_sum(sum7));
+  const vec t48 = v_set(real(0.005));
+  const vec t49 = v_mul(row0, t48);
+  v_store_n(magnitude_3, t49, 1);
+  const vec t50 = v_mul(row1, t48);
+  v_store_n(magnitude_4, t50, 1);
+  const vec t51 = v_mul(row2, t48);
+  v_store_n(magnitude_6, t51, 1);
+  const vec t52 = v_mul(row3, t48);
+  v_store_n(magnitude_7, t52, 1);
+  const vec t53 = v_mul(row4, t48);
+  v_store_n(magnitude_8, t53, 1);
+  const vec t54 = v_mul(row5, t48);
+  v_store_n(magnitude_9, t54, 1);
+  const vec t55 = v_mul(row6, t48);
+  v_store_n(magnitude_11, t55, 1);
+  const vec t56 = v_mul(row7, t48);
+  v_store_n(magnitude_12, t56, 1);
+}
+
+// b < B, n < N+1=50, d < D=8 (row); lanes along n
+static void blocks_norm2_forward_inspect(const real* blocks_concat, const real* blocks_norm2_weight,
+                                         const real* blocks_norm2_bias, real* blocks_norm2_add,
+                                         real* blocks_norm2_maximum) {
+  for (std::int64_t n = 0; n < 48; n += 16) {
+    vec sum0 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x0 = v_load(blocks_concat + (n + d * 50));
+      sum0 = v_add(sum0, x0);
+    }
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x1 = v_load(blocks_concat + (n + d * 50));
+      const vec t2 = v_set(real(8.0));
+      const vec t3 = v_div(sum0, t2);
+      const vec t4 = v_sub(x1, t3);
+      const vec t5 = v_mul(t4, t4);
+      sum1 = v_add(sum1, t5);
+    }
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x6 = v_load(blocks_concat + (n + d * 50));
+      const vec t7 = v_set(real(8.0));
+      const vec t8 = v_div(sum0, t7);
+      const vec t9 = v_sub(x6, t8);
+      const vec t10 = v_div(sum1, t7);
+      const vec t11 = v_set(real(1e-05));
+      const vec t12 = v_add(t10, t11);
+      const vec t13 = v_rsqrt(t12);
+      const vec t14 = v_mul(t9, t13);
+      const vec x15 = v_set(blocks_norm2_weight[d]);
+      const vec t16 = v_mul(t14, x15);
+      const vec x17 = v_set(blocks_norm2_bias[d]);
+      const vec t18 = v_add(t16, x17);
+      v_store(blocks_norm2_add + (n + d * 50), t18);
+      const vec t19 = v_neg(t18);
+      const vec t20 = v_max(t18, t19);
+      v_store(blocks_norm2_maximum + (n + d * 50), t20);
+    }
+  }
+  {
+    vec sum0 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x21 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      sum0 = v_add(sum0, x21);
+    }
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x22 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      const vec t23 = v_set(real(8.0));
+      const vec t24 = v_div(sum0, t23);
+      const vec t25 = v_sub(x22, t24);
+      const vec t26 = v_mul(t25, t25);
+      sum1 = v_add(sum1, t26);
+    }
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x27 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      const vec t28 = v_set(real(8.0));
+      const vec t29 = v_div(sum0, t28);
+      const vec t30 = v_sub(x27, t29);
+      const vec t31 = v_div(sum1, t28);
+      const vec t32 = v_set(real(1e-05));
+      const vec t33 = v_add(t31, t32);
+      const vec t34 = v_rsqrt(t33);
+      const vec t35 = v_mul(t30, t34);
+      const vec x36 = v_set(blocks_norm2_weight[d]);
+      const vec t37 = v_mul(t35, x36);
+      const vec x38 = v_set(blocks_norm2_bias[d]);
+      const vec t39 = v_add(t37, x38);
+      v_store_n(blocks_norm2_add + (d * 50 + 48), t39, 2);
+      const vec t40 = v_neg(t39);
+      const vec t41 = v_max(t39, t40);
+      v_store_n(blocks_norm2_maximum + (d * 50 + 48), t41, 2);
+    }
+  }
+}
+
+// b < B, n < N+1=50, m < M=32, d < D=8 (summed); lanes along n
+static void blocks_mlp_0_forward_inspect(const real* blocks_norm2_add, const real* blocks_mlp_0_weight,
+                                         real* blocks_mlp_0_einsum) {
+  for (std::int64_t m = 0; m < 30; m += 6) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    vec sum8 = v_zero();
+    vec sum9 = v_zero();
+    vec sum10 = v_zero();
+    vec sum11 = v_zero();
+    vec sum12 = v_zero();
+    vec sum13 = v_zero();
+    vec sum14 = v_zero();
+    vec sum15 = v_zero();
+    vec sum16 = v_zero();
+    vec sum17 = v_zero();
+    vec sum18 = v_zero();
+    vec sum19 = v_zero();
+    vec sum20 = v_zero();
+    vec sum21 = v_zero();
+    vec sum22 = v_zero();
+    vec sum23 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x0 = v_load(blocks_norm2_add + d * 50);
+      const vec x1 = v_set(blocks_mlp_0_weight[m * 8 + d]);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load(blocks_norm2_add + (d * 50 + 16));
+      sum1 = v_fma(x2, x1, sum1);
+      const vec x3 = v_load(blocks_norm2_add + (d * 50 + 32));
+      sum2 = v_fma(x3, x1, sum2);
+      const vec x4 = v_load_n(blocks_norm2_add + (d * 50 + 48), 2);
+      sum3 = v_fma(x4, x1, sum3);
+      const vec x5 = v_set(blocks_mlp_0_weight[m * 8 + d + 8]);
+      sum4 = v_fma(x0, x5, sum4);
+      sum5 = v_fma(x2, x5, sum5);
+      sum6 = v_fma(x3, x5, sum6);
+      sum7 = v_fma(x4, x5, sum7);
+      const vec x6 = v_set(blocks_mlp_0_weight[m * 8 + d + 16]);
+      sum8 = v_fma(x0, x6, sum8);
+      sum9 = v_fma(x2, x6, sum9);
+      sum10 = v_fma(x3, x6, sum10);
+      sum11 = v_fma(x4, x6, sum11);
+      const vec x7 = v_set(blocks_mlp_0_weight[m * 8 + d + 24]);
+      sum12 = v_fma(x0, x7, sum12);
+      sum13 = v_fma(x2, x7, sum13);
+      sum14 = v_fma(x3, x7, sum14);
+      sum15 = v_fma(x4, x7, sum15);
+      const vec x8 = v_set(blocks_mlp_0_weight[m * 8 + d + 32]);
+      sum16 = v_fma(x0, x8, sum16);
+      sum17 = v_fma(x2, x8, sum17);
+      sum18 = v_fma(x3, x8, sum18);
+      sum19 = v_fma(x4, x8, sum19);
+      const vec x9 = v_set(blocks_mlp_0_weight[m * 8 + d + 40]);
+      sum20 = v_fma(x0, x9, sum20);
+      sum21 = v_fma(x2, x9, sum21);
+      sum22 = v_fma(x3, x9, sum22);
+      sum23 = v_fma(x4, x9, sum23);
+    }
+    v_store(blocks_mlp_0_einsum + m * 50, sum0);
+    v_store(blocks_mlp_0_einsum + (m * 50 + 16), sum1);
+    v_store(blocks_mlp_0_einsum + (m * 50 + 32), sum2);
+    v_store_n(blocks_mlp_0_einsum + (m * 50 + 48), sum3, 2);
+    v_store(blocks_mlp_0_einsum + (m * 50 + 50), sum4);
+    v_store(blocks_mlp_0_einsum + (m * 50 + 66), sum5);
+    v_store(blocks_mlp_0_einsum + (m * 50 + 82), sum6);
+    v_store_n(blocks_mlp_0_einsum + (m * 50 + 98), sum7, 2);
+    v_store(blocks_mlp_0_einsum + (m * 50 + 100), sum8);
+    v_store(blocks_mlp_0_einsum + (m * 50 + 116), sum9);
+    v_store(blocks_mlp_0_einsum + (m * 50 + 132), sum10);
+    v_store_n(blocks_mlp_0_einsum + (m * 50 + 148), sum11, 2);
+    v_store(blocks_mlp_0_einsum + (m * 50 + 150), sum12);
+    v_store(blocks_mlp_0_einsum + (m * 50 + 166), sum13);
+    v_store(blocks_mlp_0_einsum + (m * 50 + 182), sum14);
+    v_store_n(blocks_mlp_0_einsum + (m * 50 + 198), sum15, 2);
+    v_store(blocks_mlp_0_einsum + (m * 50 + 200), sum16);
+    v_store(blocks_mlp_0_einsum + (m * 50 + 216), sum17);
+    v_store(blocks_mlp_0_einsum + (m * 50 + 232), sum18);
+    v_store_n(blocks_mlp_0_einsum + (m * 50 + 248), sum19, 2);
+    v_store(blocks_mlp_0_einsum + (m * 50 + 250), sum20);
+    v_store(blocks_mlp_0_einsum + (m * 50 + 266), sum21);
+    v_store(blocks_mlp_0_einsum + (m * 50 + 282), sum22);
+    v_store_n(blocks_mlp_0_einsum + (m * 50 + 298), sum23, 2);
+  }
+  {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x10 = v_load(blocks_norm2_add + d * 50);
+      const vec x11 = v_set(blocks_mlp_0_weight[d + 240]);
+      sum0 = v_fma(x10, x11, sum0);
+      const vec x12 = v_load(blocks_norm2_add + (d * 50 + 16));
+      sum1 = v_fma(x12, x11, sum1);
+      const vec x13 = v_load(blocks_norm2_add + (d * 50 + 32));
+      sum2 = v_fma(x13, x11, sum2);
+      const vec x14 = v_load_n(blocks_norm2_add + (d * 50 + 48), 2);
+      sum3 = v_fma(x14, x11, sum3);
+      const vec x15 = v_set(blocks_mlp_0_weight[d + 248]);
+      sum4 = v_fma(x10, x15, sum4);
+      sum5 = v_fma(x12, x15, sum5);
+      sum6 = v_fma(x13, x15, sum6);
+      sum7 = v_fma(x14, x15, sum7);
+    }
+    v_store(blocks_mlp_0_einsum + 1500, sum0);
+    v_store(blocks_mlp_0_einsum + 1516, sum1);
+    v_store(blocks_mlp_0_einsum + 1532, sum2);
+    v_store_n(blocks_mlp_0_einsum + 1548, sum3, 2);
+    v_store(blocks_mlp_0_einsum + 1550, sum4);
+    v_store(blocks_mlp_0_einsum + 1566, sum5);
+    v_store(blocks_mlp_0_einsum + 1582, sum6);
+    v_store_n(blocks_mlp_0_einsum + 1598, sum7, 2);
+  }
+}
+
+// b < B, n < N+1=50 (row), m < M=32 (row); lanes along n
+static void blocks_mlp_0_forward_2(const real* blocks_mlp_0_einsum, const real* blocks_mlp_0_bias, real* magnitude_15,
+                                   real* magnitude_16, real* blocks_mlp_1_gelu) {
+  vec sum0 = v_zero();
+  vec sum1 = v_zero();
+  for (std::int64_t m = 0; m < 32; ++m) {
+    for (std::int64_t n = 0; n < 48; n += 16) {
+      const vec x0 = v_load(blocks_mlp_0_einsum + (n + m * 50));
+      const vec x1 = v_set(blocks_mlp_0_bias[m]);
+      const vec t2 = v_add(x0, x1);
+      const vec t3 = v_neg(t2);
+      const vec t4 = v_max(t2, t3);
+      sum0 = v_add(sum0, t4);
+      const vec t5 = v_gelu(t2);
+      const vec t6 = v_neg(t5);
+      const vec t7 = v_max(t5, t6);
+      sum1 = v_add(sum1, t7);
+    }
+    {
+      const vec x8 = v_load_n(blocks_mlp_0_einsum + (m * 50 + 48), 2);
+      const vec x9 = v_set(blocks_mlp_0_bias[m]);
+      const vec t10 = v_add(x8, x9);
+      const vec t11 = v_neg(t10);
+      const vec t12 = v_max(t10, t11);
+      sum0 = v_add(sum0, v_keep_n(t12, 2, real(0.0)));
+      const vec t13 = v_gelu(t10);
+      const vec t14 = v_neg(t13);
+      const vec t15 = v_max(t13, t14);
+      sum1 = v_add(sum1, v_keep_n(t15, 2, real(0.0)));
+    }
+  }
+  const vec row0 = v_set(v_sum(sum0));
+  const vec row1 = v_set(v_sum(sum1));
+  const vec t16 = v_set(real(0.000625));
+  const vec t17 = v_mul(row0, t16);
+  v_store_n(magnitude_15, t17, 1);
+  const vec t18 = v_mul(row1, t16);
+  v_store_n(magnitude_16, t18, 1);
+  for (std::int64_t m = 0; m < 32; ++m) {
+    for (std::int64_t n = 0; n < 48; n += 16) {
+      const vec x19 = v_load(blocks_mlp_0_einsum + (n + m * 50));
+      const vec x20 = v_set(blocks_mlp_0_bias[m]);
+      const vec t21 = v_add(x19, x20);
+      const vec t22 = v_gelu(t21);
+      v_store(blocks_mlp_1_gelu + (n + m * 50), t22);
+    }
+    {
+      const vec x23 = v_load_n(blocks_mlp_0_einsum + (m * 50 + 48), 2);
+      const vec x24 = v_set(blocks_mlp_0_bias[m]);
+      const vec t25 = v_add(x23, x24);
+      const vec t26 = v_gelu(t25);
+      v_store_n(blocks_mlp_1_gelu + (m * 50 + 48), t26, 2);
+    }
+  }
+}
+
+// b < B, n < N+1=50, d < D=8, m < M=32 (summed); lanes along n
+static void blocks_mlp_2_forward_inspect(const real* blocks_mlp_1_gelu, const real* blocks_mlp_2_weight,
+                                         real* blocks_mlp_2_einsum) {
+  {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    vec sum8 = v_zero();
+    vec sum9 = v_zero();
+    vec sum10 = v_zero();
+    vec sum11 = v_zero();
+    vec sum12 = v_zero();
+    vec sum13 = v_zero();
+    vec sum14 = v_zero();
+    vec sum15 = v_zero();
+    vec sum16 = v_zero();
+    vec sum17 = v_zero();
+    vec sum18 = v_zero();
+    vec sum19 = v_zero();
+    vec sum20 = v_zero();
+    vec sum21 = v_zero();
+    vec sum22 = v_zero();
+    vec sum23 = v_zero();
+    for (std::int64_t m = 0; m < 32; ++m) {
+      const vec x0 = v_load(blocks_mlp_1_gelu + m * 50);
+      const vec x1 = v_set(blocks_mlp_2_weight[m]);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load(blocks_mlp_1_gelu + (m * 50 + 16));
+      sum1 = v_fma(x2, x1, sum1);
+      const vec x3 = v_load(blocks_mlp_1_gelu + (m * 50 + 32));
+      sum2 = v_fma(x3, x1, sum2);
+      const vec x4 = v_load_n(blocks_mlp_1_gelu + (m * 50 + 48), 2);
+      sum3 = v_fma(x4, x1, sum3);
+      const vec x5 = v_set(blocks_mlp_2_weight[m + 32]);
+      sum4 = v_fma(x0, x5, sum4);
+      sum5 = v_fma(x2, x5, sum5);
+      sum6 = v_fma(x3, x5, sum6);
+      sum7 = v_fma(x4, x5, sum7);
+      const vec x6 = v_set(blocks_mlp_2_weight[m + 64]);
+      sum8 = v_fma(x0, x6, sum8);
+      sum9 = v_fma(x2, x6, sum9);
+      sum10 = v_fma(x3, x6, sum10);
+      sum11 = v_fma(x4, x6, sum11);
+      const vec x7 = v_set(blocks_mlp_2_weight[m + 96]);
+      sum12 = v_fma(x0, x7, sum12);
+      sum13 = v_fma(x2, x7, sum13);
+      sum14 = v_fma(x3, x7, sum14);
+      sum15 = v_fma(x4, x7, sum15);
+      const vec x8 = v_set(blocks_mlp_2_weight[m + 128]);
+      sum16 = v_fma(x0, x8, sum16);
+      sum17 = v_fma(x2, x8, sum17);
+      sum18 = v_fma(x3, x8, sum18);
+      sum19 = v_fma(x4, x8, sum19);
+      const vec x9 = v_set(blocks_mlp_2_weight[m + 160]);
+      sum20 = v_fma(x0, x9, sum20);
+      sum21 = v_fma(x2, x9, sum21);
+      sum22 = v_fma(x3, x9, sum22);
+      sum23 = v_fma(x4, x9, sum23);
+    }
+    v_store(blocks_mlp_2_einsum, sum0);
+    v_store(blocks_mlp_2_einsum + 16, sum1);
+    v_store(blocks_mlp_2_einsum + 32, sum2);
+    v_store_n(blocks_mlp_2_einsum + 48, sum3, 2);
+    v_store(blocks_mlp_2_einsum + 50, sum4);
+    v_store(blocks_mlp_2_einsum + 66, sum5);
+    v_store(blocks_mlp_2_einsum + 82, sum6);
+    v_store_n(blocks_mlp_2_einsum + 98, sum7, 2);
+    v_store(blocks_mlp_2_einsum + 100, sum8);
+    v_store(blocks_mlp_2_einsum + 116, sum9);
+    v_store(blocks_mlp_2_einsum + 132, sum10);
+    v_store_n(blocks_mlp_2_einsum + 148, sum11, 2);
+    v_store(blocks_mlp_2_einsum + 150, sum12);
+    v_store(blocks_mlp_2_einsum + 166, sum13);
+    v_store(blocks_mlp_2_einsum + 182, sum14);
+    v_store_n(blocks_mlp_2_einsum + 198, sum15, 2);
+    v_store(blocks_mlp_2_einsum + 200, sum16);
+    v_store(blocks_mlp_2_einsum + 216, sum17);
+    v_store(blocks_mlp_2_einsum + 232, sum18);
+    v_store_n(blocks_mlp_2_einsum + 248, sum19, 2);
+    v_store(blocks_mlp_2_einsum + 250, sum20);
+    v_store(blocks_mlp_2_einsum + 266, sum21);
+    v_store(blocks_mlp_2_einsum + 282, sum22);
+    v_store_n(blocks_mlp_2_einsum + 298, sum23, 2);
+  }
+  {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    for (std::int64_t m = 0; m < 32; ++m) {
+      const vec x10 = v_load(blocks_mlp_1_gelu + m * 50);
+      const vec x11 = v_set(blocks_mlp_2_weight[m + 192]);
+      sum0 = v_fma(x10, x11, sum0);
+      const vec x12 = v_load(blocks_mlp_1_gelu + (m * 50 + 16));
+      sum1 = v_fma(x12, x11, sum1);
+      const vec x13 = v_load(blocks_mlp_1_gelu + (m * 50 + 32));
+      sum2 = v_fma(x13, x11, sum2);
+      const vec x14 = v_load_n(blocks_mlp_1_gelu + (m * 50 + 48), 2);
+      sum3 = v_fma(x14, x11, sum3);
+      const vec x15 = v_set(blocks_mlp_2_weight[m + 224]);
+      sum4 = v_fma(x10, x15, sum4);
+      sum5 = v_fma(x12, x15, sum5);
+      sum6 = v_fma(x13, x15, sum6);
+      sum7 = v_fma(x14, x15, sum7);
+    }
+    v_store(blocks_mlp_2_einsum + 300, sum0);
+    v_store(blocks_mlp_2_einsum + 316, sum1);
+    v_store(blocks_mlp_2_einsum + 332, sum2);
+    v_store_n(blocks_mlp_2_einsum + 348, sum3, 2);
+    v_store(blocks_mlp_2_einsum + 350, sum4);
+    v_store(blocks_mlp_2_einsum + 366, sum5);
+    v_store(blocks_mlp_2_einsum + 382, sum6);
+    v_store_n(blocks_mlp_2_einsum + 398, sum7, 2);
+  }
+}
+
+// b < B, n < N+1=50 (row), d < D=8 (row); lanes along n
+static void blocks_norm1_forward_2(const real* blocks_norm1_maximum, const real* blocks_concat,
+                                   const real* blocks_norm2_maximum, const real* blocks_mlp_2_einsum,
+                                   const real* blocks_mlp_2_bias, real* magnitude_2, real* magnitude_13,
+                                   real* magnitude_14, real* magnitude_17, real* magnitude_18,
+                                   real* blocks_carry_next) {
+  vec sum0 = v_zero();
+  vec sum1 = v_zero();
+  vec sum2 = v_zero();
+  vec sum3 = v_zero();
+  vec sum4 = v_zero();
+  for (std::int64_t d = 0; d < 8; ++d) {
+    for (std::int64_t n = 0; n < 48; n += 16) {
+      const vec x0 = v_load(blocks_norm1_maximum + (n + d * 50));
+      sum0 = v_add(sum0, x0);
+      const vec x1 = v_load(blocks_concat + (n + d * 50));
+      const vec t2 = v_neg(x1);
+      const vec t3 = v_max(x1, t2);
+      sum1 = v_add(sum1, t3);
+      const vec x4 = v_load(blocks_norm2_maximum + (n + d * 50));
+      sum2 = v_add(sum2, x4);
+      const vec x5 = v_load(blocks_mlp_2_einsum + (n + d * 50));
+      const vec x6 = v_set(blocks_mlp_2_bias[d]);
+      const vec t7 = v_add(x5, x6);
+      const vec t8 = v_neg(t7);
+      const vec t9 = v_max(t7, t8);
+      sum3 = v_add(sum3, t9);
+      const vec t10 = v_add(x1, t7);
+      const vec t11 = v_neg(t10);
+      const vec t12 = v_max(t10, t11);
+      sum4 = v_add(sum4, t12);
+    }
+    {
+      const vec x13 = v_load_n(blocks_norm1_maximum + (d * 50 + 48), 2);
+      sum0 = v_add(sum0, v_keep_n(x13, 2, real(0.0)));
+      const vec x14 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      const vec t15 = v_neg(x14);
+      const vec t16 = v_max(x14, t15);
+      sum1 = v_add(sum1, v_keep_n(t16, 2, real(0.0)));
+      const vec x17 = v_load_n(blocks_norm2_maximum + (d * 50 + 48), 2);
+      sum2 = v_add(sum2, v_keep_n(x17, 2, real(0.0)));
+      const vec x18 = v_load_n(blocks_mlp_2_einsum + (d * 50 + 48), 2);
+      const vec x19 = v_set(blocks_mlp_2_bias[d]);
+      const vec t20 = v_add(x18, x19);
+      const vec t21 = v_neg(t20);
+      const vec t22 = v_max(t20, t21);
+      sum3 = v_add(sum3, v_keep_n(t22, 2, real(0.0)));
+      const vec t23 = v_add(x14, t20);
+      const vec t24 = v_neg(t23);
+      const vec t25 = v_max(t23, t24);
+      sum4 = v_add(sum4, v_keep_n(t25, 2, real(0.0)));
+    }
+  }
+  const vec row0 = v_set(v_sum(sum0));
+  const vec row1 = v_set(v_sum(sum1));
+  const vec row2 = v_set(v_sum(sum2));
+  const vec row3 = v_set(v_sum(sum3));
+  const vec row4 = v_set(v_sum(sum4));
+  const vec t26 = v_set(real(0.0025));
+  const vec t27 = v_mul(row0, t26);
+  v_store_n(magnitude_2, t27, 1);
+  const vec t28 = v_mul(row1, t26);
+  v_store_n(magnitude_13, t28, 1);
+  const vec t29 = v_mul(row2, t26);
+  v_store_n(magnitude_14, t29, 1);
+  const vec t30 = v_mul(row3, t26);
+  v_store_n(magnitude_17, t30, 1);
+  const vec t31 = v_mul(row4, t26);
+  v_store_n(magnitude_18, t31, 1);
+  for (std::int64_t d = 0; d < 8; ++d) {
+    for (std::int64_t n = 0; n < 48; n += 16) {
+      const vec x32 = v_load(blocks_concat + (n + d * 50));
+      const vec x33 = v_load(blocks_mlp_2_einsum + (n + d * 50));
+      const vec x34 = v_set(blocks_mlp_2_bias[d]);
+      const vec t35 = v_add(x33, x34);
+      const vec t36 = v_add(x32, t35);
+      v_store(blocks_carry_next + (n + d * 50), t36);
+    }
+    {
+      const vec x37 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      const vec x38 = v_load_n(blocks_mlp_2_einsum + (d * 50 + 48), 2);
+      const vec x39 = v_set(blocks_mlp_2_bias[d]);
+      const vec t40 = v_add(x38, x39);
+      const vec t41 = v_add(x37, t40);
+      v_store_n(blocks_carry_next + (d * 50 + 48), t41, 2);
+    }
+  }
+}
+
+// b < B, classes < CLASSES=10 (row); lanes along classes
+static void mlp_0_forward_2_inspect(const real* mlp_0_einsum, const real* mlp_0_bias, real* magnitude_19,
+                                    real* magnitude_20) {
+  vec sum0 = v_zero();
+  vec most1 = v_set(-INFINITY);
+  const vec x0 = v_load_n(mlp_0_einsum, 10);
+  const vec x1 = v_load_n(mlp_0_bias, 10);
+  const vec t2 = v_add(x0, x1);
+  const vec t3 = v_neg(t2);
+  const vec t4 = v_max(t2, t3);
+  sum0 = v_add(sum0, v_keep_n(t4, 10, real(0.0)));
+  most1 = v_max(most1, v_keep_n(t2, 10, -INFINITY));
+  const vec row0 = v_set(v_sum(sum0));
+  const vec row1 = v_set(v_max_lane(most1));
+  vec sum2 = v_zero();
+  const vec x5 = v_load_n(mlp_0_einsum, 10);
+  const vec x6 = v_load_n(mlp_0_bias, 10);
+  const vec t7 = v_add(x5, x6);
+  const vec t8 = v_sub(t7, row1);
+  const vec t9 = v_exp(t8);
+  sum2 = v_add(sum2, v_keep_n(t9, 10, real(0.0)));
+  const vec row2 = v_set(v_sum(sum2));
+  vec sum3 = v_zero();
+  const vec x10 = v_load_n(mlp_0_einsum, 10);
+  const vec x11 = v_load_n(mlp_0_bias, 10);
+  const vec t12 = v_add(x10, x11);
+  const vec t13 = v_sub(t12, row1);
+  const vec t14 = v_exp(t13);
+  const vec t15 = v_div(v_set(real(1.0)), row2);
+  const vec t16 = v_mul(t14, t15);
+  const vec t17 = v_neg(t16);
+  const vec t18 = v_max(t16, t17);
+  sum3 = v_add(sum3, v_keep_n(t18, 10, real(0.0)));
+  const vec row3 = v_set(v_sum(sum3));
+  const vec t19 = v_set(real(0.1));
+  const vec t20 = v_mul(row0, t19);
+  v_store_n(magnitude_19, t20, 1);
+  const vec t21 = v_mul(row3, t19);
+  v_store_n(magnitude_20, t21, 1);
 }
 
 }  // namespace
@@ -8777,87 +9803,144 @@ void vit_mnist_update_avx512(float* parameters, const float* gradients, float* m
   }
 }
 
-void vit_mnist_attention_maps_avx512(const float* parameters, const float* images, const std::int64_t batch,
-                                     float* maps, float* scratch) {
-  // [B, C*P*P=16, N=49], every 6848 reals, live from kernel 1 to 2
+void vit_mnist_inspect_avx512(const float* parameters, const float* images, const std::int64_t batch, float* maps,
+                              float* magnitudes, float* scratch) {
+  // [B, C*P*P=16, N=49], every 12688 reals, live from kernel 1 to 2
   float* const rearrange = scratch + 16;
-  // [B, D=8, N+1=50] x 2 slots, every 6848 reals, live from kernel 2 to 18
-  float* const blocks_carry = scratch + 5040;
-  // [B, D=8, N+1=50], every 6848 reals, live from kernel 4 to 14
-  float* const blocks_norm1_add = scratch + 5840;
-  // [B, K=4, N+1=50], every 6848 reals, live from kernel 5 to 7
-  float* const blocks_mhsa_q_mappings_0_add = scratch + 2528;
-  // [B, K=4, N+1=50], every 6848 reals, live from kernel 6 to 7
-  float* const blocks_mhsa_k_mappings_0_add = scratch + 2736;
-  // [B, N+1=50, N+1=50], every 6848 reals, live from kernel 7 to 12
-  float* const blocks_mhsa_einsum = scratch + 16;
-  // [B, N+1=50, N+1=50], every 6848 reals, live from kernel 11 to 12
-  float* const blocks_mhsa_einsum_2 = scratch + 2528;
-  // [B, K=4, N+1=50], every 6848 reals, live from kernel 8 to 13
-  float* const blocks_mhsa_v_mappings_0_add = scratch + 6240;
-  // [B, D=8, N+1=50], every 6848 reals, live from kernel 13 to 18
-  float* const blocks_concat = scratch + 1616;
-  // [B, K=4, N+1=50], every 6848 reals, live from kernel 9 to 11
-  float* const blocks_mhsa_q_mappings_1_add = scratch + 6448;
-  // [B, K=4, N+1=50], every 6848 reals, live from kernel 10 to 11
-  float* const blocks_mhsa_k_mappings_1_add = scratch + 6656;
-  // [B, K=4, N+1=50], every 6848 reals, live from kernel 14 to 15
-  float* const blocks_mhsa_v_mappings_1_add = scratch + 16;
-  // [B, D=8, N+1=50], every 6848 reals, live from kernel 16 to 17
-  float* const blocks_norm2_add = scratch + 2016;
-  // [B, M=32, N+1=50], every 6848 reals, live from kernel 17 to 18
-  float* const blocks_mlp_1_gelu = scratch + 16;
-  // [D=8, 1], live from kernel 0 to 3
+  // [B, D=8, N=49], every 12688 reals, live from kernel 2 to 3
+  float* const linear_mapper_einsum = scratch + 800;
+  // [B, D=8, N+1=50], every 12688 reals, live from kernel 3 to 6
+  float* const concat = scratch + 16;
+  // [D=8, 1], live from kernel 0 to 4
   float* const add = scratch;
+  // [B, D=8, N+1=50] x 2 slots, every 12688 reals, live from kernel 6 to 26
+  float* const blocks_carry = scratch + 10064;
+  // [B, D=8, N+1=50], every 12688 reals, live from kernel 7 to 18
+  float* const blocks_norm1_add = scratch + 10864;
+  // [B, D=8, N+1=50], every 12688 reals, live from kernel 7 to 25
+  float* const blocks_norm1_maximum = scratch + 11264;
+  // [B, D=8, N+1=50], every 12688 reals, live from kernel 17 to 25
+  float* const blocks_concat = scratch + 3216;
+  // [B, D=8, N+1=50], every 12688 reals, live from kernel 21 to 25
+  float* const blocks_norm2_maximum = scratch + 3616;
+  // [B, D=8, N+1=50], every 12688 reals, live from kernel 24 to 25
+  float* const blocks_mlp_2_einsum = scratch + 16;
+  // [B, K=4, N+1=50], every 12688 reals, live from kernel 8 to 20
+  float* const blocks_mhsa_q_mappings_0_add = scratch + 11664;
+  // [B, K=4, N+1=50], every 12688 reals, live from kernel 9 to 20
+  float* const blocks_mhsa_k_mappings_0_add = scratch + 11872;
+  // [B, K=4, N+1=50], every 12688 reals, live from kernel 11 to 20
+  float* const blocks_mhsa_v_mappings_0_add = scratch + 12080;
+  // [B, K=4, N+1=50], every 12688 reals, live from kernel 17 to 20
+  float* const blocks_mhsa_einsum = scratch + 16;
+  // [B, K=4, N+1=50], every 12688 reals, live from kernel 12 to 20
+  float* const blocks_mhsa_q_mappings_1_add = scratch + 12288;
+  // [B, K=4, N+1=50], every 12688 reals, live from kernel 13 to 20
+  float* const blocks_mhsa_k_mappings_1_add = scratch + 12496;
+  // [B, K=4, N+1=50], every 12688 reals, live from kernel 18 to 20
+  float* const blocks_mhsa_v_mappings_1_add = scratch + 224;
+  // [B, K=4, N+1=50], every 12688 reals, live from kernel 19 to 20
+  float* const blocks_mhsa_einsum_2 = scratch + 432;
+  // [B, N+1=50, N+1=50], every 12688 reals, live from kernel 10 to 15
+  float* const blocks_mhsa_einsum_3 = scratch + 16;
+  // [B, N+1=50, N+1=50], every 12688 reals, live from kernel 14 to 15
+  float* const blocks_mhsa_einsum_4 = scratch + 2528;
+  // [B, N+1=50, N+1=50], every 12688 reals, live from kernel 15 to 16
+  float* const blocks_mhsa_maximum = scratch + 5040;
+  // [B, N+1=50, N+1=50], every 12688 reals, live from kernel 15 to 16
+  float* const blocks_mhsa_maximum_2 = scratch + 7552;
+  // [B, D=8, N+1=50], every 12688 reals, live from kernel 21 to 22
+  float* const blocks_norm2_add = scratch + 1616;
+  // [B, M=32, N+1=50], every 12688 reals, live from kernel 22 to 23
+  float* const blocks_mlp_0_einsum = scratch + 16;
+  // [B, M=32, N+1=50], every 12688 reals, live from kernel 23 to 24
+  float* const blocks_mlp_1_gelu = scratch + 1616;
+  // [B, CLASSES=10], every 12688 reals, live from kernel 26 to 27
+  float* const mlp_0_einsum = scratch + 16;
   add_forward(parameters + 1872, table_sinusoidal_50x8_0, add);
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    rearrange_forward(images + image * 784, rearrange + image * 6848);
-    linear_mapper_forward(rearrange + image * 6848, parameters + 1744, parameters + 1728, table_sinusoidal_50x8_0,
-                          blocks_carry + image * 6848);
-    copy_forward(add, blocks_carry + image * 6848);
+    rearrange_forward(images + image * 784, rearrange + image * 12688);
+    linear_mapper_forward_inspect(rearrange + image * 12688, parameters + 1744, linear_mapper_einsum + image * 12688);
+    linear_mapper_forward_2(linear_mapper_einsum + image * 12688, parameters + 1728, magnitudes + image * 38,
+                            table_sinusoidal_50x8_0, concat + image * 12688);
+    inspect_3(add, concat + image * 12688);
+    inspect_2(concat + image * 12688, magnitudes + 1 + image * 38);
+    inspect_5(concat + image * 12688, blocks_carry + image * 12688);
   }
   // blocks: 2 layers
   for (std::int64_t layer = 0; layer < 2; ++layer) {
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < batch; ++image) {
-      blocks_norm1_forward(blocks_carry + layer % 2 * 400 + image * 6848, parameters + 1696 - layer * 816,
-                           parameters + 1712 - layer * 816, blocks_norm1_add + image * 6848);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 6848, parameters + 1680 - layer * 816,
-                                       parameters + 1664 - layer * 816, blocks_mhsa_q_mappings_0_add + image * 6848);
-      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + image * 6848, parameters + 1648 - layer * 816,
-                                       parameters + 1632 - layer * 816, blocks_mhsa_k_mappings_0_add + image * 6848);
-      blocks_mhsa_forward_attention_maps(blocks_mhsa_q_mappings_0_add + image * 6848,
-                                         blocks_mhsa_k_mappings_0_add + image * 6848,
-                                         blocks_mhsa_einsum + image * 6848);
-      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + image * 6848, parameters + 1616 - layer * 816,
-                                       parameters + 1600 - layer * 816, blocks_mhsa_v_mappings_0_add + image * 6848);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 6848, parameters + 1584 - layer * 816,
-                                       parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_1_add + image * 6848);
-      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + image * 6848, parameters + 1552 - layer * 816,
-                                       parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_1_add + image * 6848);
-      blocks_mhsa_forward_4_attention_maps(blocks_mhsa_q_mappings_1_add + image * 6848,
-                                           blocks_mhsa_k_mappings_1_add + image * 6848,
-                                           blocks_mhsa_einsum_2 + image * 6848);
-      blocks_mhsa_forward_2_attention_maps(blocks_mhsa_einsum + image * 6848, maps + layer * 5000 + image * 10000,
-                                           blocks_mhsa_einsum_2 + image * 6848,
-                                           maps + 2500 + layer * 5000 + image * 10000);
-      blocks_mhsa_forward_3_attention_maps(maps + layer * 5000 + image * 10000,
-                                           blocks_mhsa_v_mappings_0_add + image * 6848,
-                                           blocks_carry + layer % 2 * 400 + image * 6848, blocks_concat + image * 6848);
-      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + image * 6848, parameters + 1520 - layer * 816,
-                                       parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_1_add + image * 6848);
-      blocks_mhsa_forward_5_attention_maps(maps + 2500 + layer * 5000 + image * 10000,
-                                           blocks_mhsa_v_mappings_1_add + image * 6848,
-                                           blocks_carry + layer % 2 * 400 + image * 6848, blocks_concat + image * 6848);
-      blocks_norm2_forward(blocks_concat + image * 6848, parameters + 1472 - layer * 816,
-                           parameters + 1488 - layer * 816, blocks_norm2_add + image * 6848);
-      blocks_mlp_0_forward(blocks_norm2_add + image * 6848, parameters + 1216 - layer * 816,
-                           parameters + 1184 - layer * 816, blocks_mlp_1_gelu + image * 6848);
-      blocks_mlp_2_forward(blocks_mlp_1_gelu + image * 6848, parameters + 928 - layer * 816,
-                           blocks_concat + image * 6848, parameters + 912 - layer * 816,
-                           blocks_carry + (layer + 1) % 2 * 400 + image * 6848);
+      blocks_norm1_forward_inspect(blocks_carry + layer % 2 * 400 + image * 12688, parameters + 1696 - layer * 816,
+                                   parameters + 1712 - layer * 816, blocks_norm1_add + image * 12688,
+                                   blocks_norm1_maximum + image * 12688);
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 12688, parameters + 1680 - layer * 816,
+                                       parameters + 1664 - layer * 816, blocks_mhsa_q_mappings_0_add + image * 12688);
+      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + image * 12688, parameters + 1648 - layer * 816,
+                                       parameters + 1632 - layer * 816, blocks_mhsa_k_mappings_0_add + image * 12688);
+      blocks_mhsa_forward_inspect(blocks_mhsa_q_mappings_0_add + image * 12688,
+                                  blocks_mhsa_k_mappings_0_add + image * 12688, blocks_mhsa_einsum_3 + image * 12688);
+      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + image * 12688, parameters + 1616 - layer * 816,
+                                       parameters + 1600 - layer * 816, blocks_mhsa_v_mappings_0_add + image * 12688);
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 12688, parameters + 1584 - layer * 816,
+                                       parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_1_add + image * 12688);
+      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + image * 12688, parameters + 1552 - layer * 816,
+                                       parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_1_add + image * 12688);
+      blocks_mhsa_forward_5_inspect(blocks_mhsa_q_mappings_1_add + image * 12688,
+                                    blocks_mhsa_k_mappings_1_add + image * 12688, blocks_mhsa_einsum_4 + image * 12688);
+      blocks_mhsa_forward_2_inspect(blocks_mhsa_einsum_3 + image * 12688, maps + layer * 5000 + image * 10000,
+                                    blocks_mhsa_einsum_4 + image * 12688, maps + 2500 + layer * 5000 + image * 10000,
+                                    blocks_mhsa_maximum + image * 12688, blocks_mhsa_maximum_2 + image * 12688);
+      blocks_mhsa_forward_3_inspect(blocks_mhsa_maximum + image * 12688, blocks_mhsa_maximum_2 + image * 12688,
+                                    magnitudes + 5 + layer * 17 + image * 38,
+                                    magnitudes + 10 + layer * 17 + image * 38);
+      blocks_mhsa_forward_4_inspect(maps + layer * 5000 + image * 10000, blocks_mhsa_v_mappings_0_add + image * 12688,
+                                    blocks_mhsa_einsum + image * 12688, blocks_carry + layer % 2 * 400 + image * 12688,
+                                    blocks_concat + image * 12688);
+      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + image * 12688, parameters + 1520 - layer * 816,
+                                       parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_1_add + image * 12688);
+      blocks_mhsa_forward_6(maps + 2500 + layer * 5000 + image * 10000, blocks_mhsa_v_mappings_1_add + image * 12688,
+                            blocks_mhsa_einsum_2 + image * 12688, blocks_carry + layer % 2 * 400 + image * 12688,
+                            blocks_concat + image * 12688);
+      blocks_mhsa_q_mappings_0_forward_2(blocks_mhsa_q_mappings_0_add + image * 12688,
+                                         blocks_mhsa_k_mappings_0_add + image * 12688,
+                                         blocks_mhsa_v_mappings_0_add + image * 12688,
+                                         blocks_mhsa_einsum + image * 12688,
+                                         blocks_mhsa_q_mappings_1_add + image * 12688,
+                                         blocks_mhsa_k_mappings_1_add + image * 12688,
+                                         blocks_mhsa_v_mappings_1_add + image * 12688,
+                                         blocks_mhsa_einsum_2 + image * 12688, magnitudes + 3 + layer * 17 + image * 38,
+                                         magnitudes + 4 + layer * 17 + image * 38,
+                                         magnitudes + 6 + layer * 17 + image * 38,
+                                         magnitudes + 7 + layer * 17 + image * 38,
+                                         magnitudes + 8 + layer * 17 + image * 38,
+                                         magnitudes + 9 + layer * 17 + image * 38,
+                                         magnitudes + 11 + layer * 17 + image * 38,
+                                         magnitudes + 12 + layer * 17 + image * 38);
+      blocks_norm2_forward_inspect(blocks_concat + image * 12688, parameters + 1472 - layer * 816,
+                                   parameters + 1488 - layer * 816, blocks_norm2_add + image * 12688,
+                                   blocks_norm2_maximum + image * 12688);
+      blocks_mlp_0_forward_inspect(blocks_norm2_add + image * 12688, parameters + 1216 - layer * 816,
+                                   blocks_mlp_0_einsum + image * 12688);
+      blocks_mlp_0_forward_2(blocks_mlp_0_einsum + image * 12688, parameters + 1184 - layer * 816,
+                             magnitudes + 15 + layer * 17 + image * 38, magnitudes + 16 + layer * 17 + image * 38,
+                             blocks_mlp_1_gelu + image * 12688);
+      blocks_mlp_2_forward_inspect(blocks_mlp_1_gelu + image * 12688, parameters + 928 - layer * 816,
+                                   blocks_mlp_2_einsum + image * 12688);
+      blocks_norm1_forward_2(blocks_norm1_maximum + image * 12688, blocks_concat + image * 12688,
+                             blocks_norm2_maximum + image * 12688, blocks_mlp_2_einsum + image * 12688,
+                             parameters + 912 - layer * 816, magnitudes + 2 + layer * 17 + image * 38,
+                             magnitudes + 13 + layer * 17 + image * 38, magnitudes + 14 + layer * 17 + image * 38,
+                             magnitudes + 17 + layer * 17 + image * 38, magnitudes + 18 + layer * 17 + image * 38,
+                             blocks_carry + (layer + 1) % 2 * 400 + image * 12688);
     }
+  }
+#pragma omp parallel for schedule(static)
+  for (std::int64_t image = 0; image < batch; ++image) {
+    mlp_0_forward(blocks_carry + image * 12688, parameters + 16, mlp_0_einsum + image * 12688);
+    mlp_0_forward_2_inspect(mlp_0_einsum + image * 12688, parameters, magnitudes + 36 + image * 38,
+                            magnitudes + 37 + image * 38);
   }
 }
 

@@ -18,8 +18,8 @@ void vit_mnist_input_gradient_scalar(const float* parameters, const float* image
 void vit_mnist_update_scalar(float* parameters, const float* gradients, float* moment1, float* moment2,
                              const float* learning_rate_corrected, const float* second_correction,
                              const std::int64_t first, const std::int64_t last);
-void vit_mnist_attention_maps_scalar(const float* parameters, const float* images, const std::int64_t batch,
-                                     float* maps, float* scratch);
+void vit_mnist_inspect_scalar(const float* parameters, const float* images, const std::int64_t batch, float* maps,
+                              float* magnitudes, float* scratch);
 
 void vit_mnist_forward_avx2(const float* parameters, const float* images, const std::int64_t batch, float* outputs,
                             float* scratch);
@@ -34,8 +34,8 @@ void vit_mnist_input_gradient_avx2(const float* parameters, const float* images,
 void vit_mnist_update_avx2(float* parameters, const float* gradients, float* moment1, float* moment2,
                            const float* learning_rate_corrected, const float* second_correction,
                            const std::int64_t first, const std::int64_t last);
-void vit_mnist_attention_maps_avx2(const float* parameters, const float* images, const std::int64_t batch, float* maps,
-                                   float* scratch);
+void vit_mnist_inspect_avx2(const float* parameters, const float* images, const std::int64_t batch, float* maps,
+                            float* magnitudes, float* scratch);
 
 void vit_mnist_forward_avx512(const float* parameters, const float* images, const std::int64_t batch, float* outputs,
                               float* scratch);
@@ -50,7 +50,7 @@ void vit_mnist_input_gradient_avx512(const float* parameters, const float* image
 void vit_mnist_update_avx512(float* parameters, const float* gradients, float* moment1, float* moment2,
                              const float* learning_rate_corrected, const float* second_correction,
                              const std::int64_t first, const std::int64_t last);
-void vit_mnist_attention_maps_avx512(const float* parameters, const float* images, const std::int64_t batch,
-                                     float* maps, float* scratch);
+void vit_mnist_inspect_avx512(const float* parameters, const float* images, const std::int64_t batch, float* maps,
+                              float* magnitudes, float* scratch);
 
 #endif  // VIT_MNIST_KERNELS_H

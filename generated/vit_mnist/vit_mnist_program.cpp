@@ -18,7 +18,7 @@ const Recipe declared{
 std::int64_t forward_scratch_bytes(std::int64_t batch) { return VIT_MNIST_FORWARD_SCRATCH_BYTES(batch); }
 std::int64_t evaluate_scratch_bytes(std::int64_t batch) { return VIT_MNIST_EVALUATE_SCRATCH_BYTES(batch); }
 std::int64_t train_scratch_bytes(std::int64_t batch) { return VIT_MNIST_TRAIN_SCRATCH_BYTES(batch); }
-std::int64_t attention_scratch_bytes(std::int64_t batch) { return VIT_MNIST_ATTENTION_MAPS_SCRATCH_BYTES(batch); }
+std::int64_t inspect_scratch_bytes(std::int64_t batch) { return VIT_MNIST_INSPECT_SCRATCH_BYTES(batch); }
 
 int train_step(float* parameters, float* packed, float* gradients, float* optimizer, const Batch& batch, float* outputs,
                float* loss, void* scratch) {
@@ -44,6 +44,7 @@ const Model model{
     .forward_scratch_bytes = forward_scratch_bytes,
     .evaluate_scratch_bytes = evaluate_scratch_bytes,
     .train_scratch_bytes = train_scratch_bytes,
+    .inspect_scratch_bytes = inspect_scratch_bytes,
     .error = vit_mnist_error,
     .isa = vit_mnist_isa,
     .init = vit_mnist_init,
@@ -51,7 +52,9 @@ const Model model{
     .forward = vit_mnist_forward,
     .evaluate = vit_mnist_evaluate,
     .train_step = train_step,
-    .attention = {2, 2, 50, 50, attention_scratch_bytes, vit_mnist_attention_maps},
+    .inspect = vit_mnist_inspect,
+    .attention = {2, 2, 50, 50},
+    .layers = vit_mnist_layers,
 };
 
 /// The training loop. Each epoch sees every image once, in an order that (seed, epoch) decides.

@@ -4150,9 +4150,177 @@ static void update(const std::int64_t begin, const std::int64_t end, const real*
   }
 }
 
+// b < B, n < N=49, d < D=8, c < C*P*P=16 (summed)
+static void linear_mapper_forward_inspect(const real* rearrange, const real* linear_mapper_weight,
+                                          real* linear_mapper_einsum) {
+  for (std::int64_t d = 0; d < 8; d += 4) {
+    for (std::int64_t n = 0; n < 48; n += 2) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      for (std::int64_t c = 0; c < 16; ++c) {
+        const vec x0 = v_load(rearrange + (n + c * 49));
+        const vec x1 = v_set(linear_mapper_weight[d * 16 + c]);
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(rearrange + (n + c * 49 + 1));
+        sum1 = v_fma(x2, x1, sum1);
+        const vec x3 = v_set(linear_mapper_weight[d * 16 + c + 16]);
+        sum2 = v_fma(x0, x3, sum2);
+        sum3 = v_fma(x2, x3, sum3);
+        const vec x4 = v_set(linear_mapper_weight[d * 16 + c + 32]);
+        sum4 = v_fma(x0, x4, sum4);
+        sum5 = v_fma(x2, x4, sum5);
+        const vec x5 = v_set(linear_mapper_weight[d * 16 + c + 48]);
+        sum6 = v_fma(x0, x5, sum6);
+        sum7 = v_fma(x2, x5, sum7);
+      }
+      v_store(linear_mapper_einsum + (n + d * 49), sum0);
+      v_store(linear_mapper_einsum + (n + d * 49 + 1), sum1);
+      v_store(linear_mapper_einsum + (n + d * 49 + 49), sum2);
+      v_store(linear_mapper_einsum + (n + d * 49 + 50), sum3);
+      v_store(linear_mapper_einsum + (n + d * 49 + 98), sum4);
+      v_store(linear_mapper_einsum + (n + d * 49 + 99), sum5);
+      v_store(linear_mapper_einsum + (n + d * 49 + 147), sum6);
+      v_store(linear_mapper_einsum + (n + d * 49 + 148), sum7);
+    }
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      for (std::int64_t c = 0; c < 16; ++c) {
+        const vec x6 = v_load(rearrange + (c * 49 + 48));
+        const vec x7 = v_set(linear_mapper_weight[d * 16 + c]);
+        sum0 = v_fma(x6, x7, sum0);
+        const vec x8 = v_set(linear_mapper_weight[d * 16 + c + 16]);
+        sum1 = v_fma(x6, x8, sum1);
+        const vec x9 = v_set(linear_mapper_weight[d * 16 + c + 32]);
+        sum2 = v_fma(x6, x9, sum2);
+        const vec x10 = v_set(linear_mapper_weight[d * 16 + c + 48]);
+        sum3 = v_fma(x6, x10, sum3);
+      }
+      v_store(linear_mapper_einsum + (d * 49 + 48), sum0);
+      v_store(linear_mapper_einsum + (d * 49 + 97), sum1);
+      v_store(linear_mapper_einsum + (d * 49 + 146), sum2);
+      v_store(linear_mapper_einsum + (d * 49 + 195), sum3);
+    }
+  }
+}
+
+// b < B, n < N=49 (row), d < D=8 (row)
+static void linear_mapper_forward_2(const real* linear_mapper_einsum, const real* linear_mapper_bias, real* magnitude_0,
+                                    const real* sinusoidal_50x8, real* concat) {
+  vec sum0 = v_zero();
+  for (std::int64_t d = 0; d < 8; ++d) {
+    for (std::int64_t n = 0; n < 49; ++n) {
+      const vec x0 = v_load(linear_mapper_einsum + (n + d * 49));
+      const vec x1 = v_set(linear_mapper_bias[d]);
+      const vec t2 = v_add(x0, x1);
+      const vec t3 = v_neg(t2);
+      const vec t4 = v_max(t2, t3);
+      sum0 = v_add(sum0, t4);
+    }
+  }
+  const vec row0 = v_set(v_sum(sum0));
+  const vec t5 = v_set(real(0.002551020408163265));
+  const vec t6 = v_mul(row0, t5);
+  v_store_n(magnitude_0, t6, 1);
+  for (std::int64_t d = 0; d < 8; ++d) {
+    for (std::int64_t n = 0; n < 49; ++n) {
+      const vec x7 = v_load(linear_mapper_einsum + (n + d * 49));
+      const vec x8 = v_set(linear_mapper_bias[d]);
+      const vec t9 = v_add(x7, x8);
+      const vec x10 = v_load(sinusoidal_50x8 + (n + d * 50 + 1));
+      const vec t11 = v_add(t9, x10);
+      v_store(concat + (n + d * 50 + 1), t11);
+    }
+  }
+}
+
+// b < B, i < 1, d < D=8
+static void inspect_3(const real* add, real* concat) {
+  for (std::int64_t d = 0; d < 8; ++d) {
+    const vec x0 = v_load(add + d);
+    v_store(concat + d * 50, x0);
+  }
+}
+
+// b < B, n < N+1=50 (row), d < D=8 (row)
+static void inspect_2(const real* concat, real* magnitude_1) {
+  vec sum0 = v_zero();
+  for (std::int64_t d = 0; d < 8; ++d) {
+    for (std::int64_t n = 0; n < 50; ++n) {
+      const vec x0 = v_load(concat + (n + d * 50));
+      const vec t1 = v_neg(x0);
+      const vec t2 = v_max(x0, t1);
+      sum0 = v_add(sum0, t2);
+    }
+  }
+  const vec row0 = v_set(v_sum(sum0));
+  const vec t3 = v_set(real(0.0025));
+  const vec t4 = v_mul(row0, t3);
+  v_store_n(magnitude_1, t4, 1);
+}
+
+// b < B, n < N+1=50, d < D=8
+static void inspect_5(const real* concat, real* blocks_carry) {
+  for (std::int64_t d = 0; d < 8; ++d) {
+    for (std::int64_t n = 0; n < 50; ++n) {
+      const vec x0 = v_load(concat + (n + d * 50));
+      v_store(blocks_carry + (n + d * 50), x0);
+    }
+  }
+}
+
+// b < B, n < N+1=50, d < D=8 (row)
+static void blocks_norm1_forward_inspect(const real* blocks_carry, const real* blocks_norm1_weight,
+                                         const real* blocks_norm1_bias, real* blocks_norm1_add,
+                                         real* blocks_norm1_maximum) {
+  for (std::int64_t n = 0; n < 50; ++n) {
+    vec sum0 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x0 = v_load(blocks_carry + (n + d * 50));
+      sum0 = v_add(sum0, x0);
+    }
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x1 = v_load(blocks_carry + (n + d * 50));
+      const vec t2 = v_set(real(8.0));
+      const vec t3 = v_div(sum0, t2);
+      const vec t4 = v_sub(x1, t3);
+      const vec t5 = v_mul(t4, t4);
+      sum1 = v_add(sum1, t5);
+    }
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x6 = v_load(blocks_carry + (n + d * 50));
+      const vec t7 = v_set(real(8.0));
+      const vec t8 = v_div(sum0, t7);
+      const vec t9 = v_sub(x6, t8);
+      const vec t10 = v_div(sum1, t7);
+      const vec t11 = v_set(real(1e-05));
+      const vec t12 = v_add(t10, t11);
+      const vec t13 = v_rsqrt(t12);
+      const vec t14 = v_mul(t9, t13);
+      const vec x15 = v_set(blocks_norm1_weight[d]);
+      const vec t16 = v_mul(t14, x15);
+      const vec x17 = v_set(blocks_norm1_bias[d]);
+      const vec t18 = v_add(t16, x17);
+      v_store(blocks_norm1_add + (n + d * 50), t18);
+      const vec t19 = v_neg(t18);
+      const vec t20 = v_max(t18, t19);
+      v_store(blocks_norm1_maximum + (n + d * 50), t20);
+    }
+  }
+}
+
 // b < B, n < N+1=50, n2 < N+1=50, k < K=4 (summed)
-static void blocks_mhsa_forward_attention_maps(const real* blocks_mhsa_q_mappings_0_add,
-                                               const real* blocks_mhsa_k_mappings_0_add, real* blocks_mhsa_einsum) {
+static void blocks_mhsa_forward_inspect(const real* blocks_mhsa_q_mappings_0_add,
+                                        const real* blocks_mhsa_k_mappings_0_add, real* blocks_mhsa_einsum_3) {
   for (std::int64_t n = 0; n < 50; n += 2) {
     for (std::int64_t n2 = 0; n2 < 48; n2 += 4) {
       vec sum0 = v_zero();
@@ -4179,14 +4347,14 @@ static void blocks_mhsa_forward_attention_maps(const real* blocks_mhsa_q_mapping
         sum6 = v_fma(x5, x3, sum6);
         sum7 = v_fma(x5, x4, sum7);
       }
-      v_store(blocks_mhsa_einsum + (n * 50 + n2), sum0);
-      v_store(blocks_mhsa_einsum + (n * 50 + n2 + 1), sum1);
-      v_store(blocks_mhsa_einsum + (n * 50 + n2 + 2), sum2);
-      v_store(blocks_mhsa_einsum + (n * 50 + n2 + 3), sum3);
-      v_store(blocks_mhsa_einsum + (n * 50 + n2 + 50), sum4);
-      v_store(blocks_mhsa_einsum + (n * 50 + n2 + 51), sum5);
-      v_store(blocks_mhsa_einsum + (n * 50 + n2 + 52), sum6);
-      v_store(blocks_mhsa_einsum + (n * 50 + n2 + 53), sum7);
+      v_store(blocks_mhsa_einsum_3 + (n * 50 + n2), sum0);
+      v_store(blocks_mhsa_einsum_3 + (n * 50 + n2 + 1), sum1);
+      v_store(blocks_mhsa_einsum_3 + (n * 50 + n2 + 2), sum2);
+      v_store(blocks_mhsa_einsum_3 + (n * 50 + n2 + 3), sum3);
+      v_store(blocks_mhsa_einsum_3 + (n * 50 + n2 + 50), sum4);
+      v_store(blocks_mhsa_einsum_3 + (n * 50 + n2 + 51), sum5);
+      v_store(blocks_mhsa_einsum_3 + (n * 50 + n2 + 52), sum6);
+      v_store(blocks_mhsa_einsum_3 + (n * 50 + n2 + 53), sum7);
     }
     {
       vec sum0 = v_zero();
@@ -4203,17 +4371,17 @@ static void blocks_mhsa_forward_attention_maps(const real* blocks_mhsa_q_mapping
         sum2 = v_fma(x9, x7, sum2);
         sum3 = v_fma(x9, x8, sum3);
       }
-      v_store(blocks_mhsa_einsum + (n * 50 + 48), sum0);
-      v_store(blocks_mhsa_einsum + (n * 50 + 49), sum1);
-      v_store(blocks_mhsa_einsum + (n * 50 + 98), sum2);
-      v_store(blocks_mhsa_einsum + (n * 50 + 99), sum3);
+      v_store(blocks_mhsa_einsum_3 + (n * 50 + 48), sum0);
+      v_store(blocks_mhsa_einsum_3 + (n * 50 + 49), sum1);
+      v_store(blocks_mhsa_einsum_3 + (n * 50 + 98), sum2);
+      v_store(blocks_mhsa_einsum_3 + (n * 50 + 99), sum3);
     }
   }
 }
 
 // b < B, n < N+1=50, n2 < N+1=50, k < K=4 (summed)
-static void blocks_mhsa_forward_4_attention_maps(const real* blocks_mhsa_q_mappings_1_add,
-                                                 const real* blocks_mhsa_k_mappings_1_add, real* blocks_mhsa_einsum_2) {
+static void blocks_mhsa_forward_5_inspect(const real* blocks_mhsa_q_mappings_1_add,
+                                          const real* blocks_mhsa_k_mappings_1_add, real* blocks_mhsa_einsum_4) {
   for (std::int64_t n = 0; n < 50; n += 2) {
     for (std::int64_t n2 = 0; n2 < 48; n2 += 4) {
       vec sum0 = v_zero();
@@ -4240,14 +4408,14 @@ static void blocks_mhsa_forward_4_attention_maps(const real* blocks_mhsa_q_mappi
         sum6 = v_fma(x5, x3, sum6);
         sum7 = v_fma(x5, x4, sum7);
       }
-      v_store(blocks_mhsa_einsum_2 + (n * 50 + n2), sum0);
-      v_store(blocks_mhsa_einsum_2 + (n * 50 + n2 + 1), sum1);
-      v_store(blocks_mhsa_einsum_2 + (n * 50 + n2 + 2), sum2);
-      v_store(blocks_mhsa_einsum_2 + (n * 50 + n2 + 3), sum3);
-      v_store(blocks_mhsa_einsum_2 + (n * 50 + n2 + 50), sum4);
-      v_store(blocks_mhsa_einsum_2 + (n * 50 + n2 + 51), sum5);
-      v_store(blocks_mhsa_einsum_2 + (n * 50 + n2 + 52), sum6);
-      v_store(blocks_mhsa_einsum_2 + (n * 50 + n2 + 53), sum7);
+      v_store(blocks_mhsa_einsum_4 + (n * 50 + n2), sum0);
+      v_store(blocks_mhsa_einsum_4 + (n * 50 + n2 + 1), sum1);
+      v_store(blocks_mhsa_einsum_4 + (n * 50 + n2 + 2), sum2);
+      v_store(blocks_mhsa_einsum_4 + (n * 50 + n2 + 3), sum3);
+      v_store(blocks_mhsa_einsum_4 + (n * 50 + n2 + 50), sum4);
+      v_store(blocks_mhsa_einsum_4 + (n * 50 + n2 + 51), sum5);
+      v_store(blocks_mhsa_einsum_4 + (n * 50 + n2 + 52), sum6);
+      v_store(blocks_mhsa_einsum_4 + (n * 50 + n2 + 53), sum7);
     }
     {
       vec sum0 = v_zero();
@@ -4264,21 +4432,22 @@ static void blocks_mhsa_forward_4_attention_maps(const real* blocks_mhsa_q_mappi
         sum2 = v_fma(x9, x7, sum2);
         sum3 = v_fma(x9, x8, sum3);
       }
-      v_store(blocks_mhsa_einsum_2 + (n * 50 + 48), sum0);
-      v_store(blocks_mhsa_einsum_2 + (n * 50 + 49), sum1);
-      v_store(blocks_mhsa_einsum_2 + (n * 50 + 98), sum2);
-      v_store(blocks_mhsa_einsum_2 + (n * 50 + 99), sum3);
+      v_store(blocks_mhsa_einsum_4 + (n * 50 + 48), sum0);
+      v_store(blocks_mhsa_einsum_4 + (n * 50 + 49), sum1);
+      v_store(blocks_mhsa_einsum_4 + (n * 50 + 98), sum2);
+      v_store(blocks_mhsa_einsum_4 + (n * 50 + 99), sum3);
     }
   }
 }
 
 // b < B, n < N+1=50, n2 < N+1=50 (row)
-static void blocks_mhsa_forward_2_attention_maps(const real* blocks_mhsa_einsum, real* attention_0,
-                                                 const real* blocks_mhsa_einsum_2, real* attention_1) {
+static void blocks_mhsa_forward_2_inspect(const real* blocks_mhsa_einsum_3, real* attention_0,
+                                          const real* blocks_mhsa_einsum_4, real* attention_1,
+                                          real* blocks_mhsa_maximum, real* blocks_mhsa_maximum_2) {
   for (std::int64_t n = 0; n < 50; ++n) {
     vec most0 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x0 = v_load(blocks_mhsa_einsum + (n * 50 + n2));
+      const vec x0 = v_load(blocks_mhsa_einsum_3 + (n * 50 + n2));
       const vec t1 = v_set(real(0.5));
       const vec t2 = v_mul(x0, t1);
       most0 = v_max(most0, t2);
@@ -4287,14 +4456,14 @@ static void blocks_mhsa_forward_2_attention_maps(const real* blocks_mhsa_einsum,
     vec sum1 = v_zero();
     vec most2 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x3 = v_load(blocks_mhsa_einsum + (n * 50 + n2));
+      const vec x3 = v_load(blocks_mhsa_einsum_3 + (n * 50 + n2));
       const vec t4 = v_set(real(0.5));
       const vec t5 = v_mul(x3, t4);
       const vec t6 = v_sub(t5, row0);
       const vec t7 = v_exp(t6);
       sum1 = v_add(sum1, t7);
       v_store(attention_0 + (n * 50 + n2), t7);
-      const vec x8 = v_load(blocks_mhsa_einsum_2 + (n * 50 + n2));
+      const vec x8 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
       const vec t9 = v_mul(x8, t4);
       most2 = v_max(most2, t9);
     }
@@ -4302,7 +4471,7 @@ static void blocks_mhsa_forward_2_attention_maps(const real* blocks_mhsa_einsum,
     const vec row2 = v_set(v_max_lane(most2));
     vec sum3 = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x10 = v_load(blocks_mhsa_einsum_2 + (n * 50 + n2));
+      const vec x10 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
       const vec t11 = v_set(real(0.5));
       const vec t12 = v_mul(x10, t11);
       const vec t13 = v_sub(t12, row2);
@@ -4316,17 +4485,58 @@ static void blocks_mhsa_forward_2_attention_maps(const real* blocks_mhsa_einsum,
       const vec t16 = v_div(v_set(real(1.0)), row1);
       const vec t17 = v_mul(x15, t16);
       v_store(attention_0 + (n * 50 + n2), t17);
-      const vec x18 = v_load(attention_1 + (n * 50 + n2));
-      const vec t19 = v_div(v_set(real(1.0)), row3);
+      const vec x18 = v_load(blocks_mhsa_einsum_3 + (n * 50 + n2));
+      const vec t19 = v_set(real(0.5));
       const vec t20 = v_mul(x18, t19);
-      v_store(attention_1 + (n * 50 + n2), t20);
+      const vec t21 = v_sub(t20, row0);
+      const vec t22 = v_exp(t21);
+      const vec t23 = v_div(v_set(real(1.0)), row1);
+      const vec t24 = v_mul(t22, t23);
+      const vec t25 = v_neg(t24);
+      const vec t26 = v_max(t24, t25);
+      v_store(blocks_mhsa_maximum + (n * 50 + n2), t26);
+      const vec x27 = v_load(attention_1 + (n * 50 + n2));
+      const vec t28 = v_div(v_set(real(1.0)), row3);
+      const vec t29 = v_mul(x27, t28);
+      v_store(attention_1 + (n * 50 + n2), t29);
+      const vec x30 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
+      const vec t31 = v_mul(x30, t19);
+      const vec t32 = v_sub(t31, row2);
+      const vec t33 = v_exp(t32);
+      const vec t34 = v_div(v_set(real(1.0)), row3);
+      const vec t35 = v_mul(t33, t34);
+      const vec t36 = v_neg(t35);
+      const vec t37 = v_max(t35, t36);
+      v_store(blocks_mhsa_maximum_2 + (n * 50 + n2), t37);
     }
   }
 }
 
+// b < B, n < N+1=50 (row), n2 < N+1=50 (row)
+static void blocks_mhsa_forward_3_inspect(const real* blocks_mhsa_maximum, const real* blocks_mhsa_maximum_2,
+                                          real* magnitude_5, real* magnitude_10) {
+  vec sum0 = v_zero();
+  vec sum1 = v_zero();
+  for (std::int64_t n2 = 0; n2 < 50; ++n2) {
+    for (std::int64_t n = 0; n < 50; ++n) {
+      const vec x0 = v_load_strided(blocks_mhsa_maximum + (n * 50 + n2), 50, lanes);
+      sum0 = v_add(sum0, x0);
+      const vec x1 = v_load_strided(blocks_mhsa_maximum_2 + (n * 50 + n2), 50, lanes);
+      sum1 = v_add(sum1, x1);
+    }
+  }
+  const vec row0 = v_set(v_sum(sum0));
+  const vec row1 = v_set(v_sum(sum1));
+  const vec t2 = v_set(real(0.0004));
+  const vec t3 = v_mul(row0, t2);
+  v_store_n(magnitude_5, t3, 1);
+  const vec t4 = v_mul(row1, t2);
+  v_store_n(magnitude_10, t4, 1);
+}
+
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed)
-static void blocks_mhsa_forward_3_attention_maps(const real* attention_0, const real* blocks_mhsa_v_mappings_0_add,
-                                                 const real* blocks_carry, real* blocks_concat) {
+static void blocks_mhsa_forward_4_inspect(const real* attention_0, const real* blocks_mhsa_v_mappings_0_add,
+                                          real* blocks_mhsa_einsum, const real* blocks_carry, real* blocks_concat) {
   for (std::int64_t n = 0; n < 50; n += 2) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -4352,27 +4562,35 @@ static void blocks_mhsa_forward_3_attention_maps(const real* attention_0, const 
       sum6 = v_fma(x0, x5, sum6);
       sum7 = v_fma(x2, x5, sum7);
     }
+    v_store(blocks_mhsa_einsum + n, sum0);
     const vec x6 = v_load(blocks_carry + n);
     const vec t7 = v_add(x6, sum0);
     v_store(blocks_concat + n, t7);
+    v_store(blocks_mhsa_einsum + (n + 1), sum1);
     const vec x8 = v_load(blocks_carry + (n + 1));
     const vec t9 = v_add(x8, sum1);
     v_store(blocks_concat + (n + 1), t9);
+    v_store(blocks_mhsa_einsum + (n + 50), sum2);
     const vec x10 = v_load(blocks_carry + (n + 50));
     const vec t11 = v_add(x10, sum2);
     v_store(blocks_concat + (n + 50), t11);
+    v_store(blocks_mhsa_einsum + (n + 51), sum3);
     const vec x12 = v_load(blocks_carry + (n + 51));
     const vec t13 = v_add(x12, sum3);
     v_store(blocks_concat + (n + 51), t13);
+    v_store(blocks_mhsa_einsum + (n + 100), sum4);
     const vec x14 = v_load(blocks_carry + (n + 100));
     const vec t15 = v_add(x14, sum4);
     v_store(blocks_concat + (n + 100), t15);
+    v_store(blocks_mhsa_einsum + (n + 101), sum5);
     const vec x16 = v_load(blocks_carry + (n + 101));
     const vec t17 = v_add(x16, sum5);
     v_store(blocks_concat + (n + 101), t17);
+    v_store(blocks_mhsa_einsum + (n + 150), sum6);
     const vec x18 = v_load(blocks_carry + (n + 150));
     const vec t19 = v_add(x18, sum6);
     v_store(blocks_concat + (n + 150), t19);
+    v_store(blocks_mhsa_einsum + (n + 151), sum7);
     const vec x20 = v_load(blocks_carry + (n + 151));
     const vec t21 = v_add(x20, sum7);
     v_store(blocks_concat + (n + 151), t21);
@@ -4380,8 +4598,8 @@ static void blocks_mhsa_forward_3_attention_maps(const real* attention_0, const 
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed)
-static void blocks_mhsa_forward_5_attention_maps(const real* attention_1, const real* blocks_mhsa_v_mappings_1_add,
-                                                 const real* blocks_carry, real* blocks_concat) {
+static void blocks_mhsa_forward_6(const real* attention_1, const real* blocks_mhsa_v_mappings_1_add,
+                                  real* blocks_mhsa_einsum_2, const real* blocks_carry, real* blocks_concat) {
   for (std::int64_t n = 0; n < 50; n += 2) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -4407,31 +4625,388 @@ static void blocks_mhsa_forward_5_attention_maps(const real* attention_1, const 
       sum6 = v_fma(x0, x5, sum6);
       sum7 = v_fma(x2, x5, sum7);
     }
+    v_store(blocks_mhsa_einsum_2 + n, sum0);
     const vec x6 = v_load(blocks_carry + (n + 200));
     const vec t7 = v_add(x6, sum0);
     v_store(blocks_concat + (n + 200), t7);
+    v_store(blocks_mhsa_einsum_2 + (n + 1), sum1);
     const vec x8 = v_load(blocks_carry + (n + 201));
     const vec t9 = v_add(x8, sum1);
     v_store(blocks_concat + (n + 201), t9);
+    v_store(blocks_mhsa_einsum_2 + (n + 50), sum2);
     const vec x10 = v_load(blocks_carry + (n + 250));
     const vec t11 = v_add(x10, sum2);
     v_store(blocks_concat + (n + 250), t11);
+    v_store(blocks_mhsa_einsum_2 + (n + 51), sum3);
     const vec x12 = v_load(blocks_carry + (n + 251));
     const vec t13 = v_add(x12, sum3);
     v_store(blocks_concat + (n + 251), t13);
+    v_store(blocks_mhsa_einsum_2 + (n + 100), sum4);
     const vec x14 = v_load(blocks_carry + (n + 300));
     const vec t15 = v_add(x14, sum4);
     v_store(blocks_concat + (n + 300), t15);
+    v_store(blocks_mhsa_einsum_2 + (n + 101), sum5);
     const vec x16 = v_load(blocks_carry + (n + 301));
     const vec t17 = v_add(x16, sum5);
     v_store(blocks_concat + (n + 301), t17);
+    v_store(blocks_mhsa_einsum_2 + (n + 150), sum6);
     const vec x18 = v_load(blocks_carry + (n + 350));
     const vec t19 = v_add(x18, sum6);
     v_store(blocks_concat + (n + 350), t19);
+    v_store(blocks_mhsa_einsum_2 + (n + 151), sum7);
     const vec x20 = v_load(blocks_carry + (n + 351));
     const vec t21 = v_add(x20, sum7);
     v_store(blocks_concat + (n + 351), t21);
   }
+}
+
+// b < B, n < N+1=50 (row), k < K=4 (row)
+static void blocks_mhsa_q_mappings_0_forward_2(const real* blocks_mhsa_q_mappings_0_add,
+                                               const real* blocks_mhsa_k_mappings_0_add,
+                                               const real* blocks_mhsa_v_mappings_0_add, const real* blocks_mhsa_einsum,
+                                               const real* blocks_mhsa_q_mappings_1_add,
+                                               const real* blocks_mhsa_k_mappings_1_add,
+                                               const real* blocks_mhsa_v_mappings_1_add,
+                                               const real* blocks_mhsa_einsum_2, real* magnitude_3, real* magnitude_4,
+                                               real* magnitude_6, real* magnitude_7, real* magnitude_8,
+                                               real* magnitude_9, real* magnitude_11, real* magnitude_12) {
+  vec sum0 = v_zero();
+  vec sum1 = v_zero();
+  vec sum2 = v_zero();
+  vec sum3 = v_zero();
+  vec sum4 = v_zero();
+  vec sum5 = v_zero();
+  vec sum6 = v_zero();
+  vec sum7 = v_zero();
+  for (std::int64_t k = 0; k < 4; ++k) {
+    for (std::int64_t n = 0; n < 50; ++n) {
+      const vec x0 = v_load(blocks_mhsa_q_mappings_0_add + (n + k * 50));
+      const vec t1 = v_neg(x0);
+      const vec t2 = v_max(x0, t1);
+      sum0 = v_add(sum0, t2);
+      const vec x3 = v_load(blocks_mhsa_k_mappings_0_add + (n + k * 50));
+      const vec t4 = v_neg(x3);
+      const vec t5 = v_max(x3, t4);
+      sum1 = v_add(sum1, t5);
+      const vec x6 = v_load(blocks_mhsa_v_mappings_0_add + (n + k * 50));
+      const vec t7 = v_neg(x6);
+      const vec t8 = v_max(x6, t7);
+      sum2 = v_add(sum2, t8);
+      const vec x9 = v_load(blocks_mhsa_einsum + (n + k * 50));
+      const vec t10 = v_neg(x9);
+      const vec t11 = v_max(x9, t10);
+      sum3 = v_add(sum3, t11);
+      const vec x12 = v_load(blocks_mhsa_q_mappings_1_add + (n + k * 50));
+      const vec t13 = v_neg(x12);
+      const vec t14 = v_max(x12, t13);
+      sum4 = v_add(sum4, t14);
+      const vec x15 = v_load(blocks_mhsa_k_mappings_1_add + (n + k * 50));
+      const vec t16 = v_neg(x15);
+      const vec t17 = v_max(x15, t16);
+      sum5 = v_add(sum5, t17);
+      const vec x18 = v_load(blocks_mhsa_v_mappings_1_add + (n + k * 50));
+      const vec t19 = v_neg(x18);
+      const vec t20 = v_max(x18, t19);
+      sum6 = v_add(sum6, t20);
+      const vec x21 = v_load(blocks_mhsa_einsum_2 + (n + k * 50));
+      const vec t22 = v_neg(x21);
+      const vec t23 = v_max(x21, t22);
+      sum7 = v_add(sum7, t23);
+    }
+  }
+  const vec row0 = v_set(v_sum(sum0));
+  const vec row1 = v_set(v_sum(sum1));
+  const vec row2 = v_set(v_sum(sum2));
+  const vec row3 = v_set(v_sum(sum3));
+  const vec row4 = v_set(v_sum(sum4));
+  const vec row5 = v_set(v_sum(sum5));
+  const vec row6 = v_set(v_sum(sum6));
+  const vec row7 = v_set(v_sum(sum7));
+  const vec t24 = v_set(real(0.005));
+  const vec t25 = v_mul(row0, t24);
+  v_store_n(magnitude_3, t25, 1);
+  const vec t26 = v_mul(row1, t24);
+  v_store_n(magnitude_4, t26, 1);
+  const vec t27 = v_mul(row2, t24);
+  v_store_n(magnitude_6, t27, 1);
+  const vec t28 = v_mul(row3, t24);
+  v_store_n(magnitude_7, t28, 1);
+  const vec t29 = v_mul(row4, t24);
+  v_store_n(magnitude_8, t29, 1);
+  const vec t30 = v_mul(row5, t24);
+  v_store_n(magnitude_9, t30, 1);
+  const vec t31 = v_mul(row6, t24);
+  v_store_n(magnitude_11, t31, 1);
+  const vec t32 = v_mul(row7, t24);
+  v_store_n(magnitude_12, t32, 1);
+}
+
+// b < B, n < N+1=50, d < D=8 (row)
+static void blocks_norm2_forward_inspect(const real* blocks_concat, const real* blocks_norm2_weight,
+                                         const real* blocks_norm2_bias, real* blocks_norm2_add,
+                                         real* blocks_norm2_maximum) {
+  for (std::int64_t n = 0; n < 50; ++n) {
+    vec sum0 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x0 = v_load(blocks_concat + (n + d * 50));
+      sum0 = v_add(sum0, x0);
+    }
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x1 = v_load(blocks_concat + (n + d * 50));
+      const vec t2 = v_set(real(8.0));
+      const vec t3 = v_div(sum0, t2);
+      const vec t4 = v_sub(x1, t3);
+      const vec t5 = v_mul(t4, t4);
+      sum1 = v_add(sum1, t5);
+    }
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x6 = v_load(blocks_concat + (n + d * 50));
+      const vec t7 = v_set(real(8.0));
+      const vec t8 = v_div(sum0, t7);
+      const vec t9 = v_sub(x6, t8);
+      const vec t10 = v_div(sum1, t7);
+      const vec t11 = v_set(real(1e-05));
+      const vec t12 = v_add(t10, t11);
+      const vec t13 = v_rsqrt(t12);
+      const vec t14 = v_mul(t9, t13);
+      const vec x15 = v_set(blocks_norm2_weight[d]);
+      const vec t16 = v_mul(t14, x15);
+      const vec x17 = v_set(blocks_norm2_bias[d]);
+      const vec t18 = v_add(t16, x17);
+      v_store(blocks_norm2_add + (n + d * 50), t18);
+      const vec t19 = v_neg(t18);
+      const vec t20 = v_max(t18, t19);
+      v_store(blocks_norm2_maximum + (n + d * 50), t20);
+    }
+  }
+}
+
+// b < B, n < N+1=50, m < M=32, d < D=8 (summed)
+static void blocks_mlp_0_forward_inspect(const real* blocks_norm2_add, const real* blocks_mlp_0_weight,
+                                         real* blocks_mlp_0_einsum) {
+  for (std::int64_t m = 0; m < 32; m += 4) {
+    for (std::int64_t n = 0; n < 50; n += 2) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      for (std::int64_t d = 0; d < 8; ++d) {
+        const vec x0 = v_load(blocks_norm2_add + (n + d * 50));
+        const vec x1 = v_set(blocks_mlp_0_weight[m * 8 + d]);
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(blocks_norm2_add + (n + d * 50 + 1));
+        sum1 = v_fma(x2, x1, sum1);
+        const vec x3 = v_set(blocks_mlp_0_weight[m * 8 + d + 8]);
+        sum2 = v_fma(x0, x3, sum2);
+        sum3 = v_fma(x2, x3, sum3);
+        const vec x4 = v_set(blocks_mlp_0_weight[m * 8 + d + 16]);
+        sum4 = v_fma(x0, x4, sum4);
+        sum5 = v_fma(x2, x4, sum5);
+        const vec x5 = v_set(blocks_mlp_0_weight[m * 8 + d + 24]);
+        sum6 = v_fma(x0, x5, sum6);
+        sum7 = v_fma(x2, x5, sum7);
+      }
+      v_store(blocks_mlp_0_einsum + (n + m * 50), sum0);
+      v_store(blocks_mlp_0_einsum + (n + m * 50 + 1), sum1);
+      v_store(blocks_mlp_0_einsum + (n + m * 50 + 50), sum2);
+      v_store(blocks_mlp_0_einsum + (n + m * 50 + 51), sum3);
+      v_store(blocks_mlp_0_einsum + (n + m * 50 + 100), sum4);
+      v_store(blocks_mlp_0_einsum + (n + m * 50 + 101), sum5);
+      v_store(blocks_mlp_0_einsum + (n + m * 50 + 150), sum6);
+      v_store(blocks_mlp_0_einsum + (n + m * 50 + 151), sum7);
+    }
+  }
+}
+
+// b < B, n < N+1=50 (row), m < M=32 (row)
+static void blocks_mlp_0_forward_2(const real* blocks_mlp_0_einsum, const real* blocks_mlp_0_bias, real* magnitude_15,
+                                   real* magnitude_16, real* blocks_mlp_1_gelu) {
+  vec sum0 = v_zero();
+  vec sum1 = v_zero();
+  for (std::int64_t m = 0; m < 32; ++m) {
+    for (std::int64_t n = 0; n < 50; ++n) {
+      const vec x0 = v_load(blocks_mlp_0_einsum + (n + m * 50));
+      const vec x1 = v_set(blocks_mlp_0_bias[m]);
+      const vec t2 = v_add(x0, x1);
+      const vec t3 = v_neg(t2);
+      const vec t4 = v_max(t2, t3);
+      sum0 = v_add(sum0, t4);
+      const vec t5 = v_gelu(t2);
+      const vec t6 = v_neg(t5);
+      const vec t7 = v_max(t5, t6);
+      sum1 = v_add(sum1, t7);
+    }
+  }
+  const vec row0 = v_set(v_sum(sum0));
+  const vec row1 = v_set(v_sum(sum1));
+  const vec t8 = v_set(real(0.000625));
+  const vec t9 = v_mul(row0, t8);
+  v_store_n(magnitude_15, t9, 1);
+  const vec t10 = v_mul(row1, t8);
+  v_store_n(magnitude_16, t10, 1);
+  for (std::int64_t m = 0; m < 32; ++m) {
+    for (std::int64_t n = 0; n < 50; ++n) {
+      const vec x11 = v_load(blocks_mlp_0_einsum + (n + m * 50));
+      const vec x12 = v_set(blocks_mlp_0_bias[m]);
+      const vec t13 = v_add(x11, x12);
+      const vec t14 = v_gelu(t13);
+      v_store(blocks_mlp_1_gelu + (n + m * 50), t14);
+    }
+  }
+}
+
+// b < B, n < N+1=50, d < D=8, m < M=32 (summed)
+static void blocks_mlp_2_forward_inspect(const real* blocks_mlp_1_gelu, const real* blocks_mlp_2_weight,
+                                         real* blocks_mlp_2_einsum) {
+  for (std::int64_t d = 0; d < 8; d += 4) {
+    for (std::int64_t n = 0; n < 50; n += 2) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      for (std::int64_t m = 0; m < 32; ++m) {
+        const vec x0 = v_load(blocks_mlp_1_gelu + (n + m * 50));
+        const vec x1 = v_set(blocks_mlp_2_weight[d * 32 + m]);
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(blocks_mlp_1_gelu + (n + m * 50 + 1));
+        sum1 = v_fma(x2, x1, sum1);
+        const vec x3 = v_set(blocks_mlp_2_weight[d * 32 + m + 32]);
+        sum2 = v_fma(x0, x3, sum2);
+        sum3 = v_fma(x2, x3, sum3);
+        const vec x4 = v_set(blocks_mlp_2_weight[d * 32 + m + 64]);
+        sum4 = v_fma(x0, x4, sum4);
+        sum5 = v_fma(x2, x4, sum5);
+        const vec x5 = v_set(blocks_mlp_2_weight[d * 32 + m + 96]);
+        sum6 = v_fma(x0, x5, sum6);
+        sum7 = v_fma(x2, x5, sum7);
+      }
+      v_store(blocks_mlp_2_einsum + (n + d * 50), sum0);
+      v_store(blocks_mlp_2_einsum + (n + d * 50 + 1), sum1);
+      v_store(blocks_mlp_2_einsum + (n + d * 50 + 50), sum2);
+      v_store(blocks_mlp_2_einsum + (n + d * 50 + 51), sum3);
+      v_store(blocks_mlp_2_einsum + (n + d * 50 + 100), sum4);
+      v_store(blocks_mlp_2_einsum + (n + d * 50 + 101), sum5);
+      v_store(blocks_mlp_2_einsum + (n + d * 50 + 150), sum6);
+      v_store(blocks_mlp_2_einsum + (n + d * 50 + 151), sum7);
+    }
+  }
+}
+
+// b < B, n < N+1=50 (row), d < D=8 (row)
+static void blocks_norm1_forward_2(const real* blocks_norm1_maximum, const real* blocks_concat,
+                                   const real* blocks_norm2_maximum, const real* blocks_mlp_2_einsum,
+                                   const real* blocks_mlp_2_bias, real* magnitude_2, real* magnitude_13,
+                                   real* magnitude_14, real* magnitude_17, real* magnitude_18,
+                                   real* blocks_carry_next) {
+  vec sum0 = v_zero();
+  vec sum1 = v_zero();
+  vec sum2 = v_zero();
+  vec sum3 = v_zero();
+  vec sum4 = v_zero();
+  for (std::int64_t d = 0; d < 8; ++d) {
+    for (std::int64_t n = 0; n < 50; ++n) {
+      const vec x0 = v_load(blocks_norm1_maximum + (n + d * 50));
+      sum0 = v_add(sum0, x0);
+      const vec x1 = v_load(blocks_concat + (n + d * 50));
+      const vec t2 = v_neg(x1);
+      const vec t3 = v_max(x1, t2);
+      sum1 = v_add(sum1, t3);
+      const vec x4 = v_load(blocks_norm2_maximum + (n + d * 50));
+      sum2 = v_add(sum2, x4);
+      const vec x5 = v_load(blocks_mlp_2_einsum + (n + d * 50));
+      const vec x6 = v_set(blocks_mlp_2_bias[d]);
+      const vec t7 = v_add(x5, x6);
+      const vec t8 = v_neg(t7);
+      const vec t9 = v_max(t7, t8);
+      sum3 = v_add(sum3, t9);
+      const vec t10 = v_add(x1, t7);
+      const vec t11 = v_neg(t10);
+      const vec t12 = v_max(t10, t11);
+      sum4 = v_add(sum4, t12);
+    }
+  }
+  const vec row0 = v_set(v_sum(sum0));
+  const vec row1 = v_set(v_sum(sum1));
+  const vec row2 = v_set(v_sum(sum2));
+  const vec row3 = v_set(v_sum(sum3));
+  const vec row4 = v_set(v_sum(sum4));
+  const vec t13 = v_set(real(0.0025));
+  const vec t14 = v_mul(row0, t13);
+  v_store_n(magnitude_2, t14, 1);
+  const vec t15 = v_mul(row1, t13);
+  v_store_n(magnitude_13, t15, 1);
+  const vec t16 = v_mul(row2, t13);
+  v_store_n(magnitude_14, t16, 1);
+  const vec t17 = v_mul(row3, t13);
+  v_store_n(magnitude_17, t17, 1);
+  const vec t18 = v_mul(row4, t13);
+  v_store_n(magnitude_18, t18, 1);
+  for (std::int64_t d = 0; d < 8; ++d) {
+    for (std::int64_t n = 0; n < 50; ++n) {
+      const vec x19 = v_load(blocks_concat + (n + d * 50));
+      const vec x20 = v_load(blocks_mlp_2_einsum + (n + d * 50));
+      const vec x21 = v_set(blocks_mlp_2_bias[d]);
+      const vec t22 = v_add(x20, x21);
+      const vec t23 = v_add(x19, t22);
+      v_store(blocks_carry_next + (n + d * 50), t23);
+    }
+  }
+}
+
+// b < B, classes < CLASSES=10 (row)
+static void mlp_0_forward_2_inspect(const real* mlp_0_einsum, const real* mlp_0_bias, real* magnitude_19,
+                                    real* magnitude_20) {
+  vec sum0 = v_zero();
+  vec most1 = v_set(-INFINITY);
+  for (std::int64_t classes = 0; classes < 10; ++classes) {
+    const vec x0 = v_load(mlp_0_einsum + classes);
+    const vec x1 = v_load(mlp_0_bias + classes);
+    const vec t2 = v_add(x0, x1);
+    const vec t3 = v_neg(t2);
+    const vec t4 = v_max(t2, t3);
+    sum0 = v_add(sum0, t4);
+    most1 = v_max(most1, t2);
+  }
+  const vec row0 = v_set(v_sum(sum0));
+  const vec row1 = v_set(v_max_lane(most1));
+  vec sum2 = v_zero();
+  for (std::int64_t classes = 0; classes < 10; ++classes) {
+    const vec x5 = v_load(mlp_0_einsum + classes);
+    const vec x6 = v_load(mlp_0_bias + classes);
+    const vec t7 = v_add(x5, x6);
+    const vec t8 = v_sub(t7, row1);
+    const vec t9 = v_exp(t8);
+    sum2 = v_add(sum2, t9);
+  }
+  const vec row2 = v_set(v_sum(sum2));
+  vec sum3 = v_zero();
+  for (std::int64_t classes = 0; classes < 10; ++classes) {
+    const vec x10 = v_load(mlp_0_einsum + classes);
+    const vec x11 = v_load(mlp_0_bias + classes);
+    const vec t12 = v_add(x10, x11);
+    const vec t13 = v_sub(t12, row1);
+    const vec t14 = v_exp(t13);
+    const vec t15 = v_div(v_set(real(1.0)), row2);
+    const vec t16 = v_mul(t14, t15);
+    const vec t17 = v_neg(t16);
+    const vec t18 = v_max(t16, t17);
+    sum3 = v_add(sum3, t18);
+  }
+  const vec row3 = v_set(v_sum(sum3));
+  const vec t19 = v_set(real(0.1));
+  const vec t20 = v_mul(row0, t19);
+  v_store_n(magnitude_19, t20, 1);
+  const vec t21 = v_mul(row3, t19);
+  v_store_n(magnitude_20, t21, 1);
 }
 
 }  // namespace
@@ -5161,87 +5736,144 @@ void vit_mnist_update_scalar(float* parameters, const float* gradients, float* m
   }
 }
 
-void vit_mnist_attention_maps_scalar(const float* parameters, const float* images, const std::int64_t batch,
-                                     float* maps, float* scratch) {
-  // [B, C*P*P=16, N=49], every 6848 reals, live from kernel 1 to 2
+void vit_mnist_inspect_scalar(const float* parameters, const float* images, const std::int64_t batch, float* maps,
+                              float* magnitudes, float* scratch) {
+  // [B, C*P*P=16, N=49], every 12688 reals, live from kernel 1 to 2
   float* const rearrange = scratch + 16;
-  // [B, D=8, N+1=50] x 2 slots, every 6848 reals, live from kernel 2 to 18
-  float* const blocks_carry = scratch + 5040;
-  // [B, D=8, N+1=50], every 6848 reals, live from kernel 4 to 14
-  float* const blocks_norm1_add = scratch + 5840;
-  // [B, K=4, N+1=50], every 6848 reals, live from kernel 5 to 7
-  float* const blocks_mhsa_q_mappings_0_add = scratch + 2528;
-  // [B, K=4, N+1=50], every 6848 reals, live from kernel 6 to 7
-  float* const blocks_mhsa_k_mappings_0_add = scratch + 2736;
-  // [B, N+1=50, N+1=50], every 6848 reals, live from kernel 7 to 12
-  float* const blocks_mhsa_einsum = scratch + 16;
-  // [B, N+1=50, N+1=50], every 6848 reals, live from kernel 11 to 12
-  float* const blocks_mhsa_einsum_2 = scratch + 2528;
-  // [B, K=4, N+1=50], every 6848 reals, live from kernel 8 to 13
-  float* const blocks_mhsa_v_mappings_0_add = scratch + 6240;
-  // [B, D=8, N+1=50], every 6848 reals, live from kernel 13 to 18
-  float* const blocks_concat = scratch + 1616;
-  // [B, K=4, N+1=50], every 6848 reals, live from kernel 9 to 11
-  float* const blocks_mhsa_q_mappings_1_add = scratch + 6448;
-  // [B, K=4, N+1=50], every 6848 reals, live from kernel 10 to 11
-  float* const blocks_mhsa_k_mappings_1_add = scratch + 6656;
-  // [B, K=4, N+1=50], every 6848 reals, live from kernel 14 to 15
-  float* const blocks_mhsa_v_mappings_1_add = scratch + 16;
-  // [B, D=8, N+1=50], every 6848 reals, live from kernel 16 to 17
-  float* const blocks_norm2_add = scratch + 2016;
-  // [B, M=32, N+1=50], every 6848 reals, live from kernel 17 to 18
-  float* const blocks_mlp_1_gelu = scratch + 16;
-  // [D=8, 1], live from kernel 0 to 3
+  // [B, D=8, N=49], every 12688 reals, live from kernel 2 to 3
+  float* const linear_mapper_einsum = scratch + 800;
+  // [B, D=8, N+1=50], every 12688 reals, live from kernel 3 to 6
+  float* const concat = scratch + 16;
+  // [D=8, 1], live from kernel 0 to 4
   float* const add = scratch;
+  // [B, D=8, N+1=50] x 2 slots, every 12688 reals, live from kernel 6 to 26
+  float* const blocks_carry = scratch + 10064;
+  // [B, D=8, N+1=50], every 12688 reals, live from kernel 7 to 18
+  float* const blocks_norm1_add = scratch + 10864;
+  // [B, D=8, N+1=50], every 12688 reals, live from kernel 7 to 25
+  float* const blocks_norm1_maximum = scratch + 11264;
+  // [B, D=8, N+1=50], every 12688 reals, live from kernel 17 to 25
+  float* const blocks_concat = scratch + 3216;
+  // [B, D=8, N+1=50], every 12688 reals, live from kernel 21 to 25
+  float* const blocks_norm2_maximum = scratch + 3616;
+  // [B, D=8, N+1=50], every 12688 reals, live from kernel 24 to 25
+  float* const blocks_mlp_2_einsum = scratch + 16;
+  // [B, K=4, N+1=50], every 12688 reals, live from kernel 8 to 20
+  float* const blocks_mhsa_q_mappings_0_add = scratch + 11664;
+  // [B, K=4, N+1=50], every 12688 reals, live from kernel 9 to 20
+  float* const blocks_mhsa_k_mappings_0_add = scratch + 11872;
+  // [B, K=4, N+1=50], every 12688 reals, live from kernel 11 to 20
+  float* const blocks_mhsa_v_mappings_0_add = scratch + 12080;
+  // [B, K=4, N+1=50], every 12688 reals, live from kernel 17 to 20
+  float* const blocks_mhsa_einsum = scratch + 16;
+  // [B, K=4, N+1=50], every 12688 reals, live from kernel 12 to 20
+  float* const blocks_mhsa_q_mappings_1_add = scratch + 12288;
+  // [B, K=4, N+1=50], every 12688 reals, live from kernel 13 to 20
+  float* const blocks_mhsa_k_mappings_1_add = scratch + 12496;
+  // [B, K=4, N+1=50], every 12688 reals, live from kernel 18 to 20
+  float* const blocks_mhsa_v_mappings_1_add = scratch + 224;
+  // [B, K=4, N+1=50], every 12688 reals, live from kernel 19 to 20
+  float* const blocks_mhsa_einsum_2 = scratch + 432;
+  // [B, N+1=50, N+1=50], every 12688 reals, live from kernel 10 to 15
+  float* const blocks_mhsa_einsum_3 = scratch + 16;
+  // [B, N+1=50, N+1=50], every 12688 reals, live from kernel 14 to 15
+  float* const blocks_mhsa_einsum_4 = scratch + 2528;
+  // [B, N+1=50, N+1=50], every 12688 reals, live from kernel 15 to 16
+  float* const blocks_mhsa_maximum = scratch + 5040;
+  // [B, N+1=50, N+1=50], every 12688 reals, live from kernel 15 to 16
+  float* const blocks_mhsa_maximum_2 = scratch + 7552;
+  // [B, D=8, N+1=50], every 12688 reals, live from kernel 21 to 22
+  float* const blocks_norm2_add = scratch + 1616;
+  // [B, M=32, N+1=50], every 12688 reals, live from kernel 22 to 23
+  float* const blocks_mlp_0_einsum = scratch + 16;
+  // [B, M=32, N+1=50], every 12688 reals, live from kernel 23 to 24
+  float* const blocks_mlp_1_gelu = scratch + 1616;
+  // [B, CLASSES=10], every 12688 reals, live from kernel 26 to 27
+  float* const mlp_0_einsum = scratch + 16;
   add_forward(parameters + 1872, table_sinusoidal_50x8_0, add);
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    rearrange_forward(images + image * 784, rearrange + image * 6848);
-    linear_mapper_forward(rearrange + image * 6848, parameters + 1744, parameters + 1728, table_sinusoidal_50x8_0,
-                          blocks_carry + image * 6848);
-    copy_forward(add, blocks_carry + image * 6848);
+    rearrange_forward(images + image * 784, rearrange + image * 12688);
+    linear_mapper_forward_inspect(rearrange + image * 12688, parameters + 1744, linear_mapper_einsum + image * 12688);
+    linear_mapper_forward_2(linear_mapper_einsum + image * 12688, parameters + 1728, magnitudes + image * 38,
+                            table_sinusoidal_50x8_0, concat + image * 12688);
+    inspect_3(add, concat + image * 12688);
+    inspect_2(concat + image * 12688, magnitudes + 1 + image * 38);
+    inspect_5(concat + image * 12688, blocks_carry + image * 12688);
   }
   // blocks: 2 layers
   for (std::int64_t layer = 0; layer < 2; ++layer) {
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < batch; ++image) {
-      blocks_norm1_forward(blocks_carry + layer % 2 * 400 + image * 6848, parameters + 1696 - layer * 816,
-                           parameters + 1712 - layer * 816, blocks_norm1_add + image * 6848);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 6848, parameters + 1680 - layer * 816,
-                                       parameters + 1664 - layer * 816, blocks_mhsa_q_mappings_0_add + image * 6848);
-      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + image * 6848, parameters + 1648 - layer * 816,
-                                       parameters + 1632 - layer * 816, blocks_mhsa_k_mappings_0_add + image * 6848);
-      blocks_mhsa_forward_attention_maps(blocks_mhsa_q_mappings_0_add + image * 6848,
-                                         blocks_mhsa_k_mappings_0_add + image * 6848,
-                                         blocks_mhsa_einsum + image * 6848);
-      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + image * 6848, parameters + 1616 - layer * 816,
-                                       parameters + 1600 - layer * 816, blocks_mhsa_v_mappings_0_add + image * 6848);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 6848, parameters + 1584 - layer * 816,
-                                       parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_1_add + image * 6848);
-      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + image * 6848, parameters + 1552 - layer * 816,
-                                       parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_1_add + image * 6848);
-      blocks_mhsa_forward_4_attention_maps(blocks_mhsa_q_mappings_1_add + image * 6848,
-                                           blocks_mhsa_k_mappings_1_add + image * 6848,
-                                           blocks_mhsa_einsum_2 + image * 6848);
-      blocks_mhsa_forward_2_attention_maps(blocks_mhsa_einsum + image * 6848, maps + layer * 5000 + image * 10000,
-                                           blocks_mhsa_einsum_2 + image * 6848,
-                                           maps + 2500 + layer * 5000 + image * 10000);
-      blocks_mhsa_forward_3_attention_maps(maps + layer * 5000 + image * 10000,
-                                           blocks_mhsa_v_mappings_0_add + image * 6848,
-                                           blocks_carry + layer % 2 * 400 + image * 6848, blocks_concat + image * 6848);
-      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + image * 6848, parameters + 1520 - layer * 816,
-                                       parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_1_add + image * 6848);
-      blocks_mhsa_forward_5_attention_maps(maps + 2500 + layer * 5000 + image * 10000,
-                                           blocks_mhsa_v_mappings_1_add + image * 6848,
-                                           blocks_carry + layer % 2 * 400 + image * 6848, blocks_concat + image * 6848);
-      blocks_norm2_forward(blocks_concat + image * 6848, parameters + 1472 - layer * 816,
-                           parameters + 1488 - layer * 816, blocks_norm2_add + image * 6848);
-      blocks_mlp_0_forward(blocks_norm2_add + image * 6848, parameters + 1216 - layer * 816,
-                           parameters + 1184 - layer * 816, blocks_mlp_1_gelu + image * 6848);
-      blocks_mlp_2_forward(blocks_mlp_1_gelu + image * 6848, parameters + 928 - layer * 816,
-                           blocks_concat + image * 6848, parameters + 912 - layer * 816,
-                           blocks_carry + (layer + 1) % 2 * 400 + image * 6848);
+      blocks_norm1_forward_inspect(blocks_carry + layer % 2 * 400 + image * 12688, parameters + 1696 - layer * 816,
+                                   parameters + 1712 - layer * 816, blocks_norm1_add + image * 12688,
+                                   blocks_norm1_maximum + image * 12688);
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 12688, parameters + 1680 - layer * 816,
+                                       parameters + 1664 - layer * 816, blocks_mhsa_q_mappings_0_add + image * 12688);
+      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + image * 12688, parameters + 1648 - layer * 816,
+                                       parameters + 1632 - layer * 816, blocks_mhsa_k_mappings_0_add + image * 12688);
+      blocks_mhsa_forward_inspect(blocks_mhsa_q_mappings_0_add + image * 12688,
+                                  blocks_mhsa_k_mappings_0_add + image * 12688, blocks_mhsa_einsum_3 + image * 12688);
+      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + image * 12688, parameters + 1616 - layer * 816,
+                                       parameters + 1600 - layer * 816, blocks_mhsa_v_mappings_0_add + image * 12688);
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 12688, parameters + 1584 - layer * 816,
+                                       parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_1_add + image * 12688);
+      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + image * 12688, parameters + 1552 - layer * 816,
+                                       parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_1_add + image * 12688);
+      blocks_mhsa_forward_5_inspect(blocks_mhsa_q_mappings_1_add + image * 12688,
+                                    blocks_mhsa_k_mappings_1_add + image * 12688, blocks_mhsa_einsum_4 + image * 12688);
+      blocks_mhsa_forward_2_inspect(blocks_mhsa_einsum_3 + image * 12688, maps + layer * 5000 + image * 10000,
+                                    blocks_mhsa_einsum_4 + image * 12688, maps + 2500 + layer * 5000 + image * 10000,
+                                    blocks_mhsa_maximum + image * 12688, blocks_mhsa_maximum_2 + image * 12688);
+      blocks_mhsa_forward_3_inspect(blocks_mhsa_maximum + image * 12688, blocks_mhsa_maximum_2 + image * 12688,
+                                    magnitudes + 5 + layer * 17 + image * 38,
+                                    magnitudes + 10 + layer * 17 + image * 38);
+      blocks_mhsa_forward_4_inspect(maps + layer * 5000 + image * 10000, blocks_mhsa_v_mappings_0_add + image * 12688,
+                                    blocks_mhsa_einsum + image * 12688, blocks_carry + layer % 2 * 400 + image * 12688,
+                                    blocks_concat + image * 12688);
+      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + image * 12688, parameters + 1520 - layer * 816,
+                                       parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_1_add + image * 12688);
+      blocks_mhsa_forward_6(maps + 2500 + layer * 5000 + image * 10000, blocks_mhsa_v_mappings_1_add + image * 12688,
+                            blocks_mhsa_einsum_2 + image * 12688, blocks_carry + layer % 2 * 400 + image * 12688,
+                            blocks_concat + image * 12688);
+      blocks_mhsa_q_mappings_0_forward_2(blocks_mhsa_q_mappings_0_add + image * 12688,
+                                         blocks_mhsa_k_mappings_0_add + image * 12688,
+                                         blocks_mhsa_v_mappings_0_add + image * 12688,
+                                         blocks_mhsa_einsum + image * 12688,
+                                         blocks_mhsa_q_mappings_1_add + image * 12688,
+                                         blocks_mhsa_k_mappings_1_add + image * 12688,
+                                         blocks_mhsa_v_mappings_1_add + image * 12688,
+                                         blocks_mhsa_einsum_2 + image * 12688, magnitudes + 3 + layer * 17 + image * 38,
+                                         magnitudes + 4 + layer * 17 + image * 38,
+                                         magnitudes + 6 + layer * 17 + image * 38,
+                                         magnitudes + 7 + layer * 17 + image * 38,
+                                         magnitudes + 8 + layer * 17 + image * 38,
+                                         magnitudes + 9 + layer * 17 + image * 38,
+                                         magnitudes + 11 + layer * 17 + image * 38,
+                                         magnitudes + 12 + layer * 17 + image * 38);
+      blocks_norm2_forward_inspect(blocks_concat + image * 12688, parameters + 1472 - layer * 816,
+                                   parameters + 1488 - layer * 816, blocks_norm2_add + image * 12688,
+                                   blocks_norm2_maximum + image * 12688);
+      blocks_mlp_0_forward_inspect(blocks_norm2_add + image * 12688, parameters + 1216 - layer * 816,
+                                   blocks_mlp_0_einsum + image * 12688);
+      blocks_mlp_0_forward_2(blocks_mlp_0_einsum + image * 12688, parameters + 1184 - layer * 816,
+                             magnitudes + 15 + layer * 17 + image * 38, magnitudes + 16 + layer * 17 + image * 38,
+                             blocks_mlp_1_gelu + image * 12688);
+      blocks_mlp_2_forward_inspect(blocks_mlp_1_gelu + image * 12688, parameters + 928 - layer * 816,
+                                   blocks_mlp_2_einsum + image * 12688);
+      blocks_norm1_forward_2(blocks_norm1_maximum + image * 12688, blocks_concat + image * 12688,
+                             blocks_norm2_maximum + image * 12688, blocks_mlp_2_einsum + image * 12688,
+                             parameters + 912 - layer * 816, magnitudes + 2 + layer * 17 + image * 38,
+                             magnitudes + 13 + layer * 17 + image * 38, magnitudes + 14 + layer * 17 + image * 38,
+                             magnitudes + 17 + layer * 17 + image * 38, magnitudes + 18 + layer * 17 + image * 38,
+                             blocks_carry + (layer + 1) % 2 * 400 + image * 12688);
     }
+  }
+#pragma omp parallel for schedule(static)
+  for (std::int64_t image = 0; image < batch; ++image) {
+    mlp_0_forward(blocks_carry + image * 12688, parameters + 16, mlp_0_einsum + image * 12688);
+    mlp_0_forward_2_inspect(mlp_0_einsum + image * 12688, parameters, magnitudes + 36 + image * 38,
+                            magnitudes + 37 + image * 38);
   }
 }
 

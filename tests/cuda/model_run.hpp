@@ -18,13 +18,14 @@ inline constexpr float rate = 1e-3f;
 
 /// What one training leaves behind, and what the other programs make of the starting parameters.
 struct Results {
-  Floats forward, evaluated, evaluated_loss, image_gradients, maps, outputs, loss, gradients, parameters, optimizer;
+  Floats forward, evaluated, evaluated_loss, image_gradients, maps, magnitudes, outputs, loss, gradients, parameters,
+      optimizer;
 };
 
 /// A model through the C API of both back ends.
 struct Model {
   std::string name;
-  std::size_t parameter_floats, packed_floats, optimizer_floats, image_floats, output_floats, map_floats;
+  std::size_t parameter_floats, packed_floats, optimizer_floats, image_floats, output_floats, map_floats, layers;
   void (*start)(float* parameters);
   Results (*on_cpu)(const Model&, const Floats& parameters, const Floats& images, const std::int32_t* labels);
   Results (*on_gpu)(const Model&, const Floats& parameters, const Floats& images, const std::int32_t* labels);
@@ -55,60 +56,61 @@ inline void succeed(int code) {
 
 // The two functions of a model. DeviceArray is what the including file calls memory of the device: it starts as
 // not-a-number, and scratch memory is as long as the header says.
-#define TESSERA_TOY_MODEL(name, NAME)                                                                                \
-  Model {                                                                                                            \
-    #name, NAME##_PARAMETER_FLOATS, NAME##_PACKED_FLOATS, NAME##_OPTIMIZER_FLOATS, NAME##_IMAGE_FLOATS,              \
-        NAME##_OUTPUT_FLOATS, NAME##_ATTENTION_FLOATS, [](float* p) { name##_init(p, 7); },                          \
-        [](const Model& m, const Floats& start, const Floats& images, const std::int32_t* labels) {                  \
-          Results r;                                                                                                 \
-          r.forward.resize(count(m.output_floats)), r.evaluated = r.outputs = r.forward;                             \
-          r.evaluated_loss.resize(1), r.loss.resize(1), r.gradients.resize(m.parameter_floats);                      \
-          r.image_gradients.resize(images.size()), r.maps.resize(count(m.map_floats));                               \
-          r.optimizer.resize(m.optimizer_floats), r.parameters = start;                                              \
-          Floats packed(m.packed_floats + 16), forward(NAME##_FORWARD_SCRATCH_BYTES(batch) / 4),                     \
-              evaluate(NAME##_EVALUATE_SCRATCH_BYTES(batch) / 4), train(NAME##_TRAIN_SCRATCH_BYTES(batch) / 4),      \
-              input(NAME##_INPUT_GRADIENT_SCRATCH_BYTES(batch) / 4),                                                 \
-              maps(NAME##_ATTENTION_MAPS_SCRATCH_BYTES(batch) / 4);                                                  \
-          const float *p = r.parameters.data(), *x = images.data();                                                  \
-          succeed(name##_pack(p, packed.data()));                                                                    \
-          succeed(name##_forward(p, packed.data(), x, batch, r.forward.data(), forward.data()));                     \
-          succeed(name##_evaluate(p, packed.data(), x, labels, batch, r.evaluated.data(), r.evaluated_loss.data(),   \
-                                  evaluate.data()));                                                                 \
-          succeed(name##_input_gradient(p, packed.data(), x, labels, batch, r.evaluated.data(),                      \
-                                        r.evaluated_loss.data(), r.image_gradients.data(), input.data()));           \
-          succeed(name##_attention_maps(p, packed.data(), x, batch, r.maps.data(), maps.data()));                    \
-          for (std::int64_t step = 1; step <= 3; ++step)                                                             \
-            succeed(name##_train_step(r.parameters.data(), packed.data(), r.gradients.data(), r.optimizer.data(), x, \
-                                      labels, batch, seed, step, rate, r.outputs.data(), r.loss.data(),              \
-                                      train.data()));                                                                \
-          return r;                                                                                                  \
-        },                                                                                                           \
-        [](const Model& m, const Floats& start, const Floats& images, const std::int32_t* labels) {                  \
-          DeviceArray<float> forward(count(m.output_floats)), evaluated(count(m.output_floats)),                     \
-              outputs(count(m.output_floats)), evaluated_loss(1), loss(1), gradients(m.parameter_floats),            \
-              image_gradients(images.size()), maps(count(m.map_floats)), x(images), p(start),                        \
-              optimizer(Floats(m.optimizer_floats)), scratch1(NAME##_CUDA_FORWARD_SCRATCH_BYTES(batch) / 4),         \
-              scratch2(NAME##_CUDA_EVALUATE_SCRATCH_BYTES(batch) / 4),                                               \
-              scratch3(NAME##_CUDA_TRAIN_SCRATCH_BYTES(batch) / 4),                                                  \
-              scratch4(NAME##_CUDA_INPUT_GRADIENT_SCRATCH_BYTES(batch) / 4),                                         \
-              scratch5(NAME##_CUDA_ATTENTION_MAPS_SCRATCH_BYTES(batch) / 4);                                         \
-          DeviceArray<std::int32_t> classes(std::vector<std::int32_t>(labels, labels + batch));                      \
-          DeviceArray<tessera_cuda_step> step(std::vector<tessera_cuda_step>{{seed, 1, rate}});                      \
-          succeed(name##_cuda_forward(p.data(), x.data(), batch, forward.data(), scratch1.data(), nullptr));         \
-          succeed(name##_cuda_evaluate(p.data(), x.data(), classes.data(), batch, evaluated.data(),                  \
-                                       evaluated_loss.data(), scratch2.data(), nullptr));                            \
-          succeed(name##_cuda_input_gradient(p.data(), x.data(), classes.data(), batch, evaluated.data(),            \
-                                             evaluated_loss.data(), image_gradients.data(), scratch4.data(),         \
-                                             nullptr));                                                              \
-          succeed(name##_cuda_attention_maps(p.data(), x.data(), batch, maps.data(), scratch5.data(), nullptr));     \
-          for (int i = 0; i < 3; ++i) {                                                                              \
-            succeed(name##_cuda_train_step(p.data(), gradients.data(), optimizer.data(), x.data(), classes.data(),   \
-                                           step.data(), batch, outputs.data(), loss.data(), scratch3.data(),         \
-                                           nullptr));                                                                \
-            succeed(name##_cuda_next_step(step.data(), nullptr));                                                    \
-          }                                                                                                          \
-          return Results{forward.values(), evaluated.values(), evaluated_loss.values(), image_gradients.values(),    \
-                         maps.values(),    outputs.values(),   loss.values(),           gradients.values(),          \
-                         p.values(),       optimizer.values()};                                                      \
-        }                                                                                                            \
+#define TESSERA_TOY_MODEL(name, NAME)                                                                                  \
+  Model {                                                                                                              \
+    #name, NAME##_PARAMETER_FLOATS, NAME##_PACKED_FLOATS, NAME##_OPTIMIZER_FLOATS, NAME##_IMAGE_FLOATS,                \
+        NAME##_OUTPUT_FLOATS, NAME##_ATTENTION_FLOATS, NAME##_LAYERS, [](float* p) { name##_init(p, 7); },             \
+        [](const Model& m, const Floats& start, const Floats& images, const std::int32_t* labels) {                    \
+          Results r;                                                                                                   \
+          r.forward.resize(count(m.output_floats)), r.evaluated = r.outputs = r.forward;                               \
+          r.evaluated_loss.resize(1), r.loss.resize(1), r.gradients.resize(m.parameter_floats);                        \
+          r.image_gradients.resize(images.size()), r.maps.resize(count(m.map_floats)),                                 \
+              r.magnitudes.resize(count(m.layers));                                                                    \
+          r.optimizer.resize(m.optimizer_floats), r.parameters = start;                                                \
+          Floats packed(m.packed_floats + 16), forward(NAME##_FORWARD_SCRATCH_BYTES(batch) / 4),                       \
+              evaluate(NAME##_EVALUATE_SCRATCH_BYTES(batch) / 4), train(NAME##_TRAIN_SCRATCH_BYTES(batch) / 4),        \
+              input(NAME##_INPUT_GRADIENT_SCRATCH_BYTES(batch) / 4), maps(NAME##_INSPECT_SCRATCH_BYTES(batch) / 4);    \
+          const float *p = r.parameters.data(), *x = images.data();                                                    \
+          succeed(name##_pack(p, packed.data()));                                                                      \
+          succeed(name##_forward(p, packed.data(), x, batch, r.forward.data(), forward.data()));                       \
+          succeed(name##_evaluate(p, packed.data(), x, labels, batch, r.evaluated.data(), r.evaluated_loss.data(),     \
+                                  evaluate.data()));                                                                   \
+          succeed(name##_input_gradient(p, packed.data(), x, labels, batch, r.evaluated.data(),                        \
+                                        r.evaluated_loss.data(), r.image_gradients.data(), input.data()));             \
+          succeed(name##_inspect(p, packed.data(), x, batch, r.maps.data(), r.magnitudes.data(), maps.data()));        \
+          for (std::int64_t step = 1; step <= 3; ++step)                                                               \
+            succeed(name##_train_step(r.parameters.data(), packed.data(), r.gradients.data(), r.optimizer.data(), x,   \
+                                      labels, batch, seed, step, rate, r.outputs.data(), r.loss.data(),                \
+                                      train.data()));                                                                  \
+          return r;                                                                                                    \
+        },                                                                                                             \
+        [](const Model& m, const Floats& start, const Floats& images, const std::int32_t* labels) {                    \
+          DeviceArray<float> forward(count(m.output_floats)), evaluated(count(m.output_floats)),                       \
+              outputs(count(m.output_floats)), evaluated_loss(1), loss(1), gradients(m.parameter_floats),              \
+              image_gradients(images.size()), maps(count(m.map_floats)), magnitudes(count(m.layers)), x(images),       \
+              p(start), optimizer(Floats(m.optimizer_floats)), scratch1(NAME##_CUDA_FORWARD_SCRATCH_BYTES(batch) / 4), \
+              scratch2(NAME##_CUDA_EVALUATE_SCRATCH_BYTES(batch) / 4),                                                 \
+              scratch3(NAME##_CUDA_TRAIN_SCRATCH_BYTES(batch) / 4),                                                    \
+              scratch4(NAME##_CUDA_INPUT_GRADIENT_SCRATCH_BYTES(batch) / 4),                                           \
+              scratch5(NAME##_CUDA_INSPECT_SCRATCH_BYTES(batch) / 4);                                                  \
+          DeviceArray<std::int32_t> classes(std::vector<std::int32_t>(labels, labels + batch));                        \
+          DeviceArray<tessera_cuda_step> step(std::vector<tessera_cuda_step>{{seed, 1, rate}});                        \
+          succeed(name##_cuda_forward(p.data(), x.data(), batch, forward.data(), scratch1.data(), nullptr));           \
+          succeed(name##_cuda_evaluate(p.data(), x.data(), classes.data(), batch, evaluated.data(),                    \
+                                       evaluated_loss.data(), scratch2.data(), nullptr));                              \
+          succeed(name##_cuda_input_gradient(p.data(), x.data(), classes.data(), batch, evaluated.data(),              \
+                                             evaluated_loss.data(), image_gradients.data(), scratch4.data(),           \
+                                             nullptr));                                                                \
+          succeed(name##_cuda_inspect(p.data(), x.data(), batch, maps.data(), magnitudes.data(), scratch5.data(),      \
+                                      nullptr));                                                                       \
+          for (int i = 0; i < 3; ++i) {                                                                                \
+            succeed(name##_cuda_train_step(p.data(), gradients.data(), optimizer.data(), x.data(), classes.data(),     \
+                                           step.data(), batch, outputs.data(), loss.data(), scratch3.data(),           \
+                                           nullptr));                                                                  \
+            succeed(name##_cuda_next_step(step.data(), nullptr));                                                      \
+          }                                                                                                            \
+          return Results{forward.values(),   evaluated.values(),  evaluated_loss.values(), image_gradients.values(),   \
+                         maps.values(),      magnitudes.values(), outputs.values(),        loss.values(),              \
+                         gradients.values(), p.values(),          optimizer.values()};                                 \
+        }                                                                                                              \
   }

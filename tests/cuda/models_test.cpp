@@ -52,6 +52,7 @@ TEST_P(CudaModels, GiveTheCpusNumbersInEveryOrderOfBlocksAndThreads) {
   expect_near(gpu.evaluated_loss, cpu.evaluated_loss, 1e-5, "loss");
   expect_near(gpu.image_gradients, cpu.image_gradients, 1e-5, "gradients of the images");
   expect_near(gpu.maps, cpu.maps, 1e-5, "attention maps");
+  expect_near(gpu.magnitudes, cpu.magnitudes, 1e-5, "magnitudes");
   expect_near(gpu.outputs, cpu.outputs, 1e-4, "outputs of the third step");
   expect_near(gpu.loss, cpu.loss, 1e-4, "loss of the third step");
   expect_near(gpu.gradients, cpu.gradients, 1e-4, "gradients of the third step");
@@ -66,6 +67,7 @@ TEST_P(CudaModels, GiveTheCpusNumbersInEveryOrderOfBlocksAndThreads) {
     EXPECT_EQ(runs[i].gradients, gpu.gradients) << "bits differ from schedule to schedule";
     EXPECT_EQ(runs[i].parameters, gpu.parameters) << "bits differ from schedule to schedule";
     EXPECT_EQ(runs[i].maps, gpu.maps) << "bits differ from schedule to schedule";
+    EXPECT_EQ(runs[i].magnitudes, gpu.magnitudes);
   }
 }
 

@@ -13,6 +13,7 @@
 #include <new>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "runtime/safetensors.hpp"
@@ -202,8 +203,11 @@ TEST_P(Golden, TheGradientOfTheImagesIsPyTorchs) {
 
 TEST_P(Golden, TheAttentionMapsAreProbabilitiesAndPyTorchsWhereItRecordedThem) {
   std::vector<float> maps(static_cast<std::size_t>(size_ * model_.attention_floats), NAN);
-  const Memory scratch = memory(model_.attention_maps_bytes(size_));
-  ASSERT_EQ(model_.attention_maps(parameters_.data(), packed(), images_.data(), size_, maps.data(), scratch.get()), 0);
+  std::vector<float> magnitudes(static_cast<std::size_t>(size_) * model_.layers.size(), NAN);
+  const Memory scratch = memory(model_.inspect_bytes(size_));
+  ASSERT_EQ(model_.inspect(parameters_.data(), packed(), images_.data(), size_, maps.data(), magnitudes.data(),
+                           scratch.get()),
+            0);
   for (const float p : maps) ASSERT_TRUE(0 <= p && p <= 1) << p;
   const Safetensors expected = golden("forward");
   const std::size_t layers = expected.tensors.size() - 1;  // all but the outputs
@@ -218,6 +222,51 @@ TEST_P(Golden, TheAttentionMapsAreProbabilitiesAndPyTorchsWhereItRecordedThem) {
     }
     EXPECT_LE(compare(found, want).largest, 1e-5) << "layer " << layer;
   }
+}
+
+TEST_P(Golden, MagnitudesAreOfEveryLayerAndEndWithThoseOfTheOutputs) {
+  std::vector<float> maps(static_cast<std::size_t>(size_ * model_.attention_floats), NAN);
+  const std::size_t layers = model_.layers.size(), images = static_cast<std::size_t>(size_);
+  std::vector<float> magnitudes(images * layers, NAN);
+  const Memory scratch = memory(model_.inspect_bytes(size_));
+  ASSERT_EQ(model_.inspect(parameters_.data(), packed(), images_.data(), size_, maps.data(), magnitudes.data(),
+                           scratch.get()),
+            0);
+  const std::vector<float> outputs = golden("forward").at("outputs").floats();
+  const std::size_t classes = outputs.size() / images;
+  for (std::size_t image = 0; image < images; ++image) {
+    for (std::size_t layer = 0; layer < layers; ++layer)
+      ASSERT_TRUE(magnitudes[image * layers + layer] >= 0) << model_.layers[layer];
+    float sum = 0;
+    for (std::size_t c = 0; c < classes; ++c) sum += std::abs(outputs[image * classes + c]);
+    EXPECT_NEAR(magnitudes[(image + 1) * layers - 1], sum / static_cast<float>(classes), 1e-5);
+  }
+}
+
+TEST_P(Golden, LayerThatGivesWhatIsNotANumberIsTheFirstWhoseMagnitudeIsNone) {
+  std::vector<float> maps(static_cast<std::size_t>(size_ * model_.attention_floats), NAN);
+  const std::size_t layers = model_.layers.size();
+  std::vector<float> magnitudes(static_cast<std::size_t>(size_) * layers, NAN);
+  const Memory scratch = memory(model_.inspect_bytes(size_));
+  std::size_t found = 0;
+  for (const tessera_parameter& row : model_.parameters) {
+    const std::string key = row.name;
+    if (!key.ends_with(".bias")) continue;
+    const std::string module = key.substr(0, key.size() - 5);
+    const auto layer = std::find(model_.layers.begin(), model_.layers.end(), module);
+    if (layer == model_.layers.end()) continue;
+    ++found;
+    const float kept = std::exchange(parameters_[static_cast<std::size_t>(row.offset)], INFINITY);
+    ASSERT_EQ(model_.inspect(parameters_.data(), packed(), images_.data(), size_, maps.data(), magnitudes.data(),
+                             scratch.get()),
+              0);
+    const std::size_t last = static_cast<std::size_t>(layer - model_.layers.begin());
+    for (std::size_t image = 0; image < static_cast<std::size_t>(size_); ++image)
+      for (std::size_t i = 0; i <= last; ++i)
+        ASSERT_EQ(std::isfinite(magnitudes[image * layers + i]), i != last) << key << ", layer " << i;
+    parameters_[static_cast<std::size_t>(row.offset)] = kept;
+  }
+  EXPECT_GT(found, 0u);
 }
 
 TEST_P(Golden, TenAdamStepsArePyTorchs) {

@@ -25,6 +25,7 @@ class VitMnistApi : public testing::Test {
   std::vector<float> images_ = std::vector<float>(batch_ * VIT_MNIST_IMAGE_FLOATS), image_gradients_ = images_;
   std::vector<float> outputs_ = std::vector<float>(batch_ * VIT_MNIST_OUTPUT_FLOATS);
   std::vector<float> maps_ = std::vector<float>(batch_ * VIT_MNIST_ATTENTION_FLOATS);
+  std::vector<float> magnitudes_ = std::vector<float>(batch_ * VIT_MNIST_LAYERS);
   std::vector<float> scratch_ = std::vector<float>(VIT_MNIST_TRAIN_SCRATCH_BYTES(batch_) / 4);
   std::vector<std::int32_t> labels_ = std::vector<std::int32_t>(batch_, 3);
   float loss_ = 0;
@@ -38,9 +39,10 @@ class VitMnistApi : public testing::Test {
     return vit_mnist_forward(unless(nulls.contains(0), parameters_), nullptr, unless(nulls.contains(1), images_), batch,
                              unless(nulls.contains(2), outputs_), unless(nulls.contains(3), scratch_));
   }
-  int maps(std::set<int> nulls = {}, std::int64_t batch = batch_) {
-    return vit_mnist_attention_maps(unless(nulls.contains(0), parameters_), nullptr, unless(nulls.contains(1), images_),
-                                    batch, unless(nulls.contains(2), maps_), unless(nulls.contains(3), scratch_));
+  int inspect(std::set<int> nulls = {}, std::int64_t batch = batch_) {
+    return vit_mnist_inspect(unless(nulls.contains(0), parameters_), nullptr, unless(nulls.contains(1), images_), batch,
+                             unless(nulls.contains(2), maps_), unless(nulls.contains(3), magnitudes_),
+                             unless(nulls.contains(4), scratch_));
   }
   int evaluate(std::set<int> nulls = {}, std::int64_t batch = batch_) {
     return vit_mnist_evaluate(unless(nulls.contains(0), parameters_), nullptr, unless(nulls.contains(1), images_),
@@ -73,7 +75,8 @@ class VitMnistApi : public testing::Test {
 };
 
 TEST_F(VitMnistApi, AcceptsValidArguments) {
-  for (const int code : {forward(), maps(), evaluate(), loss_and_gradients(), input_gradient(), update(), train_step()})
+  for (const int code :
+       {forward(), inspect(), evaluate(), loss_and_gradients(), input_gradient(), update(), train_step()})
     EXPECT_EQ(code, VIT_MNIST_OK);
 }
 
@@ -82,7 +85,7 @@ TEST_F(VitMnistApi, RefusesEveryNullPointer) {
   EXPECT_EQ(vit_mnist_pack(nullptr, nullptr), VIT_MNIST_ERROR_NULL);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(update({i}), VIT_MNIST_ERROR_NULL) << i;
   for (int i = 0; i < 4; ++i) EXPECT_EQ(forward({i}), VIT_MNIST_ERROR_NULL) << i;
-  for (int i = 0; i < 4; ++i) EXPECT_EQ(maps({i}), VIT_MNIST_ERROR_NULL) << i;
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(inspect({i}), VIT_MNIST_ERROR_NULL) << i;
   for (int i = 0; i < 6; ++i) EXPECT_EQ(evaluate({i}), VIT_MNIST_ERROR_NULL) << i;
   for (int i = 0; i < 7; ++i) EXPECT_EQ(loss_and_gradients({i}), VIT_MNIST_ERROR_NULL) << i;
   for (int i = 0; i < 7; ++i) EXPECT_EQ(input_gradient({i}), VIT_MNIST_ERROR_NULL) << i;
@@ -92,7 +95,7 @@ TEST_F(VitMnistApi, RefusesEveryNullPointer) {
 TEST_F(VitMnistApi, RefusesABatchWithoutImages) {
   for (const std::int64_t batch : {0, -1}) {
     EXPECT_EQ(forward({}, batch), VIT_MNIST_ERROR_BATCH);
-    EXPECT_EQ(maps({}, batch), VIT_MNIST_ERROR_BATCH);
+    EXPECT_EQ(inspect({}, batch), VIT_MNIST_ERROR_BATCH);
     EXPECT_EQ(evaluate({}, batch), VIT_MNIST_ERROR_BATCH);
     EXPECT_EQ(loss_and_gradients({}, batch), VIT_MNIST_ERROR_BATCH);
     EXPECT_EQ(input_gradient({}, batch), VIT_MNIST_ERROR_BATCH);
@@ -120,7 +123,8 @@ TEST_F(VitMnistApi, RefusesAStepBeforeTheFirst) {
 TEST_F(VitMnistApi, RefusesKernelsThatDoNotExist) {
   setenv("TESSERA_ISA", "neon", 1);
   EXPECT_STREQ(vit_mnist_isa(), "");
-  for (const int code : {forward(), maps(), evaluate(), loss_and_gradients(), input_gradient(), update(), train_step()})
+  for (const int code :
+       {forward(), inspect(), evaluate(), loss_and_gradients(), input_gradient(), update(), train_step()})
     EXPECT_EQ(code, VIT_MNIST_ERROR_ISA);
   setenv("TESSERA_ISA", "", 1);
   EXPECT_EQ(forward(), VIT_MNIST_OK);

@@ -65,11 +65,11 @@ class Scratch {
 
 /// Everything that the entry points write.
 struct Results {
-  std::vector<float> forward, outputs, gradients, image_gradients, maps, trained, losses;
+  std::vector<float> forward, outputs, gradients, image_gradients, maps, magnitudes, trained, losses;
   bool operator==(const Results& other) const {
     return same(forward, other.forward) && same(outputs, other.outputs) && same(gradients, other.gradients) &&
-           same(image_gradients, other.image_gradients) && same(maps, other.maps) && same(trained, other.trained) &&
-           same(losses, other.losses);
+           same(image_gradients, other.image_gradients) && same(maps, other.maps) &&
+           same(magnitudes, other.magnitudes) && same(trained, other.trained) && same(losses, other.losses);
   }
   static bool same(const std::vector<float>& a, const std::vector<float>& b) {
     return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
@@ -87,11 +87,12 @@ Results run(std::int64_t size) {
             std::vector<float>(VIT_MNIST_PARAMETER_FLOATS, NAN),
             numbers(VIT_MNIST_IMAGE_FLOATS),
             numbers(VIT_MNIST_ATTENTION_FLOATS),
+            numbers(VIT_MNIST_LAYERS),
             b.parameters,
             std::vector<float>(13, NAN)};
   Scratch forward(VIT_MNIST_FORWARD_SCRATCH_BYTES(size)), evaluate(VIT_MNIST_EVALUATE_SCRATCH_BYTES(size)),
       train(VIT_MNIST_TRAIN_SCRATCH_BYTES(size)), inputs(VIT_MNIST_INPUT_GRADIENT_SCRATCH_BYTES(size)),
-      maps(VIT_MNIST_ATTENTION_MAPS_SCRATCH_BYTES(size));
+      maps(VIT_MNIST_INSPECT_SCRATCH_BYTES(size));
   const float *p = b.parameters.data(), *x = b.images.data();
   const std::int32_t* y = b.labels.data();
   EXPECT_EQ(vit_mnist_forward(p, nullptr, x, size, r.forward.data(), forward.get()), 0);
@@ -99,7 +100,7 @@ Results run(std::int64_t size) {
   EXPECT_EQ(vit_mnist_input_gradient(p, nullptr, x, y, size, r.outputs.data(), &r.losses[11], r.image_gradients.data(),
                                      inputs.get()),
             0);
-  EXPECT_EQ(vit_mnist_attention_maps(p, nullptr, x, size, r.maps.data(), maps.get()), 0);
+  EXPECT_EQ(vit_mnist_inspect(p, nullptr, x, size, r.maps.data(), r.magnitudes.data(), maps.get()), 0);
   EXPECT_EQ(vit_mnist_loss_and_gradients(p, nullptr, x, y, size, 1, 1, r.outputs.data(), &r.losses[12],
                                          r.gradients.data(), train.get()),
             0);

@@ -62,11 +62,12 @@ TEST_P(VitTinyPhotos, TheLogitsAreTheReferences) {
 
 TEST_P(VitTinyPhotos, WhatTheClassTokenAttendsToInTheLastBlockIsTheReferences) {
   const std::vector<float> want = expected_.at("attention.11.cls").floats();  // [heads, tokens]
-  std::vector<float> maps(VIT_TINY_ATTENTION_FLOATS, NAN);
-  std::vector<char> scratch(VIT_TINY_ATTENTION_MAPS_SCRATCH_BYTES(1));
+  std::vector<float> maps(VIT_TINY_ATTENTION_FLOATS, NAN), magnitudes(VIT_TINY_LAYERS, NAN);
+  std::vector<char> scratch(VIT_TINY_INSPECT_SCRATCH_BYTES(1));
   ASSERT_EQ(maps.size(), layers * heads * tokens * tokens);
   ASSERT_EQ(want.size(), heads * tokens);
-  ASSERT_EQ(vit_tiny_attention_maps(parameters_.data(), packed_.data(), image_.data(), 1, maps.data(), scratch.data()),
+  ASSERT_EQ(vit_tiny_inspect(parameters_.data(), packed_.data(), image_.data(), 1, maps.data(), magnitudes.data(),
+                             scratch.data()),
             VIT_TINY_OK);
   for (std::size_t i = 0; i < want.size(); ++i) {
     const std::size_t head = i / tokens, token = i % tokens;

@@ -23,7 +23,7 @@ constexpr std::int64_t tokens = 5;  // and a picture of 8x8 in patches of 4x4
 
 /// Two blocks of two heads. The class token of head h in the last block sees patch h alone, all else sees all alike.
 /// Where the first pixel is not a number, the second block is none.
-int maps(const float*, const float*, const float* images, std::int64_t batch, float* out, void*) {
+int inside(const float*, const float*, const float* images, std::int64_t batch, float* out, float* magnitudes, void*) {
   for (std::int64_t i = 0; i < batch; ++i)
     for (std::int64_t layer = 0; layer < 2; ++layer)
       for (std::int64_t head = 0; head < 2; ++head)
@@ -32,6 +32,9 @@ int maps(const float*, const float*, const float* images, std::int64_t batch, fl
             *out = layer == 1 && query == 0 ? (key == head + 1 ? 1.0f : 0.0f) : 1.0f / tokens;
             if (layer == 1) *out += 0 * images[i * 64];
           }
+  for (std::int64_t i = 0; i < batch; ++i)
+    for (std::int64_t layer = 0; layer < 3; ++layer)
+      *magnitudes++ = static_cast<float>(layer % 2 + 1) + (layer == 0 ? 0.0f : 0 * images[i * 64]);
   return 0;
 }
 
@@ -40,6 +43,7 @@ std::int64_t scratch_bytes(std::int64_t) { return 64; }
 class Attention : public testing::Test {
  protected:
   const tessera_parameter token[1]{{"cls_token", 1, 0, {1}, 0, "[1]"}};
+  const char* const keys[3]{"embedding", "blocks.0", "blocks.1"};
   Attention() {
     model.name = "toy";
     model.parameters = token;
@@ -47,7 +51,10 @@ class Attention : public testing::Test {
     model.pack = [](const float*, float*) { return 0; };
     std::ranges::copy(std::array{1, 8, 8}, model.image_shape);
     model.patches = {2, 2};
-    model.attention = {2, 2, tokens, tokens, scratch_bytes, maps};
+    model.attention = {2, 2, tokens, tokens};
+    model.layers = keys;
+    model.inspect_scratch_bytes = scratch_bytes;
+    model.inspect = inside;
   }
   Model model;
   std::vector<float> input = std::vector<float>(128), parameters = std::vector<float>(16);
@@ -113,13 +120,12 @@ TEST_F(Attention, ThatCannotBeDrawnIsRefusedInASentence) {
   EXPECT_EQ(error(), "toy has no attention maps");
 }
 
-TEST_F(Attention, ThatIsNotANumberIsWhyALossIsNone) {
+TEST_F(Attention, FirstLayerThatGivesNoNumbersIsWhyALossIsNone) {
   const Batch batch{.images = input.data(), .size = 2};
   EXPECT_EQ(cause_of_loss(model, parameters.data(), batch),
-            "all parameters and all attention are numbers, the largest of cls_token is 0");
+            "all layers give numbers, the largest blocks.0, 2 on average");
   input[64] = std::numeric_limits<float>::infinity();
-  EXPECT_EQ(cause_of_loss(model, parameters.data(), batch),
-            "the attention of block 2 of 2 is the first that is not a number");
+  EXPECT_EQ(cause_of_loss(model, parameters.data(), batch), "what blocks.0 gives is the first that is not a number");
 }
 
 }  // namespace

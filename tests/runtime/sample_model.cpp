@@ -35,6 +35,8 @@ const tessera_parameter sample_parameters[SAMPLE_PARAMETERS] = {
     {"head.weight", 2, 1, {10, 784}, 16, "[CLASSES=10, IH*IW=784]"},
 };
 
+const char* const sample_layers[SAMPLE_LAYERS] = {"head"};
+
 int64_t sample_scratch_bytes(int64_t) { return 256; }
 const char* sample_error(int code) { return code == 1 ? "the batch is empty" : "unknown error"; }
 const char* sample_isa() { return "scalar"; }
@@ -61,6 +63,17 @@ int sample_evaluate(const float* parameters, const float*, const float* images, 
   float sum = 0, probability[classes];
   for (std::int64_t b = 0; b < batch; ++b) sum += cross_entropy(outputs + b * classes, labels[b], probability);
   *loss = sum / static_cast<float>(batch);
+  return 0;
+}
+
+int sample_inspect(const float* parameters, const float*, const float* images, int64_t batch, float*, float* magnitudes,
+                   void*) {
+  for (std::int64_t b = 0; b < batch; ++b) {
+    float row[classes];
+    scores(parameters, images + b * pixels, row);
+    magnitudes[b] = 0;
+    for (const float score : row) magnitudes[b] += std::abs(score) / classes;
+  }
   return 0;
 }
 

@@ -23,6 +23,7 @@ typedef struct tessera_parameter {
 #endif
 
 #define SAMPLE_PARAMETERS 2
+#define SAMPLE_LAYERS 1
 #define SAMPLE_PARAMETER_FLOATS 7856 /* bias [10], 6 floats of padding, weight [10, 784] */
 #define SAMPLE_OPTIMIZER_FLOATS (2 * SAMPLE_PARAMETER_FLOATS)
 #define SAMPLE_DECLARATION_HASH UINT64_C(0x5a3b1e0000000001)
@@ -31,6 +32,7 @@ typedef struct tessera_parameter {
 extern "C" {
 #endif
 extern const tessera_parameter sample_parameters[SAMPLE_PARAMETERS];
+extern const char* const sample_layers[SAMPLE_LAYERS];
 int64_t sample_scratch_bytes(int64_t batch);
 const char* sample_error(int code);
 const char* sample_isa(void);
@@ -41,6 +43,8 @@ int sample_forward(const float* parameters, const float* packed, const float* im
                    void* scratch);
 int sample_evaluate(const float* parameters, const float* packed, const float* images, const int32_t* labels,
                     int64_t batch, float* outputs, float* loss, void* scratch);
+int sample_inspect(const float* parameters, const float* packed, const float* images, int64_t batch, float* maps,
+                   float* magnitudes, void* scratch);
 int sample_loss_and_gradients(const float* parameters, const float* packed, const float* images, const int32_t* labels,
                               int64_t batch, uint64_t seed, int64_t step, float* outputs, float* loss, float* gradients,
                               void* scratch);

@@ -22,12 +22,15 @@ inline Model sample_model() {
           .forward_scratch_bytes = sample_scratch_bytes,
           .evaluate_scratch_bytes = sample_scratch_bytes,
           .train_scratch_bytes = sample_scratch_bytes,
+          .inspect_scratch_bytes = sample_scratch_bytes,
           .error = sample_error,
           .isa = sample_isa,
           .init = sample_init,
           .pack = sample_pack,
           .forward = sample_forward,
-          .evaluate = sample_evaluate};
+          .evaluate = sample_evaluate,
+          .inspect = sample_inspect,
+          .layers = sample_layers};
 }
 
 }  // namespace tessera::runtime

@@ -89,8 +89,8 @@ TEST_F(SessionTest, TrainingStopsWhenPatienceIsOverAndTheBestEpochIsKept) {
 TEST_F(SessionTest, LossThatIsNotANumberStopsAndKeepsTheLastCheckpoint) {
   const std::string error = sentence([&] { train(5); });
   EXPECT_TRUE(
-      error.starts_with("training diverged: the loss of step 5 is not a number: all parameters are numbers, the "
-                        "largest of head.weight is 0."))
+      error.starts_with("training diverged: the loss of step 5 is not a number: all layers give numbers, the "
+                        "largest head, "))
       << error;
   EXPECT_TRUE(error.ends_with("; " + checkpoint() + " still holds step 4 (a smaller --lr may help)")) << error;
   EXPECT_EQ(read_safetensors(checkpoint()).metadata.at("step"), "4");
