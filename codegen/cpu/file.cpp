@@ -71,6 +71,7 @@ class File {
     out += "\n";
     out += embedded("cpu/simd/math.h");
     if (packed_.reals) out += fmt::format("\n{}", embedded("cpu/simd/pack.h"));
+    if (shares_) out += fmt::format("\n{}", embedded("cpu/simd/share.h"));
     out += "\n// ---- tables ----\n";
     out += tables_;
     out += "\n// ---- kernels: each call handles one index of the axis that is shared out among threads ----\n";
@@ -147,7 +148,14 @@ class File {
     for (const tree::Parameter& p : f.parameters) used_.insert(p.name);
     scratch_name_.assign(plan.program.tensors.size(), "");
     for (std::size_t t = 0; t < plan.program.tensors.size(); ++t) declare_tensor(plan, static_cast<int>(t), f.body);
-    region(plan, 0, f.body);
+    Block stages;
+    region(plan, 0, stages);
+    if (uses(stages, "place")) f.body.push_back(tree::declare("std::int64_t", "place", integer(-1)));
+    if (uses(stages, "parts")) {
+      f.body.push_back(tree::declare("const std::int64_t", "parts", call("threads", {})));
+      shares_ = true;
+    }
+    f.body.insert(f.body.end(), stages.begin(), stages.end());
     std::set<std::string> known = known_names();
     known.insert(names_.begin(), names_.end());
     for (const auto& [text, table_name] : table_names_) known.insert(table_name);
@@ -249,6 +257,12 @@ class File {
                                                     : size(extent(k.axes[static_cast<std::size_t>(e.parallel)].dim));
           arguments = {name("begin"), call("std::min<std::int64_t>", {own_count, name("begin") + integer(e.block)})};
           step = e.block;
+        } else if (e.tasks == Emitted::Tasks::rows) {
+          own = "part";
+          own_count = name("parts");
+          const Expr rows = integer(k.axes[static_cast<std::size_t>(e.parallel)].dim.value());
+          for (const Expr& part : {name("part"), name("part") + integer(1)})
+            arguments.push_back(call("share", {rows, integer(e.block), part, name("parts")}));
         } else if (e.tasks == Emitted::Tasks::chunks) {
           own = "chunk";
           own_count = integer(batch_chunks);
@@ -258,7 +272,8 @@ class File {
           if (p.name == "batch" || p.name == "image" || p.name == "layer") arguments.push_back(name(p.name));
         for (const Argument& a : e.arguments) {
           Expr p = pointer(plan, k, item.kernel, a);
-          if (e.tasks == Emitted::Tasks::images) p = p + name("image") * image_stride(plan, a);
+          if (e.tasks == Emitted::Tasks::images)
+            p = p + name(is_temporary(plan, a) ? "place" : "image") * image_stride(plan, a);
           arguments.push_back(std::move(p));
         }
         tree::Statement statement = tree::evaluate(call(place(e.function, plan.program.name), std::move(arguments)));
@@ -274,14 +289,26 @@ class File {
         }
       }
     }
+    std::string clause;
+    if (uses(shared, "place")) {
+      shared.insert(shared.begin(),
+                    tree::when(tree::binary("<", name("place"), integer(0)), {tree::assign("place", name("image"))}));
+      clause = " firstprivate(place)";
+    }
     // An update is of a stretch of the parameters.
     const bool stretch = plan.program.name == "update";
     if (index.empty())
       b.insert(b.end(), shared.begin(), shared.end());
     else
       parallel(b, index, stretch ? name("first") : integer(0), count, step, std::move(shared),
-               stretch ? " if (last - first > 65536)" : "");
+               stretch ? " if (last - first > 65536)" : clause);
     b.insert(b.end(), after.begin(), after.end());
+  }
+
+  /// Whether it lies in the arena of the first image that the thread works on.
+  static bool is_temporary(const Plan& plan, const Argument& a) {
+    const int at = plan.buffer_of[static_cast<std::size_t>(a.tensor)];
+    return at >= 0 && plan.buffers[static_cast<std::size_t>(at)].temporary;
   }
 
   /// From an image's values of a tensor to the next one's; 0 for what all images share.
@@ -363,7 +390,8 @@ class File {
   std::string kernels_, tables_;
   std::map<std::string, std::string> by_text_;      ///< kernel text without its name -> name
   std::map<std::string, std::string> table_names_;  ///< numbers -> name
-  std::set<std::string> names_{"std::min<std::int64_t>"}, used_;
+  std::set<std::string> names_{"std::min<std::int64_t>", "share", "threads"}, used_;
+  bool shares_ = false;  ///< rows among the threads
   std::vector<std::string> scratch_name_;
 };
 

@@ -84,9 +84,9 @@ class Emitter : Values {
     Emitted e;
     const int rows = kernel_.product.rows;
     e.function.name = kernel_.name;
-    e.tasks = Emitted::Tasks::blocks;
+    e.tasks = Emitted::Tasks::rows;
     e.parallel = rows;
-    e.block = schedule_.block;
+    e.block = schedule_.tile[static_cast<std::size_t>(rows)];
     e.function.parameters = {
         {"const std::int64_t", "begin"}, {"const std::int64_t", "end"}, {"const std::int64_t", "batch"}};
     add_layer(e);

@@ -231,6 +231,9 @@ std::string emit_kernels_header(const ModelFiles& m) {
 
 #include <algorithm>
 #include <cstdint>
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
 
 )c",
                   m.name, m.upper());

@@ -94,6 +94,26 @@ std::int64_t most_live(const std::vector<Buffer>& buffers, const std::vector<int
   return most;
 }
 
+/// Finds the buffers that only one stage touches. A thread's images leave them behind in the arena of its first image:
+/// what that image has to keep from the stage must not lie there, and so lives from the stage's beginning on.
+void share_temporaries(Plan& plan, const Times& times) {
+  const KernelProgram& p = plan.program;
+  std::vector<std::set<std::pair<int, int>>> stages(plan.buffers.size());
+  for (std::size_t k = 0; k < p.kernels.size(); ++k)
+    for_each_access(p.kernels[k], [&](const Access& a, bool) {
+      const int buffer = plan.buffer_of[static_cast<std::size_t>(a.tensor)];
+      if (buffer >= 0) stages[static_cast<std::size_t>(buffer)].insert(times.stage[k]);
+    });
+  for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
+    Buffer& b = plan.buffers[i];
+    if (!b.per_image) continue;
+    const bool once = p.tensors[static_cast<std::size_t>(b.tensor)].slots == 1;
+    const auto [begin, end] = *stages[i].begin();
+    b.temporary = once && stages[i].size() == 1 && begin <= b.first && b.last <= end;
+    if (!b.temporary) b.first = std::min(b.first, begin);
+  }
+}
+
 }  // namespace
 
 std::vector<std::vector<Stage>> make_stages(const KernelProgram& p) {
@@ -178,6 +198,8 @@ void place_buffers(Plan& plan) {
       plan.buffers.push_back(b);
     }
   }
+
+  share_temporaries(plan, times);
 
   for (const bool per_image : {false, true}) {
     std::vector<int> order;
@@ -300,7 +322,19 @@ class Replay {
         });
         write(item.kernel, written, reads(item.kernel, stage.tasks == Tasks::chunks, r, iteration, layer));
       }
+      leave_temporaries(stage);
     }
+  }
+
+  /// Further images write the stage's temporaries again, here: whatever lay there is gone.
+  void leave_temporaries(const Stage& stage) {
+    for (const Item& item : stage.items)
+      for_each_access(kernel(item.kernel), [&](const Access& a, bool) {
+        const int at = plan_.buffer_of[static_cast<std::size_t>(a.tensor)];
+        if (at < 0 || !plan_.buffers[static_cast<std::size_t>(at)].temporary) return;
+        for (auto& [other, value] : values_)
+          if (range(other.first, other.second).meets(range(a.tensor, 0))) value.gone.merge(value.there);
+      });
   }
 
   /// Which slot an access from region r means.

@@ -32,11 +32,13 @@ struct Layout {
 };
 
 /// A range of scratch memory, in reals. Scratch holds what does not grow with the batch, then one arena for each image:
-/// what two images share is never written while images are worked on one by one.
+/// what two images share is never written while images are worked on one by one. Values of one stage alone (temporary)
+/// lie in the arena of the first image that a thread works on, image after image: there they stay in its caches.
 struct Buffer {
   int tensor = -1;  ///< -1: partial sums of `kernel`
   int kernel = -1;
   bool per_image = false;             ///< offset and size are in each image's arena
+  bool temporary = false;             ///< of one stage alone
   std::int64_t offset = 0, size = 0;  ///< size: of all slots
   std::int64_t slot = 0;              ///< of one
   int first = 0, last = 0;  ///< kernels in running order, between which it is live (a region's kernels count once)
@@ -59,8 +61,6 @@ struct Schedule {
 /// Sums over the batch are cut into this many chunks whatever the number of threads, so that the bits do not depend on
 /// it.
 inline constexpr std::int64_t batch_chunks = 16;
-/// The rows of a matrix product over the batch are shared out in at most this many blocks.
-inline constexpr std::int64_t row_blocks = 16;
 
 struct Plan {
   KernelProgram program;

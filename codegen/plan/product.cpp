@@ -223,7 +223,7 @@ Schedule product_schedule(const Kernel& kernel, const Target& target) {
     const std::int64_t rows = size_of(kernel, p.rows), tile = dividing_rows(rows, std::min<std::int64_t>(most, 8));
     s.tile[static_cast<std::size_t>(p.rows)] = tile;
     s.parallel = p.rows;
-    s.block = std::max<std::int64_t>(2, (rows / tile + row_blocks - 1) / row_blocks * tile);  // 1 would be an image
+    s.block = std::max<std::int64_t>(2, tile);  // 1 would be an image
     return s;
   }
   if (p.rows >= 0) s.tile[static_cast<std::size_t>(p.rows)] = best_rows(size_of(kernel, p.rows), most, vectors);

@@ -100,14 +100,12 @@ typedef __m512 vec;
   return _mm_cvtss_f32(_mm_max_ss(quarter, _mm_movehdup_ps(quarter)));
 }
 
-// Bits of single precision, for math.h. v_round rounds ties to even; v_pow2i takes whole numbers from -126 to 127;
+// Bits of single precision, for math.h. v_round rounds ties to even; v_scale gives x 2^n, n whole;
 // a positive normal x is v_mantissa(x) * 2^v_exponent(x), mantissa in [sqrt(1/2), sqrt(2)).
 [[maybe_unused]] static inline vec v_round(vec x) {
   return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
-[[maybe_unused]] static inline vec v_pow2i(vec x) {
-  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(_mm512_cvtps_epi32(x), _mm512_set1_epi32(127)), 23));
-}
+[[maybe_unused]] static inline vec v_scale(vec x, vec n) { return _mm512_scalef_ps(x, n); }
 [[maybe_unused]] static inline vec v_exponent(vec x) {
   const __m512i from_root_half = _mm512_sub_epi32(_mm512_castps_si512(x), _mm512_set1_epi32(0x3f3504f3));
   return _mm512_cvtepi32_ps(_mm512_srai_epi32(from_root_half, 23));
@@ -162,6 +160,14 @@ typedef __m512 vec;
 [[maybe_unused]] static inline vec v_log(vec x) { return std::log(x); }
 [[maybe_unused]] static inline vec v_tanh(vec x) { return std::tanh(x); }
 [[maybe_unused]] static inline vec v_erf(vec x) { return std::erf(x); }
+[[maybe_unused]] static inline vec v_gelu(vec x) {
+  x = v_max(v_set(-40), x);  // where it is 0, so that -infinity gives 0
+  return x * 0.5 * std::erfc(-x * 0.70710678118654752);
+}
+[[maybe_unused]] static inline vec v_gelu_gradient(vec x) {
+  x = v_min(v_set(40), v_max(v_set(-40), x));
+  return 0.5 * std::erfc(-x * 0.70710678118654752) + x * 0.39894228040143268 * std::exp(-0.5 * x * x);
+}
 #else
 /// exp(x) = 2^n exp(r), |r| <= log(2) / 2. Exactly 0 below -105, infinite above 89, denormal in between where due.
 [[maybe_unused]] static inline vec v_exp(vec x) {
@@ -176,9 +182,7 @@ typedef __m512 vec;
   p = v_fma(p, r, v_set(1.666666567e-1f));
   p = v_fma(p, r, v_set(5.000000000e-1f));
   p = v_add(v_fma(p, v_mul(r, r), r), v_set(1.0f));
-  // 2^n in two steps: n reaches from -151 to 128, further than one exponent field.
-  const vec half = v_round(v_mul(n, v_set(0.5f)));
-  return v_mul(v_mul(p, v_pow2i(half)), v_pow2i(v_sub(n, half)));
+  return v_scale(p, n);
 }
 
 /// log(x) = log(m) + e log(2), m in [sqrt(1/2), sqrt(2)). -infinity at 0, not a number below.
@@ -238,23 +242,56 @@ typedef __m512 vec;
   far = v_sub(v_set(1.0f), v_exp(v_neg(v_mul(far, size))));
   return v_select_less(size, v_set(0.92f), near, v_select_less(x, v_zero(), v_neg(far), far));
 }
-#endif
 
-/// gelu(x) = x Phi(x), exact form (Hendrycks & Gimpel 2016). Held at -15, where it is 0, so that -infinity gives 0.
+/// gelu(x) = x Phi(x), exact form (Hendrycks & Gimpel 2016). Phi is 1/2 + x times a polynomial in x^2, within 2e-7, for
+/// |x| to 5.35, where it has come to 0 and 1; -infinity gives 0.
 [[maybe_unused]] static inline vec v_gelu(vec x) {
-  x = v_max(v_set(real(-15)), x);
-  const vec erf = v_erf(v_mul(x, v_set(real(0.70710678118654752))));
-  return v_mul(v_mul(x, v_set(real(0.5))), v_add(erf, v_set(real(1))));
+  const vec held = v_max(v_set(-5.35f), x), t = v_min(v_set(5.35f), held);
+  const vec u = v_fma(v_mul(t, t), v_set(0.06987509876f), v_set(-1.0f));
+  vec p = v_set(3.348651517e-04f);  // (Phi(t) - 1/2) / t
+  p = v_fma(p, u, v_set(-8.883510600e-04f));
+  p = v_fma(p, u, v_set(8.006113349e-04f));
+  p = v_fma(p, u, v_set(-1.144385780e-03f));
+  p = v_fma(p, u, v_set(3.392371116e-03f));
+  p = v_fma(p, u, v_set(-6.272869650e-03f));
+  p = v_fma(p, u, v_set(9.238593280e-03f));
+  p = v_fma(p, u, v_set(-1.358140167e-02f));
+  p = v_fma(p, u, v_set(1.929515973e-02f));
+  p = v_fma(p, u, v_set(-2.553315088e-02f));
+  p = v_fma(p, u, v_set(3.210752457e-02f));
+  p = v_fma(p, u, v_set(-3.940302879e-02f));
+  p = v_fma(p, u, v_set(4.888189957e-02f));
+  p = v_fma(p, u, v_set(-6.591891497e-02f));
+  p = v_fma(p, u, v_set(1.321490258e-01f));
+  return v_mul(held, v_max(v_fma(t, p, v_set(0.5f)), v_zero()));
 }
 
-/// d gelu(x) / dx = Phi(x) + x phi(x). Held at -15 and 15, where it is 0 and 1.
+/// d gelu(x) / dx = Phi(x) + x phi(x): 1/2 + x times a polynomial in x^2, within 3e-7, for |x| to 5.63, beyond which it
+/// is as good as 0 and 1.
 [[maybe_unused]] static inline vec v_gelu_gradient(vec x) {
-  x = v_min(v_set(real(15)), v_max(v_set(real(-15)), x));
-  const vec erf = v_erf(v_mul(x, v_set(real(0.70710678118654752))));
-  const vec density = v_exp(v_mul(v_mul(x, x), v_set(real(-0.5))));
-  const vec phi = v_mul(v_mul(x, v_set(real(0.39894228040143268))), density);
-  return v_fma(v_set(real(0.5)), v_add(erf, v_set(real(1))), phi);
+  const vec t = v_min(v_set(5.63333321f), v_max(v_set(-5.63333321f), x));
+  const vec u = v_fma(v_mul(t, t), v_set(0.06302300841f), v_set(-1.0f));
+  vec p = v_set(-1.593061839e-03f);  // (Phi(t) - 1/2) / t + phi(t)
+  p = v_fma(p, u, v_set(4.181942437e-03f));
+  p = v_fma(p, u, v_set(-2.437137999e-03f));
+  p = v_fma(p, u, v_set(1.975648804e-03f));
+  p = v_fma(p, u, v_set(-1.290747989e-02f));
+  p = v_fma(p, u, v_set(2.519198693e-02f));
+  p = v_fma(p, u, v_set(-3.096184321e-02f));
+  p = v_fma(p, u, v_set(4.097849131e-02f));
+  p = v_fma(p, u, v_set(-5.670175329e-02f));
+  p = v_fma(p, u, v_set(6.814377010e-02f));
+  p = v_fma(p, u, v_set(-7.222574949e-02f));
+  p = v_fma(p, u, v_set(7.040762156e-02f));
+  p = v_fma(p, u, v_set(-6.382109970e-02f));
+  p = v_fma(p, u, v_set(5.555455759e-02f));
+  p = v_fma(p, u, v_set(-5.009558797e-02f));
+  p = v_fma(p, u, v_set(5.123053119e-02f));
+  p = v_fma(p, u, v_set(-6.381980330e-02f));
+  p = v_fma(p, u, v_set(1.256564111e-01f));
+  return v_fma(t, p, v_set(0.5f));
 }
+#endif
 
 // Matrix products read a weight, declared [columns, depth], from panels: [columns / width][depth][width].
 /// Copies a weight into panels of `width` columns; the last panel is filled up with zeros.
@@ -263,6 +300,20 @@ static void pack(const real* weight, std::int64_t columns, std::int64_t depth, s
     for (std::int64_t k = 0; k < depth; ++k)
       for (std::int64_t column = first; column < first + width; ++column)
         *panels++ = column < columns ? weight[column * depth + k] : real(0);
+}
+
+// The rows of a weight's gradient are shared out among the threads in whole tiles; which thread sums up a row does not
+// change its bits.
+static std::int64_t threads() {
+#if defined(_OPENMP)
+  return omp_get_max_threads();
+#else
+  return 1;
+#endif
+}
+/// Where the part begins, of `parts` about equal ones; `tile` divides `rows`.
+static std::int64_t share(std::int64_t rows, std::int64_t tile, std::int64_t part, std::int64_t parts) {
+  return rows / tile * part / parts * tile;
 }
 
 // ---- tables ----
@@ -3114,15 +3165,15 @@ static void norm_backward(const real* d_norm_concat, const real* norm_weight, co
 static void divide_forward_train(const std::int64_t batch, const real* add, const real* reduce_sum, real* loss) {
   vec sum0 = v_zero();
   for (std::int64_t b = 0; b + 16 <= batch; b += 16) {
-    const vec x0 = v_load_strided(add + b * 1824656, 1824656, lanes);
-    const vec x1 = v_load_strided(reduce_sum + b * 1824656, 1824656, lanes);
+    const vec x0 = v_load_strided(add + b * 1875104, 1875104, lanes);
+    const vec x1 = v_load_strided(reduce_sum + b * 1875104, 1875104, lanes);
     const vec t2 = v_sub(x0, x1);
     sum0 = v_add(sum0, t2);
   }
   const std::int64_t b_rest = (batch - 0) / 16 * 16;
   if (b_rest < batch) {
-    const vec x3 = v_load_strided(add + b_rest * 1824656, 1824656, static_cast<int>(batch - b_rest));
-    const vec x4 = v_load_strided(reduce_sum + b_rest * 1824656, 1824656, static_cast<int>(batch - b_rest));
+    const vec x3 = v_load_strided(add + b_rest * 1875104, 1875104, static_cast<int>(batch - b_rest));
+    const vec x4 = v_load_strided(reduce_sum + b_rest * 1875104, 1875104, static_cast<int>(batch - b_rest));
     const vec t5 = v_sub(x3, x4);
     sum0 = v_add(sum0, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
   }
@@ -3139,7 +3190,7 @@ static void head_bias_gradient_partial(const std::int64_t chunk, const std::int6
   const std::int64_t end = (chunk + 1) * batch / 16;
   vec sum0 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
-    const vec x0 = v_load_n(d_multiply + b * 1824656, 10);
+    const vec x0 = v_load_n(d_multiply + b * 1875104, 10);
     sum0 = v_add(sum0, x0);
   }
   v_store_n(partial + chunk * 10, sum0, 10);
@@ -3178,31 +3229,31 @@ static void head_weight_gradient(const std::int64_t begin, const std::int64_t en
       vec sum18 = v_zero();
       vec sum19 = v_zero();
       for (std::int64_t b = 0; b < batch; ++b) {
-        const vec x0 = v_set(d_multiply[classes + b * 1824656]);
-        const vec x1 = v_load(norm_add + (d + b * 1824656));
+        const vec x0 = v_set(d_multiply[classes + b * 1875104]);
+        const vec x1 = v_load(norm_add + (d + b * 1875104));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(norm_add + (d + b * 1824656 + 16));
+        const vec x2 = v_load(norm_add + (d + b * 1875104 + 16));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(norm_add + (d + b * 1824656 + 32));
+        const vec x3 = v_load(norm_add + (d + b * 1875104 + 32));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(norm_add + (d + b * 1824656 + 48));
+        const vec x4 = v_load(norm_add + (d + b * 1875104 + 48));
         sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_multiply[classes + b * 1824656 + 1]);
+        const vec x5 = v_set(d_multiply[classes + b * 1875104 + 1]);
         sum4 = v_fma(x5, x1, sum4);
         sum5 = v_fma(x5, x2, sum5);
         sum6 = v_fma(x5, x3, sum6);
         sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_set(d_multiply[classes + b * 1824656 + 2]);
+        const vec x6 = v_set(d_multiply[classes + b * 1875104 + 2]);
         sum8 = v_fma(x6, x1, sum8);
         sum9 = v_fma(x6, x2, sum9);
         sum10 = v_fma(x6, x3, sum10);
         sum11 = v_fma(x6, x4, sum11);
-        const vec x7 = v_set(d_multiply[classes + b * 1824656 + 3]);
+        const vec x7 = v_set(d_multiply[classes + b * 1875104 + 3]);
         sum12 = v_fma(x7, x1, sum12);
         sum13 = v_fma(x7, x2, sum13);
         sum14 = v_fma(x7, x3, sum14);
         sum15 = v_fma(x7, x4, sum15);
-        const vec x8 = v_set(d_multiply[classes + b * 1824656 + 4]);
+        const vec x8 = v_set(d_multiply[classes + b * 1875104 + 4]);
         sum16 = v_fma(x8, x1, sum16);
         sum17 = v_fma(x8, x2, sum17);
         sum18 = v_fma(x8, x3, sum18);
@@ -3248,29 +3299,29 @@ static void norm_weight_gradient_partial(const std::int64_t chunk, const std::in
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_norm_concat + (b * 1824656 + n * 256 + d));
-        const vec x1 = v_load(norm_multiply + (b * 1824656 + n * 256 + d));
+        const vec x0 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d));
+        const vec x1 = v_load(norm_multiply + (b * 1875104 + n * 256 + d));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_norm_concat + (b * 1824656 + n * 256 + d + 16));
-        const vec x3 = v_load(norm_multiply + (b * 1824656 + n * 256 + d + 16));
+        const vec x2 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 16));
+        const vec x3 = v_load(norm_multiply + (b * 1875104 + n * 256 + d + 16));
         sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_norm_concat + (b * 1824656 + n * 256 + d + 32));
-        const vec x5 = v_load(norm_multiply + (b * 1824656 + n * 256 + d + 32));
+        const vec x4 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 32));
+        const vec x5 = v_load(norm_multiply + (b * 1875104 + n * 256 + d + 32));
         sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_norm_concat + (b * 1824656 + n * 256 + d + 48));
-        const vec x7 = v_load(norm_multiply + (b * 1824656 + n * 256 + d + 48));
+        const vec x6 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 48));
+        const vec x7 = v_load(norm_multiply + (b * 1875104 + n * 256 + d + 48));
         sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_norm_concat + (b * 1824656 + n * 256 + d + 64));
-        const vec x9 = v_load(norm_multiply + (b * 1824656 + n * 256 + d + 64));
+        const vec x8 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 64));
+        const vec x9 = v_load(norm_multiply + (b * 1875104 + n * 256 + d + 64));
         sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_norm_concat + (b * 1824656 + n * 256 + d + 80));
-        const vec x11 = v_load(norm_multiply + (b * 1824656 + n * 256 + d + 80));
+        const vec x10 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 80));
+        const vec x11 = v_load(norm_multiply + (b * 1875104 + n * 256 + d + 80));
         sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_norm_concat + (b * 1824656 + n * 256 + d + 96));
-        const vec x13 = v_load(norm_multiply + (b * 1824656 + n * 256 + d + 96));
+        const vec x12 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 96));
+        const vec x13 = v_load(norm_multiply + (b * 1875104 + n * 256 + d + 96));
         sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_norm_concat + (b * 1824656 + n * 256 + d + 112));
-        const vec x15 = v_load(norm_multiply + (b * 1824656 + n * 256 + d + 112));
+        const vec x14 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 112));
+        const vec x15 = v_load(norm_multiply + (b * 1875104 + n * 256 + d + 112));
         sum7 = v_fma(x14, x15, sum7);
       }
     }
@@ -3310,21 +3361,21 @@ static void norm_bias_gradient_partial(const std::int64_t chunk, const std::int6
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_norm_concat + (b * 1824656 + n * 256 + d));
+        const vec x0 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_norm_concat + (b * 1824656 + n * 256 + d + 16));
+        const vec x1 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 16));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_norm_concat + (b * 1824656 + n * 256 + d + 32));
+        const vec x2 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 32));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_norm_concat + (b * 1824656 + n * 256 + d + 48));
+        const vec x3 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 48));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_norm_concat + (b * 1824656 + n * 256 + d + 64));
+        const vec x4 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 64));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_norm_concat + (b * 1824656 + n * 256 + d + 80));
+        const vec x5 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 80));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_norm_concat + (b * 1824656 + n * 256 + d + 96));
+        const vec x6 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 96));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_norm_concat + (b * 1824656 + n * 256 + d + 112));
+        const vec x7 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 112));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -4812,21 +4863,21 @@ static void transformer_blocks_ffn_linear2_bias_gradient_partial(const std::int6
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_multiply + (b * 1824656 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_ffn_multiply + (b * 1875104 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_ffn_multiply + (b * 1824656 + n * 256 + d + 16));
+        const vec x1 = v_load(d_transformer_blocks_ffn_multiply + (b * 1875104 + n * 256 + d + 16));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_ffn_multiply + (b * 1824656 + n * 256 + d + 32));
+        const vec x2 = v_load(d_transformer_blocks_ffn_multiply + (b * 1875104 + n * 256 + d + 32));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_ffn_multiply + (b * 1824656 + n * 256 + d + 48));
+        const vec x3 = v_load(d_transformer_blocks_ffn_multiply + (b * 1875104 + n * 256 + d + 48));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_ffn_multiply + (b * 1824656 + n * 256 + d + 64));
+        const vec x4 = v_load(d_transformer_blocks_ffn_multiply + (b * 1875104 + n * 256 + d + 64));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_ffn_multiply + (b * 1824656 + n * 256 + d + 80));
+        const vec x5 = v_load(d_transformer_blocks_ffn_multiply + (b * 1875104 + n * 256 + d + 80));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_ffn_multiply + (b * 1824656 + n * 256 + d + 96));
+        const vec x6 = v_load(d_transformer_blocks_ffn_multiply + (b * 1875104 + n * 256 + d + 96));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_ffn_multiply + (b * 1824656 + n * 256 + d + 112));
+        const vec x7 = v_load(d_transformer_blocks_ffn_multiply + (b * 1875104 + n * 256 + d + 112));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -4882,26 +4933,26 @@ static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t be
         vec sum14 = v_zero();
         vec sum15 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1824656 + n * 256]);
-          const vec x1 = v_load(transformer_blocks_ffn_gelu + (m + b * 1824656 + n * 512));
+          const vec x0 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1875104 + n * 256]);
+          const vec x1 = v_load(transformer_blocks_ffn_gelu + (m + b * 1875104 + n * 512));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_ffn_gelu + (m + b * 1824656 + n * 512 + 16));
+          const vec x2 = v_load(transformer_blocks_ffn_gelu + (m + b * 1875104 + n * 512 + 16));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_ffn_gelu + (m + b * 1824656 + n * 512 + 32));
+          const vec x3 = v_load(transformer_blocks_ffn_gelu + (m + b * 1875104 + n * 512 + 32));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_ffn_gelu + (m + b * 1824656 + n * 512 + 48));
+          const vec x4 = v_load(transformer_blocks_ffn_gelu + (m + b * 1875104 + n * 512 + 48));
           sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1824656 + n * 256 + 1]);
+          const vec x5 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1875104 + n * 256 + 1]);
           sum4 = v_fma(x5, x1, sum4);
           sum5 = v_fma(x5, x2, sum5);
           sum6 = v_fma(x5, x3, sum6);
           sum7 = v_fma(x5, x4, sum7);
-          const vec x6 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1824656 + n * 256 + 2]);
+          const vec x6 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1875104 + n * 256 + 2]);
           sum8 = v_fma(x6, x1, sum8);
           sum9 = v_fma(x6, x2, sum9);
           sum10 = v_fma(x6, x3, sum10);
           sum11 = v_fma(x6, x4, sum11);
-          const vec x7 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1824656 + n * 256 + 3]);
+          const vec x7 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1875104 + n * 256 + 3]);
           sum12 = v_fma(x7, x1, sum12);
           sum13 = v_fma(x7, x2, sum13);
           sum14 = v_fma(x7, x3, sum14);
@@ -4961,21 +5012,21 @@ static void transformer_blocks_ffn_linear1_bias_gradient_partial(const std::int6
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1824656 + n * 512 + m));
+        const vec x0 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1875104 + n * 512 + m));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1824656 + n * 512 + m + 16));
+        const vec x1 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1875104 + n * 512 + m + 16));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1824656 + n * 512 + m + 32));
+        const vec x2 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1875104 + n * 512 + m + 32));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1824656 + n * 512 + m + 48));
+        const vec x3 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1875104 + n * 512 + m + 48));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1824656 + n * 512 + m + 64));
+        const vec x4 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1875104 + n * 512 + m + 64));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1824656 + n * 512 + m + 80));
+        const vec x5 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1875104 + n * 512 + m + 80));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1824656 + n * 512 + m + 96));
+        const vec x6 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1875104 + n * 512 + m + 96));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1824656 + n * 512 + m + 112));
+        const vec x7 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1875104 + n * 512 + m + 112));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -5031,26 +5082,26 @@ static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t be
         vec sum14 = v_zero();
         vec sum15 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1824656 + n * 512]);
-          const vec x1 = v_load(transformer_blocks_norm2_add + (d + b * 1824656 + n * 256));
+          const vec x0 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1875104 + n * 512]);
+          const vec x1 = v_load(transformer_blocks_norm2_add + (d + b * 1875104 + n * 256));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_norm2_add + (d + b * 1824656 + n * 256 + 16));
+          const vec x2 = v_load(transformer_blocks_norm2_add + (d + b * 1875104 + n * 256 + 16));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_norm2_add + (d + b * 1824656 + n * 256 + 32));
+          const vec x3 = v_load(transformer_blocks_norm2_add + (d + b * 1875104 + n * 256 + 32));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_norm2_add + (d + b * 1824656 + n * 256 + 48));
+          const vec x4 = v_load(transformer_blocks_norm2_add + (d + b * 1875104 + n * 256 + 48));
           sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1824656 + n * 512 + 1]);
+          const vec x5 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1875104 + n * 512 + 1]);
           sum4 = v_fma(x5, x1, sum4);
           sum5 = v_fma(x5, x2, sum5);
           sum6 = v_fma(x5, x3, sum6);
           sum7 = v_fma(x5, x4, sum7);
-          const vec x6 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1824656 + n * 512 + 2]);
+          const vec x6 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1875104 + n * 512 + 2]);
           sum8 = v_fma(x6, x1, sum8);
           sum9 = v_fma(x6, x2, sum9);
           sum10 = v_fma(x6, x3, sum10);
           sum11 = v_fma(x6, x4, sum11);
-          const vec x7 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1824656 + n * 512 + 3]);
+          const vec x7 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1875104 + n * 512 + 3]);
           sum12 = v_fma(x7, x1, sum12);
           sum13 = v_fma(x7, x2, sum13);
           sum14 = v_fma(x7, x3, sum14);
@@ -5111,29 +5162,29 @@ static void transformer_blocks_norm2_weight_gradient_partial(const std::int64_t 
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1824656 + n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_norm2_multiply + (b * 1824656 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_norm2_multiply + (b * 1875104 + n * 256 + d));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1824656 + n * 256 + d + 16));
-        const vec x3 = v_load(transformer_blocks_norm2_multiply + (b * 1824656 + n * 256 + d + 16));
+        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 16));
+        const vec x3 = v_load(transformer_blocks_norm2_multiply + (b * 1875104 + n * 256 + d + 16));
         sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1824656 + n * 256 + d + 32));
-        const vec x5 = v_load(transformer_blocks_norm2_multiply + (b * 1824656 + n * 256 + d + 32));
+        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 32));
+        const vec x5 = v_load(transformer_blocks_norm2_multiply + (b * 1875104 + n * 256 + d + 32));
         sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1824656 + n * 256 + d + 48));
-        const vec x7 = v_load(transformer_blocks_norm2_multiply + (b * 1824656 + n * 256 + d + 48));
+        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 48));
+        const vec x7 = v_load(transformer_blocks_norm2_multiply + (b * 1875104 + n * 256 + d + 48));
         sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1824656 + n * 256 + d + 64));
-        const vec x9 = v_load(transformer_blocks_norm2_multiply + (b * 1824656 + n * 256 + d + 64));
+        const vec x8 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 64));
+        const vec x9 = v_load(transformer_blocks_norm2_multiply + (b * 1875104 + n * 256 + d + 64));
         sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1824656 + n * 256 + d + 80));
-        const vec x11 = v_load(transformer_blocks_norm2_multiply + (b * 1824656 + n * 256 + d + 80));
+        const vec x10 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 80));
+        const vec x11 = v_load(transformer_blocks_norm2_multiply + (b * 1875104 + n * 256 + d + 80));
         sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1824656 + n * 256 + d + 96));
-        const vec x13 = v_load(transformer_blocks_norm2_multiply + (b * 1824656 + n * 256 + d + 96));
+        const vec x12 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 96));
+        const vec x13 = v_load(transformer_blocks_norm2_multiply + (b * 1875104 + n * 256 + d + 96));
         sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1824656 + n * 256 + d + 112));
-        const vec x15 = v_load(transformer_blocks_norm2_multiply + (b * 1824656 + n * 256 + d + 112));
+        const vec x14 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 112));
+        const vec x15 = v_load(transformer_blocks_norm2_multiply + (b * 1875104 + n * 256 + d + 112));
         sum7 = v_fma(x14, x15, sum7);
       }
     }
@@ -5175,21 +5226,21 @@ static void transformer_blocks_norm2_bias_gradient_partial(const std::int64_t ch
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1824656 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1824656 + n * 256 + d + 16));
+        const vec x1 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 16));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1824656 + n * 256 + d + 32));
+        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 32));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1824656 + n * 256 + d + 48));
+        const vec x3 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 48));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1824656 + n * 256 + d + 64));
+        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 64));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1824656 + n * 256 + d + 80));
+        const vec x5 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 80));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1824656 + n * 256 + d + 96));
+        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 96));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1824656 + n * 256 + d + 112));
+        const vec x7 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 112));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -5232,21 +5283,21 @@ static void transformer_blocks_attention_out_proj_bias_gradient_partial(const st
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_add + (b * 1824656 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_add + (b * 1875104 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_add + (b * 1824656 + n * 256 + d + 16));
+        const vec x1 = v_load(d_transformer_blocks_add + (b * 1875104 + n * 256 + d + 16));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_add + (b * 1824656 + n * 256 + d + 32));
+        const vec x2 = v_load(d_transformer_blocks_add + (b * 1875104 + n * 256 + d + 32));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_add + (b * 1824656 + n * 256 + d + 48));
+        const vec x3 = v_load(d_transformer_blocks_add + (b * 1875104 + n * 256 + d + 48));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_add + (b * 1824656 + n * 256 + d + 64));
+        const vec x4 = v_load(d_transformer_blocks_add + (b * 1875104 + n * 256 + d + 64));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_add + (b * 1824656 + n * 256 + d + 80));
+        const vec x5 = v_load(d_transformer_blocks_add + (b * 1875104 + n * 256 + d + 80));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_add + (b * 1824656 + n * 256 + d + 96));
+        const vec x6 = v_load(d_transformer_blocks_add + (b * 1875104 + n * 256 + d + 96));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_add + (b * 1824656 + n * 256 + d + 112));
+        const vec x7 = v_load(d_transformer_blocks_add + (b * 1875104 + n * 256 + d + 112));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -5302,26 +5353,26 @@ static void transformer_blocks_attention_out_proj_weight_gradient(const std::int
         vec sum14 = v_zero();
         vec sum15 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_set(d_transformer_blocks_add[d + b * 1824656 + n * 256]);
-          const vec x1 = v_load(transformer_blocks_attention_rearrange + (h + b * 1824656 + n * 256));
+          const vec x0 = v_set(d_transformer_blocks_add[d + b * 1875104 + n * 256]);
+          const vec x1 = v_load(transformer_blocks_attention_rearrange + (h + b * 1875104 + n * 256));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_attention_rearrange + (h + b * 1824656 + n * 256 + 16));
+          const vec x2 = v_load(transformer_blocks_attention_rearrange + (h + b * 1875104 + n * 256 + 16));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_attention_rearrange + (h + b * 1824656 + n * 256 + 32));
+          const vec x3 = v_load(transformer_blocks_attention_rearrange + (h + b * 1875104 + n * 256 + 32));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_attention_rearrange + (h + b * 1824656 + n * 256 + 48));
+          const vec x4 = v_load(transformer_blocks_attention_rearrange + (h + b * 1875104 + n * 256 + 48));
           sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_transformer_blocks_add[d + b * 1824656 + n * 256 + 1]);
+          const vec x5 = v_set(d_transformer_blocks_add[d + b * 1875104 + n * 256 + 1]);
           sum4 = v_fma(x5, x1, sum4);
           sum5 = v_fma(x5, x2, sum5);
           sum6 = v_fma(x5, x3, sum6);
           sum7 = v_fma(x5, x4, sum7);
-          const vec x6 = v_set(d_transformer_blocks_add[d + b * 1824656 + n * 256 + 2]);
+          const vec x6 = v_set(d_transformer_blocks_add[d + b * 1875104 + n * 256 + 2]);
           sum8 = v_fma(x6, x1, sum8);
           sum9 = v_fma(x6, x2, sum9);
           sum10 = v_fma(x6, x3, sum10);
           sum11 = v_fma(x6, x4, sum11);
-          const vec x7 = v_set(d_transformer_blocks_add[d + b * 1824656 + n * 256 + 3]);
+          const vec x7 = v_set(d_transformer_blocks_add[d + b * 1875104 + n * 256 + 3]);
           sum12 = v_fma(x7, x1, sum12);
           sum13 = v_fma(x7, x2, sum13);
           sum14 = v_fma(x7, x3, sum14);
@@ -5382,21 +5433,21 @@ static void transformer_blocks_attention_in_proj_bias_gradient_partial(const std
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_attention_rearrange + (b * 1824656 + n * 768 + d));
+        const vec x0 = v_load(d_transformer_blocks_attention_rearrange + (b * 1875104 + n * 768 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_attention_rearrange + (b * 1824656 + n * 768 + d + 16));
+        const vec x1 = v_load(d_transformer_blocks_attention_rearrange + (b * 1875104 + n * 768 + d + 16));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_attention_rearrange + (b * 1824656 + n * 768 + d + 32));
+        const vec x2 = v_load(d_transformer_blocks_attention_rearrange + (b * 1875104 + n * 768 + d + 32));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_attention_rearrange + (b * 1824656 + n * 768 + d + 48));
+        const vec x3 = v_load(d_transformer_blocks_attention_rearrange + (b * 1875104 + n * 768 + d + 48));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_attention_rearrange + (b * 1824656 + n * 768 + d + 64));
+        const vec x4 = v_load(d_transformer_blocks_attention_rearrange + (b * 1875104 + n * 768 + d + 64));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_attention_rearrange + (b * 1824656 + n * 768 + d + 80));
+        const vec x5 = v_load(d_transformer_blocks_attention_rearrange + (b * 1875104 + n * 768 + d + 80));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_attention_rearrange + (b * 1824656 + n * 768 + d + 96));
+        const vec x6 = v_load(d_transformer_blocks_attention_rearrange + (b * 1875104 + n * 768 + d + 96));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_attention_rearrange + (b * 1824656 + n * 768 + d + 112));
+        const vec x7 = v_load(d_transformer_blocks_attention_rearrange + (b * 1875104 + n * 768 + d + 112));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -5460,36 +5511,36 @@ static void transformer_blocks_attention_in_proj_weight_gradient(const std::int6
         vec sum22 = v_zero();
         vec sum23 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1824656 + n * 768]);
-          const vec x1 = v_load(transformer_blocks_norm1_add + (d2 + b * 1824656 + n * 256));
+          const vec x0 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1875104 + n * 768]);
+          const vec x1 = v_load(transformer_blocks_norm1_add + (d2 + b * 1875104 + n * 256));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_norm1_add + (d2 + b * 1824656 + n * 256 + 16));
+          const vec x2 = v_load(transformer_blocks_norm1_add + (d2 + b * 1875104 + n * 256 + 16));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_norm1_add + (d2 + b * 1824656 + n * 256 + 32));
+          const vec x3 = v_load(transformer_blocks_norm1_add + (d2 + b * 1875104 + n * 256 + 32));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_norm1_add + (d2 + b * 1824656 + n * 256 + 48));
+          const vec x4 = v_load(transformer_blocks_norm1_add + (d2 + b * 1875104 + n * 256 + 48));
           sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1824656 + n * 768 + 1]);
+          const vec x5 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1875104 + n * 768 + 1]);
           sum4 = v_fma(x5, x1, sum4);
           sum5 = v_fma(x5, x2, sum5);
           sum6 = v_fma(x5, x3, sum6);
           sum7 = v_fma(x5, x4, sum7);
-          const vec x6 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1824656 + n * 768 + 2]);
+          const vec x6 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1875104 + n * 768 + 2]);
           sum8 = v_fma(x6, x1, sum8);
           sum9 = v_fma(x6, x2, sum9);
           sum10 = v_fma(x6, x3, sum10);
           sum11 = v_fma(x6, x4, sum11);
-          const vec x7 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1824656 + n * 768 + 3]);
+          const vec x7 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1875104 + n * 768 + 3]);
           sum12 = v_fma(x7, x1, sum12);
           sum13 = v_fma(x7, x2, sum13);
           sum14 = v_fma(x7, x3, sum14);
           sum15 = v_fma(x7, x4, sum15);
-          const vec x8 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1824656 + n * 768 + 4]);
+          const vec x8 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1875104 + n * 768 + 4]);
           sum16 = v_fma(x8, x1, sum16);
           sum17 = v_fma(x8, x2, sum17);
           sum18 = v_fma(x8, x3, sum18);
           sum19 = v_fma(x8, x4, sum19);
-          const vec x9 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1824656 + n * 768 + 5]);
+          const vec x9 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1875104 + n * 768 + 5]);
           sum20 = v_fma(x9, x1, sum20);
           sum21 = v_fma(x9, x2, sum21);
           sum22 = v_fma(x9, x3, sum22);
@@ -5566,29 +5617,29 @@ static void transformer_blocks_norm1_weight_gradient_partial(const std::int64_t 
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1824656 + n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_norm1_multiply + (b * 1824656 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_norm1_multiply + (b * 1875104 + n * 256 + d));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1824656 + n * 256 + d + 16));
-        const vec x3 = v_load(transformer_blocks_norm1_multiply + (b * 1824656 + n * 256 + d + 16));
+        const vec x2 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 16));
+        const vec x3 = v_load(transformer_blocks_norm1_multiply + (b * 1875104 + n * 256 + d + 16));
         sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1824656 + n * 256 + d + 32));
-        const vec x5 = v_load(transformer_blocks_norm1_multiply + (b * 1824656 + n * 256 + d + 32));
+        const vec x4 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 32));
+        const vec x5 = v_load(transformer_blocks_norm1_multiply + (b * 1875104 + n * 256 + d + 32));
         sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1824656 + n * 256 + d + 48));
-        const vec x7 = v_load(transformer_blocks_norm1_multiply + (b * 1824656 + n * 256 + d + 48));
+        const vec x6 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 48));
+        const vec x7 = v_load(transformer_blocks_norm1_multiply + (b * 1875104 + n * 256 + d + 48));
         sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1824656 + n * 256 + d + 64));
-        const vec x9 = v_load(transformer_blocks_norm1_multiply + (b * 1824656 + n * 256 + d + 64));
+        const vec x8 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 64));
+        const vec x9 = v_load(transformer_blocks_norm1_multiply + (b * 1875104 + n * 256 + d + 64));
         sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1824656 + n * 256 + d + 80));
-        const vec x11 = v_load(transformer_blocks_norm1_multiply + (b * 1824656 + n * 256 + d + 80));
+        const vec x10 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 80));
+        const vec x11 = v_load(transformer_blocks_norm1_multiply + (b * 1875104 + n * 256 + d + 80));
         sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1824656 + n * 256 + d + 96));
-        const vec x13 = v_load(transformer_blocks_norm1_multiply + (b * 1824656 + n * 256 + d + 96));
+        const vec x12 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 96));
+        const vec x13 = v_load(transformer_blocks_norm1_multiply + (b * 1875104 + n * 256 + d + 96));
         sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1824656 + n * 256 + d + 112));
-        const vec x15 = v_load(transformer_blocks_norm1_multiply + (b * 1824656 + n * 256 + d + 112));
+        const vec x14 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 112));
+        const vec x15 = v_load(transformer_blocks_norm1_multiply + (b * 1875104 + n * 256 + d + 112));
         sum7 = v_fma(x14, x15, sum7);
       }
     }
@@ -5630,21 +5681,21 @@ static void transformer_blocks_norm1_bias_gradient_partial(const std::int64_t ch
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1824656 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1824656 + n * 256 + d + 16));
+        const vec x1 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 16));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1824656 + n * 256 + d + 32));
+        const vec x2 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 32));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1824656 + n * 256 + d + 48));
+        const vec x3 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 48));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1824656 + n * 256 + d + 64));
+        const vec x4 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 64));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1824656 + n * 256 + d + 80));
+        const vec x5 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 80));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1824656 + n * 256 + d + 96));
+        const vec x6 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 96));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1824656 + n * 256 + d + 112));
+        const vec x7 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 112));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -5697,21 +5748,21 @@ static void reduce_sum_backward_partial(const std::int64_t chunk, const std::int
     vec sum6 = v_zero();
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_load(d_multiply_2 + (b * 1824656 + n));
+      const vec x0 = v_load(d_multiply_2 + (b * 1875104 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_multiply_2 + (b * 1824656 + n + 16));
+      const vec x1 = v_load(d_multiply_2 + (b * 1875104 + n + 16));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_multiply_2 + (b * 1824656 + n + 32));
+      const vec x2 = v_load(d_multiply_2 + (b * 1875104 + n + 32));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_multiply_2 + (b * 1824656 + n + 48));
+      const vec x3 = v_load(d_multiply_2 + (b * 1875104 + n + 48));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_multiply_2 + (b * 1824656 + n + 64));
+      const vec x4 = v_load(d_multiply_2 + (b * 1875104 + n + 64));
       sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_multiply_2 + (b * 1824656 + n + 80));
+      const vec x5 = v_load(d_multiply_2 + (b * 1875104 + n + 80));
       sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_multiply_2 + (b * 1824656 + n + 96));
+      const vec x6 = v_load(d_multiply_2 + (b * 1875104 + n + 96));
       sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_multiply_2 + (b * 1824656 + n + 112));
+      const vec x7 = v_load(d_multiply_2 + (b * 1875104 + n + 112));
       sum7 = v_add(sum7, x7);
     }
     v_store(partial + (chunk * 16640 + n), sum0);
@@ -5762,21 +5813,21 @@ static void patch_embed_bias_gradient_partial(const std::int64_t chunk, const st
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 64; ++n) {
-        const vec x0 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 256));
+        const vec x0 = v_load(d_multiply_2 + (b * 1875104 + n * 256 + d + 256));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 272));
+        const vec x1 = v_load(d_multiply_2 + (b * 1875104 + n * 256 + d + 272));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 288));
+        const vec x2 = v_load(d_multiply_2 + (b * 1875104 + n * 256 + d + 288));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 304));
+        const vec x3 = v_load(d_multiply_2 + (b * 1875104 + n * 256 + d + 304));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 320));
+        const vec x4 = v_load(d_multiply_2 + (b * 1875104 + n * 256 + d + 320));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 336));
+        const vec x5 = v_load(d_multiply_2 + (b * 1875104 + n * 256 + d + 336));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 352));
+        const vec x6 = v_load(d_multiply_2 + (b * 1875104 + n * 256 + d + 352));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 368));
+        const vec x7 = v_load(d_multiply_2 + (b * 1875104 + n * 256 + d + 368));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -5834,38 +5885,38 @@ static void patch_embed_weight_gradient(const std::int64_t begin, const std::int
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t n = 0; n < 64; ++n) {
-        const vec x0 = v_set(d_multiply_2[d + b * 1824656 + n * 256 + 256]);
-        const vec x1 = v_load(rearrange + (b * 1824656 + n * 48));
+        const vec x0 = v_set(d_multiply_2[d + b * 1875104 + n * 256 + 256]);
+        const vec x1 = v_load(rearrange + (b * 1875104 + n * 48));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(rearrange + (b * 1824656 + n * 48 + 16));
+        const vec x2 = v_load(rearrange + (b * 1875104 + n * 48 + 16));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(rearrange + (b * 1824656 + n * 48 + 32));
+        const vec x3 = v_load(rearrange + (b * 1875104 + n * 48 + 32));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_set(d_multiply_2[d + b * 1824656 + n * 256 + 257]);
+        const vec x4 = v_set(d_multiply_2[d + b * 1875104 + n * 256 + 257]);
         sum3 = v_fma(x4, x1, sum3);
         sum4 = v_fma(x4, x2, sum4);
         sum5 = v_fma(x4, x3, sum5);
-        const vec x5 = v_set(d_multiply_2[d + b * 1824656 + n * 256 + 258]);
+        const vec x5 = v_set(d_multiply_2[d + b * 1875104 + n * 256 + 258]);
         sum6 = v_fma(x5, x1, sum6);
         sum7 = v_fma(x5, x2, sum7);
         sum8 = v_fma(x5, x3, sum8);
-        const vec x6 = v_set(d_multiply_2[d + b * 1824656 + n * 256 + 259]);
+        const vec x6 = v_set(d_multiply_2[d + b * 1875104 + n * 256 + 259]);
         sum9 = v_fma(x6, x1, sum9);
         sum10 = v_fma(x6, x2, sum10);
         sum11 = v_fma(x6, x3, sum11);
-        const vec x7 = v_set(d_multiply_2[d + b * 1824656 + n * 256 + 260]);
+        const vec x7 = v_set(d_multiply_2[d + b * 1875104 + n * 256 + 260]);
         sum12 = v_fma(x7, x1, sum12);
         sum13 = v_fma(x7, x2, sum13);
         sum14 = v_fma(x7, x3, sum14);
-        const vec x8 = v_set(d_multiply_2[d + b * 1824656 + n * 256 + 261]);
+        const vec x8 = v_set(d_multiply_2[d + b * 1875104 + n * 256 + 261]);
         sum15 = v_fma(x8, x1, sum15);
         sum16 = v_fma(x8, x2, sum16);
         sum17 = v_fma(x8, x3, sum17);
-        const vec x9 = v_set(d_multiply_2[d + b * 1824656 + n * 256 + 262]);
+        const vec x9 = v_set(d_multiply_2[d + b * 1875104 + n * 256 + 262]);
         sum18 = v_fma(x9, x1, sum18);
         sum19 = v_fma(x9, x2, sum19);
         sum20 = v_fma(x9, x3, sum20);
-        const vec x10 = v_set(d_multiply_2[d + b * 1824656 + n * 256 + 263]);
+        const vec x10 = v_set(d_multiply_2[d + b * 1875104 + n * 256 + 263]);
         sum21 = v_fma(x10, x1, sum21);
         sum22 = v_fma(x10, x2, sum22);
         sum23 = v_fma(x10, x3, sum23);
@@ -5936,21 +5987,21 @@ static void reduce_sum_backward_2_partial(const std::int64_t chunk, const std::i
     vec sum6 = v_zero();
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_load(d_multiply_2 + (b * 1824656 + d));
+      const vec x0 = v_load(d_multiply_2 + (b * 1875104 + d));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_multiply_2 + (b * 1824656 + d + 16));
+      const vec x1 = v_load(d_multiply_2 + (b * 1875104 + d + 16));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_multiply_2 + (b * 1824656 + d + 32));
+      const vec x2 = v_load(d_multiply_2 + (b * 1875104 + d + 32));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_multiply_2 + (b * 1824656 + d + 48));
+      const vec x3 = v_load(d_multiply_2 + (b * 1875104 + d + 48));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_multiply_2 + (b * 1824656 + d + 64));
+      const vec x4 = v_load(d_multiply_2 + (b * 1875104 + d + 64));
       sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_multiply_2 + (b * 1824656 + d + 80));
+      const vec x5 = v_load(d_multiply_2 + (b * 1875104 + d + 80));
       sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_multiply_2 + (b * 1824656 + d + 96));
+      const vec x6 = v_load(d_multiply_2 + (b * 1875104 + d + 96));
       sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_multiply_2 + (b * 1824656 + d + 112));
+      const vec x7 = v_load(d_multiply_2 + (b * 1875104 + d + 112));
       sum7 = v_add(sum7, x7);
     }
     v_store(partial + (chunk * 256 + d), sum0);
@@ -6252,15 +6303,15 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
                                           real* loss) {
   vec sum0 = v_zero();
   for (std::int64_t b = 0; b + 16 <= batch; b += 16) {
-    const vec x0 = v_load_strided(add + b * 1055616, 1055616, lanes);
-    const vec x1 = v_load_strided(reduce_sum + b * 1055616, 1055616, lanes);
+    const vec x0 = v_load_strided(add + b * 1070144, 1070144, lanes);
+    const vec x1 = v_load_strided(reduce_sum + b * 1070144, 1070144, lanes);
     const vec t2 = v_sub(x0, x1);
     sum0 = v_add(sum0, t2);
   }
   const std::int64_t b_rest = (batch - 0) / 16 * 16;
   if (b_rest < batch) {
-    const vec x3 = v_load_strided(add + b_rest * 1055616, 1055616, static_cast<int>(batch - b_rest));
-    const vec x4 = v_load_strided(reduce_sum + b_rest * 1055616, 1055616, static_cast<int>(batch - b_rest));
+    const vec x3 = v_load_strided(add + b_rest * 1070144, 1070144, static_cast<int>(batch - b_rest));
+    const vec x4 = v_load_strided(reduce_sum + b_rest * 1070144, 1070144, static_cast<int>(batch - b_rest));
     const vec t5 = v_sub(x3, x4);
     sum0 = v_add(sum0, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
   }
@@ -8008,7 +8059,7 @@ void vit_cifar_forward_avx512(const float* parameters, const float* packed, cons
                               const std::int64_t batch, float* outputs, float* scratch) {
   // [B, N=64, C*P*P=48], every 150816 reals, live from kernel 0 to 1
   float* const rearrange = scratch;
-  // [B, N+1=65, D=256] x 2 slots, every 150816 reals, live from kernel 1 to 13
+  // [B, N+1=65, D=256] x 2 slots, every 150816 reals, live from kernel 0 to 13
   float* const transformer_blocks_carry = scratch + 117536;
   // [B, N+1=65, D=256], every 150816 reals, live from kernel 3 to 4
   float* const transformer_blocks_norm1_add = scratch + 49920;
@@ -8032,57 +8083,61 @@ void vit_cifar_forward_avx512(const float* parameters, const float* packed, cons
   float* const transformer_blocks_ffn_gelu = scratch;
   // [B, N+1=65, D=256], every 150816 reals, live from kernel 13 to 14
   float* const norm_add = scratch;
-#pragma omp parallel for schedule(static)
+  std::int64_t place = -1;
+#pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
-    rearrange_forward(images + image * 3072, rearrange + image * 150816);
-    patch_embed_forward(rearrange + image * 150816, packed, parameters + 3182352, parameters + 3165712,
+    if (place < 0) place = image;
+    rearrange_forward(images + image * 3072, rearrange + place * 150816);
+    patch_embed_forward(rearrange + place * 150816, packed, parameters + 3182352, parameters + 3165712,
                         transformer_blocks_carry + image * 150816);
     add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 150816);
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
+      if (place < 0) place = image;
       transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
                                        parameters + 3165200 - layer * 527104, parameters + 3165456 - layer * 527104,
-                                       transformer_blocks_norm1_add + image * 150816);
-      transformer_blocks_attention_forward(transformer_blocks_norm1_add + image * 150816,
+                                       transformer_blocks_norm1_add + place * 150816);
+      transformer_blocks_attention_forward(transformer_blocks_norm1_add + place * 150816,
                                            packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
-                                           transformer_blocks_attention_add + image * 150816);
-      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + image * 150816,
-                                             transformer_blocks_attention_copy + image * 150816);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + image * 150816,
-                                             transformer_blocks_attention_copy + image * 150816,
-                                             transformer_blocks_attention_einsum + image * 150816);
-      transformer_blocks_attention_forward_4(transformer_blocks_attention_einsum + image * 150816,
-                                             transformer_blocks_attention_divide + image * 150816);
-      transformer_blocks_attention_forward_5(transformer_blocks_attention_divide + image * 150816,
-                                             transformer_blocks_attention_add + image * 150816,
-                                             transformer_blocks_attention_rearrange + image * 150816);
-      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + image * 150816,
+                                           transformer_blocks_attention_add + place * 150816);
+      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + place * 150816,
+                                             transformer_blocks_attention_copy + place * 150816);
+      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + place * 150816,
+                                             transformer_blocks_attention_copy + place * 150816,
+                                             transformer_blocks_attention_einsum + place * 150816);
+      transformer_blocks_attention_forward_4(transformer_blocks_attention_einsum + place * 150816,
+                                             transformer_blocks_attention_divide + place * 150816);
+      transformer_blocks_attention_forward_5(transformer_blocks_attention_divide + place * 150816,
+                                             transformer_blocks_attention_add + place * 150816,
+                                             transformer_blocks_attention_rearrange + place * 150816);
+      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + place * 150816,
                                                     packed + 1191936 + layer * 65536,
-                                                    transformer_blocks_attention_out_proj_einsum + image * 150816);
+                                                    transformer_blocks_attention_out_proj_einsum + place * 150816);
       transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
-                                                      transformer_blocks_attention_out_proj_einsum + image * 150816,
+                                                      transformer_blocks_attention_out_proj_einsum + place * 150816,
                                                       parameters + 2902032 - layer * 527104,
-                                                      transformer_blocks_add + image * 150816,
+                                                      transformer_blocks_add + place * 150816,
                                                       parameters + 2901520 - layer * 527104,
                                                       parameters + 2901776 - layer * 527104,
-                                                      transformer_blocks_norm2_add + image * 150816);
-      transformer_blocks_ffn_linear1_forward(transformer_blocks_norm2_add + image * 150816,
+                                                      transformer_blocks_norm2_add + place * 150816);
+      transformer_blocks_ffn_linear1_forward(transformer_blocks_norm2_add + place * 150816,
                                              packed + 1585152 + layer * 131072, parameters + 2769936 - layer * 527104,
-                                             transformer_blocks_ffn_gelu + image * 150816);
-      transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + image * 150816,
-                                             packed + 2371584 + layer * 131072, transformer_blocks_add + image * 150816,
+                                             transformer_blocks_ffn_gelu + place * 150816);
+      transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + place * 150816,
+                                             packed + 2371584 + layer * 131072, transformer_blocks_add + place * 150816,
                                              parameters + 2638608 - layer * 527104,
                                              transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
     }
   }
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
+    if (place < 0) place = image;
     norm_forward(transformer_blocks_carry + image * 150816, parameters + 2576, parameters + 2832,
-                 norm_add + image * 150816);
-    head_forward(norm_add + image * 150816, parameters + 16, parameters, outputs + image * 10);
+                 norm_add + place * 150816);
+    head_forward(norm_add + place * 150816, parameters + 16, parameters, outputs + image * 10);
   }
 }
 
@@ -8091,7 +8146,7 @@ void vit_cifar_evaluate_avx512(const float* parameters, const float* packed, con
                                float* scratch) {
   // [B, N=64, C*P*P=48], every 150816 reals, live from kernel 0 to 1
   float* const rearrange = scratch;
-  // [B, N+1=65, D=256] x 2 slots, every 150816 reals, live from kernel 1 to 13
+  // [B, N+1=65, D=256] x 2 slots, every 150816 reals, live from kernel 0 to 13
   float* const transformer_blocks_carry = scratch + 117536;
   // [B, N+1=65, D=256], every 150816 reals, live from kernel 3 to 4
   float* const transformer_blocks_norm1_add = scratch + 49920;
@@ -8115,61 +8170,65 @@ void vit_cifar_evaluate_avx512(const float* parameters, const float* packed, con
   float* const transformer_blocks_ffn_gelu = scratch;
   // [B, N+1=65, D=256], every 150816 reals, live from kernel 13 to 14
   float* const norm_add = scratch;
-  // [B], every 150816 reals, live from kernel 15 to 16
-  float* const add = scratch;
-  // [B], every 150816 reals, live from kernel 15 to 16
-  float* const reduce_sum = scratch + 16;
-#pragma omp parallel for schedule(static)
+  // [B], every 150816 reals, live from kernel 13 to 16
+  float* const add = scratch + 16640;
+  // [B], every 150816 reals, live from kernel 13 to 16
+  float* const reduce_sum = scratch + 16656;
+  std::int64_t place = -1;
+#pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
-    rearrange_forward(images + image * 3072, rearrange + image * 150816);
-    patch_embed_forward(rearrange + image * 150816, packed, parameters + 3182352, parameters + 3165712,
+    if (place < 0) place = image;
+    rearrange_forward(images + image * 3072, rearrange + place * 150816);
+    patch_embed_forward(rearrange + place * 150816, packed, parameters + 3182352, parameters + 3165712,
                         transformer_blocks_carry + image * 150816);
     add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 150816);
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
+      if (place < 0) place = image;
       transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
                                        parameters + 3165200 - layer * 527104, parameters + 3165456 - layer * 527104,
-                                       transformer_blocks_norm1_add + image * 150816);
-      transformer_blocks_attention_forward(transformer_blocks_norm1_add + image * 150816,
+                                       transformer_blocks_norm1_add + place * 150816);
+      transformer_blocks_attention_forward(transformer_blocks_norm1_add + place * 150816,
                                            packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
-                                           transformer_blocks_attention_add + image * 150816);
-      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + image * 150816,
-                                             transformer_blocks_attention_copy + image * 150816);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + image * 150816,
-                                             transformer_blocks_attention_copy + image * 150816,
-                                             transformer_blocks_attention_einsum + image * 150816);
-      transformer_blocks_attention_forward_4(transformer_blocks_attention_einsum + image * 150816,
-                                             transformer_blocks_attention_divide + image * 150816);
-      transformer_blocks_attention_forward_5(transformer_blocks_attention_divide + image * 150816,
-                                             transformer_blocks_attention_add + image * 150816,
-                                             transformer_blocks_attention_rearrange + image * 150816);
-      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + image * 150816,
+                                           transformer_blocks_attention_add + place * 150816);
+      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + place * 150816,
+                                             transformer_blocks_attention_copy + place * 150816);
+      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + place * 150816,
+                                             transformer_blocks_attention_copy + place * 150816,
+                                             transformer_blocks_attention_einsum + place * 150816);
+      transformer_blocks_attention_forward_4(transformer_blocks_attention_einsum + place * 150816,
+                                             transformer_blocks_attention_divide + place * 150816);
+      transformer_blocks_attention_forward_5(transformer_blocks_attention_divide + place * 150816,
+                                             transformer_blocks_attention_add + place * 150816,
+                                             transformer_blocks_attention_rearrange + place * 150816);
+      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + place * 150816,
                                                     packed + 1191936 + layer * 65536,
-                                                    transformer_blocks_attention_out_proj_einsum + image * 150816);
+                                                    transformer_blocks_attention_out_proj_einsum + place * 150816);
       transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
-                                                      transformer_blocks_attention_out_proj_einsum + image * 150816,
+                                                      transformer_blocks_attention_out_proj_einsum + place * 150816,
                                                       parameters + 2902032 - layer * 527104,
-                                                      transformer_blocks_add + image * 150816,
+                                                      transformer_blocks_add + place * 150816,
                                                       parameters + 2901520 - layer * 527104,
                                                       parameters + 2901776 - layer * 527104,
-                                                      transformer_blocks_norm2_add + image * 150816);
-      transformer_blocks_ffn_linear1_forward(transformer_blocks_norm2_add + image * 150816,
+                                                      transformer_blocks_norm2_add + place * 150816);
+      transformer_blocks_ffn_linear1_forward(transformer_blocks_norm2_add + place * 150816,
                                              packed + 1585152 + layer * 131072, parameters + 2769936 - layer * 527104,
-                                             transformer_blocks_ffn_gelu + image * 150816);
-      transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + image * 150816,
-                                             packed + 2371584 + layer * 131072, transformer_blocks_add + image * 150816,
+                                             transformer_blocks_ffn_gelu + place * 150816);
+      transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + place * 150816,
+                                             packed + 2371584 + layer * 131072, transformer_blocks_add + place * 150816,
                                              parameters + 2638608 - layer * 527104,
                                              transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
     }
   }
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
+    if (place < 0) place = image;
     norm_forward(transformer_blocks_carry + image * 150816, parameters + 2576, parameters + 2832,
-                 norm_add + image * 150816);
-    head_forward(norm_add + image * 150816, parameters + 16, parameters, outputs + image * 10);
+                 norm_add + place * 150816);
+    head_forward(norm_add + place * 150816, parameters + 16, parameters, outputs + image * 10);
     reduce_sum_forward(outputs + image * 10, labels + image, add + image * 150816, reduce_sum + image * 150816);
   }
   divide_forward(batch, add, reduce_sum, loss);
@@ -8179,172 +8238,177 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
                                          const std::int32_t* labels, const std::int32_t* random,
                                          const std::int64_t batch, float* outputs, float* loss, float* gradients,
                                          float* scratch) {
-  // [B, N=64, C*P*P=48], every 1824656 reals, live from kernel 0 to 57
-  float* const rearrange = scratch + 282880;
-  // [B, N+1=65, D=256] x 2 slots, every 1824656 reals, live from kernel 1 to 14
-  float* const transformer_blocks_carry = scratch + 1890688;
-  // [B, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 52
-  float* const transformer_blocks_norm1_rsqrt = scratch + 285952;
-  // [B, N+1=65, D=256] x 6 slots, every 1824656 reals, live from kernel 4 to 52
-  float* const transformer_blocks_norm1_multiply = scratch + 286432;
-  // [B, N+1=65, D=256] x 6 slots, every 1824656 reals, live from kernel 4 to 52
-  float* const transformer_blocks_norm1_add = scratch + 386272;
-  // [B, N+1=65, 3*D=768] x 6 slots, every 1824656 reals, live from kernel 4 to 52
-  float* const transformer_blocks_attention_add = scratch + 486112;
-  // [B, H=8, K=32, N+1=65], every 1824656 reals, live from kernel 6 to 7
-  float* const transformer_blocks_attention_copy = scratch + 1940608;
-  // [B, H=8, N+1=65, N+1=65], every 1824656 reals, live from kernel 7 to 8
-  float* const transformer_blocks_attention_einsum = scratch + 1957248;
-  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 52
-  float* const transformer_blocks_attention_divide = scratch + 785632;
-  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 52
-  float* const transformer_blocks_attention_multiply = scratch + 988480;
-  // [B, N+1=65, H*K=256] x 6 slots, every 1824656 reals, live from kernel 4 to 52
-  float* const transformer_blocks_attention_rearrange = scratch + 1191328;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 10 to 11
-  float* const transformer_blocks_attention_out_proj_einsum = scratch + 1957248;
-  // [B, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 52
-  float* const transformer_blocks_norm2_rsqrt = scratch + 1291168;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 11 to 13
-  float* const transformer_blocks_add = scratch + 1940608;
-  // [B, N+1=65, D=256] x 6 slots, every 1824656 reals, live from kernel 4 to 52
-  float* const transformer_blocks_norm2_multiply = scratch + 1291648;
-  // [B, N+1=65, D=256] x 6 slots, every 1824656 reals, live from kernel 4 to 52
-  float* const transformer_blocks_norm2_add = scratch + 1391488;
-  // [B, N+1=65, M=512] x 6 slots, every 1824656 reals, live from kernel 4 to 52
-  float* const transformer_blocks_ffn_multiply = scratch + 1491328;
-  // [B, N+1=65, M=512] x 6 slots, every 1824656 reals, live from kernel 4 to 52
-  float* const transformer_blocks_ffn_gelu = scratch + 1691008;
-  // [B, N+1=65], every 1824656 reals, live from kernel 14 to 19
-  float* const norm_rsqrt = scratch + 1973904;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 14 to 23
-  float* const norm_multiply = scratch + 1940608;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 14 to 22
-  float* const norm_add = scratch + 1957248;
-  // [B], every 1824656 reals, live from kernel 16 to 20
-  float* const add = scratch + 1973984;
-  // [B], every 1824656 reals, live from kernel 16 to 20
-  float* const reduce_sum = scratch + 1974000;
-  // [B, CLASSES=10], every 1824656 reals, live from kernel 16 to 22
-  float* const d_multiply = scratch + 1973888;
-  // [B, D=256], every 1824656 reals, live from kernel 17 to 18
-  float* const d_head_einsum = scratch + 1890688;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 3 to 24
-  float* const d_norm_concat = scratch + 1923968;
-  // [B, N+1=65, D=256] x 2 slots, every 1824656 reals, live from kernel 19 to 53
-  float* const d_transformer_blocks_carry = scratch + 1890688;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 25 to 42
-  float* const d_transformer_blocks_ffn_multiply = scratch + 1990528;
-  // [B, N+1=65, M=512], every 1824656 reals, live from kernel 26 to 44
-  float* const d_transformer_blocks_ffn_multiply_2 = scratch + 1957248;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 27 to 46
-  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 1940608;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 28 to 48
-  float* const d_transformer_blocks_add = scratch + 1923968;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 29 to 32
-  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 2007168;
-  // [B, H=8, K=32, N+1=65], every 1824656 reals, live from kernel 30 to 31
-  float* const d_transformer_blocks_attention_copy = scratch + 2023808;
-  // [B, H=8, N+1=65, N+1=65], every 1824656 reals, live from kernel 31 to 33
-  float* const d_transformer_blocks_attention_einsum = scratch + 2073728;
-  // [B, H=8, N+1=65, K=32], every 1824656 reals, live from kernel 32 to 38
-  float* const d_transformer_blocks_attention_einsum_2 = scratch + 2057088;
-  // [B, H=8, N+1=65, N+1=65], every 1824656 reals, live from kernel 33 to 35
-  float* const d_transformer_blocks_attention_multiply = scratch + 2007168;
-  // [B, H=8, N+1=65, K=32], every 1824656 reals, live from kernel 34 to 36
-  float* const d_transformer_blocks_attention_einsum_3 = scratch + 2073728;
-  // [B, H=8, N+1=65, K=32], every 1824656 reals, live from kernel 35 to 37
-  float* const d_transformer_blocks_attention_einsum_4 = scratch + 2090368;
-  // [B, N+1=65, 3*D=768], every 1824656 reals, live from kernel 36 to 50
-  float* const d_transformer_blocks_attention_rearrange = scratch + 2007168;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 39 to 52
-  float* const d_transformer_blocks_attention_einsum_5 = scratch + 2057088;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 53 to 58
-  float* const d_multiply_2 = scratch + 285952;
+  // [B, N=64, C*P*P=48], every 1875104 reals, live from kernel 0 to 57
+  float* const rearrange = scratch + 2153952;
+  // [B, N+1=65, D=256] x 2 slots, every 1875104 reals, live from kernel 0 to 14
+  float* const transformer_blocks_carry = scratch + 1920464;
+  // [B, N+1=65] x 6 slots, every 1875104 reals, live from kernel 4 to 52
+  float* const transformer_blocks_norm1_rsqrt = scratch + 2157024;
+  // [B, N+1=65, D=256] x 6 slots, every 1875104 reals, live from kernel 4 to 52
+  float* const transformer_blocks_norm1_multiply = scratch + 1387456;
+  // [B, N+1=65, D=256] x 6 slots, every 1875104 reals, live from kernel 4 to 52
+  float* const transformer_blocks_norm1_add = scratch + 1487296;
+  // [B, N+1=65, 3*D=768] x 6 slots, every 1875104 reals, live from kernel 4 to 52
+  float* const transformer_blocks_attention_add = scratch + 282880;
+  // [B, H=8, K=32, N+1=65], every 1875104 reals, live from kernel 6 to 7
+  float* const transformer_blocks_attention_copy = scratch + 1953744;
+  // [B, H=8, N+1=65, N+1=65], every 1875104 reals, live from kernel 7 to 8
+  float* const transformer_blocks_attention_einsum = scratch + 1886656;
+  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1875104 reals, live from kernel 4 to 52
+  float* const transformer_blocks_attention_divide = scratch + 582400;
+  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1875104 reals, live from kernel 4 to 52
+  float* const transformer_blocks_attention_multiply = scratch + 785248;
+  // [B, N+1=65, H*K=256] x 6 slots, every 1875104 reals, live from kernel 4 to 52
+  float* const transformer_blocks_attention_rearrange = scratch + 1587136;
+  // [B, N+1=65, D=256], every 1875104 reals, live from kernel 10 to 11
+  float* const transformer_blocks_attention_out_proj_einsum = scratch + 1886656;
+  // [B, N+1=65] x 6 slots, every 1875104 reals, live from kernel 4 to 52
+  float* const transformer_blocks_norm2_rsqrt = scratch + 2157504;
+  // [B, N+1=65, D=256], every 1875104 reals, live from kernel 11 to 13
+  float* const transformer_blocks_add = scratch + 1903296;
+  // [B, N+1=65, D=256] x 6 slots, every 1875104 reals, live from kernel 4 to 52
+  float* const transformer_blocks_norm2_multiply = scratch + 1686976;
+  // [B, N+1=65, D=256] x 6 slots, every 1875104 reals, live from kernel 4 to 52
+  float* const transformer_blocks_norm2_add = scratch + 1786816;
+  // [B, N+1=65, M=512] x 6 slots, every 1875104 reals, live from kernel 4 to 52
+  float* const transformer_blocks_ffn_multiply = scratch + 988096;
+  // [B, N+1=65, M=512] x 6 slots, every 1875104 reals, live from kernel 4 to 52
+  float* const transformer_blocks_ffn_gelu = scratch + 1187776;
+  // [B, N+1=65], every 1875104 reals, live from kernel 14 to 19
+  float* const norm_rsqrt = scratch + 1920192;
+  // [B, N+1=65, D=256], every 1875104 reals, live from kernel 14 to 23
+  float* const norm_multiply = scratch + 1886656;
+  // [B, N+1=65, D=256], every 1875104 reals, live from kernel 14 to 22
+  float* const norm_add = scratch + 1903296;
+  // [B], every 1875104 reals, live from kernel 14 to 20
+  float* const add = scratch + 1920288;
+  // [B], every 1875104 reals, live from kernel 14 to 20
+  float* const reduce_sum = scratch + 1920304;
+  // [B, CLASSES=10], every 1875104 reals, live from kernel 14 to 22
+  float* const d_multiply = scratch + 1920272;
+  // [B, D=256], every 1875104 reals, live from kernel 17 to 18
+  float* const d_head_einsum = scratch + 1919936;
+  // [B, N+1=65, D=256], every 1875104 reals, live from kernel 0 to 24
+  float* const d_norm_concat = scratch + 1970384;
+  // [B, N+1=65, D=256] x 2 slots, every 1875104 reals, live from kernel 14 to 53
+  float* const d_transformer_blocks_carry = scratch + 2004192;
+  // [B, N+1=65, D=256], every 1875104 reals, live from kernel 25 to 42
+  float* const d_transformer_blocks_ffn_multiply = scratch + 2070752;
+  // [B, N+1=65, M=512], every 1875104 reals, live from kernel 25 to 44
+  float* const d_transformer_blocks_ffn_multiply_2 = scratch + 2037472;
+  // [B, N+1=65, D=256], every 1875104 reals, live from kernel 25 to 46
+  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 2087392;
+  // [B, N+1=65, D=256], every 1875104 reals, live from kernel 25 to 48
+  float* const d_transformer_blocks_add = scratch + 2104032;
+  // [B, N+1=65, D=256], every 1875104 reals, live from kernel 29 to 32
+  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 1970384;
+  // [B, H=8, K=32, N+1=65], every 1875104 reals, live from kernel 30 to 31
+  float* const d_transformer_blocks_attention_copy = scratch + 1987024;
+  // [B, H=8, N+1=65, N+1=65], every 1875104 reals, live from kernel 31 to 33
+  float* const d_transformer_blocks_attention_einsum = scratch + 1936576;
+  // [B, H=8, N+1=65, K=32], every 1875104 reals, live from kernel 32 to 38
+  float* const d_transformer_blocks_attention_einsum_2 = scratch + 2120672;
+  // [B, H=8, N+1=65, N+1=65], every 1875104 reals, live from kernel 33 to 35
+  float* const d_transformer_blocks_attention_multiply = scratch + 1970384;
+  // [B, H=8, N+1=65, K=32], every 1875104 reals, live from kernel 34 to 36
+  float* const d_transformer_blocks_attention_einsum_3 = scratch + 1936576;
+  // [B, H=8, N+1=65, K=32], every 1875104 reals, live from kernel 35 to 37
+  float* const d_transformer_blocks_attention_einsum_4 = scratch + 1953216;
+  // [B, N+1=65, 3*D=768], every 1875104 reals, live from kernel 25 to 50
+  float* const d_transformer_blocks_attention_rearrange = scratch + 1886656;
+  // [B, N+1=65, D=256], every 1875104 reals, live from kernel 25 to 52
+  float* const d_transformer_blocks_attention_einsum_5 = scratch + 2137312;
+  // [B, N+1=65, D=256], every 1875104 reals, live from kernel 53 to 58
+  float* const d_multiply_2 = scratch + 282880;
   // [N+1=65, D=256], live from kernel 54 to 55
   float* const d_reduce_sum = scratch + 266240;
   // [D=256], live from kernel 58 to 59
   float* const d_reduce_sum_2 = scratch + 4096;
+  std::int64_t place = -1;
+  const std::int64_t parts = threads();
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    rearrange_forward(images + image * 3072, rearrange + image * 1824656);
-    patch_embed_forward_train(image, rearrange + image * 1824656, packed, parameters + 3182352, parameters + 3165712,
-                              random, transformer_blocks_carry + image * 1824656);
+    rearrange_forward(images + image * 3072, rearrange + image * 1875104);
+    patch_embed_forward_train(image, rearrange + image * 1875104, packed, parameters + 3182352, parameters + 3165712,
+                              random, transformer_blocks_carry + image * 1875104);
     multiply_forward(image, parameters + 3194896, parameters + 3165712, random,
-                     transformer_blocks_carry + image * 1824656);
-    norm_backward_2(d_norm_concat + image * 1824656);
+                     transformer_blocks_carry + image * 1875104);
+    norm_backward_2(d_norm_concat + image * 1875104);
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
-      transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1824656,
-                                             transformer_blocks_norm1_rsqrt + layer * 80 + image * 1824656,
-                                             transformer_blocks_norm1_multiply + layer * 16640 + image * 1824656,
+      if (place < 0) place = image;
+      transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1875104,
+                                             transformer_blocks_norm1_rsqrt + layer * 80 + image * 1875104,
+                                             transformer_blocks_norm1_multiply + layer * 16640 + image * 1875104,
                                              parameters + 3165200 - layer * 527104,
                                              parameters + 3165456 - layer * 527104,
-                                             transformer_blocks_norm1_add + layer * 16640 + image * 1824656);
-      transformer_blocks_attention_forward(transformer_blocks_norm1_add + layer * 16640 + image * 1824656,
+                                             transformer_blocks_norm1_add + layer * 16640 + image * 1875104);
+      transformer_blocks_attention_forward(transformer_blocks_norm1_add + layer * 16640 + image * 1875104,
                                            packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
-                                           transformer_blocks_attention_add + layer * 49920 + image * 1824656);
-      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1824656,
-                                             transformer_blocks_attention_copy + image * 1824656);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + layer * 49920 + image * 1824656,
-                                             transformer_blocks_attention_copy + image * 1824656,
-                                             transformer_blocks_attention_einsum + image * 1824656);
-      transformer_blocks_attention_forward_4_train(image, layer, transformer_blocks_attention_einsum + image * 1824656,
-                                                   transformer_blocks_attention_divide + layer * 33808 + image * 1824656,
+                                           transformer_blocks_attention_add + layer * 49920 + image * 1875104);
+      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1875104,
+                                             transformer_blocks_attention_copy + place * 1875104);
+      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + layer * 49920 + image * 1875104,
+                                             transformer_blocks_attention_copy + place * 1875104,
+                                             transformer_blocks_attention_einsum + place * 1875104);
+      transformer_blocks_attention_forward_4_train(image, layer, transformer_blocks_attention_einsum + place * 1875104,
+                                                   transformer_blocks_attention_divide + layer * 33808 + image * 1875104,
                                                    random,
-                                                   transformer_blocks_attention_multiply + layer * 33808 + image * 1824656);
-      transformer_blocks_attention_forward_5_train(transformer_blocks_attention_multiply + layer * 33808 + image * 1824656,
-                                                   transformer_blocks_attention_add + layer * 49920 + image * 1824656,
-                                                   transformer_blocks_attention_rearrange + layer * 16640 + image * 1824656);
-      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + layer * 16640 + image * 1824656,
+                                                   transformer_blocks_attention_multiply + layer * 33808 + image * 1875104);
+      transformer_blocks_attention_forward_5_train(transformer_blocks_attention_multiply + layer * 33808 + image * 1875104,
+                                                   transformer_blocks_attention_add + layer * 49920 + image * 1875104,
+                                                   transformer_blocks_attention_rearrange + layer * 16640 + image * 1875104);
+      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + layer * 16640 + image * 1875104,
                                                     packed + 1191936 + layer * 65536,
-                                                    transformer_blocks_attention_out_proj_einsum + image * 1824656);
-      transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1824656,
-                                                            transformer_blocks_attention_out_proj_einsum + image * 1824656,
+                                                    transformer_blocks_attention_out_proj_einsum + place * 1875104);
+      transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1875104,
+                                                            transformer_blocks_attention_out_proj_einsum + place * 1875104,
                                                             parameters + 2902032 - layer * 527104,
-                                                            transformer_blocks_norm2_rsqrt + layer * 80 + image * 1824656,
-                                                            transformer_blocks_add + image * 1824656,
-                                                            transformer_blocks_norm2_multiply + layer * 16640 + image * 1824656,
+                                                            transformer_blocks_norm2_rsqrt + layer * 80 + image * 1875104,
+                                                            transformer_blocks_add + place * 1875104,
+                                                            transformer_blocks_norm2_multiply + layer * 16640 + image * 1875104,
                                                             parameters + 2901520 - layer * 527104,
                                                             parameters + 2901776 - layer * 527104,
-                                                            transformer_blocks_norm2_add + layer * 16640 + image * 1824656);
+                                                            transformer_blocks_norm2_add + layer * 16640 + image * 1875104);
       transformer_blocks_ffn_linear1_forward_train(image, layer,
-                                                   transformer_blocks_norm2_add + layer * 16640 + image * 1824656,
+                                                   transformer_blocks_norm2_add + layer * 16640 + image * 1875104,
                                                    packed + 1585152 + layer * 131072,
                                                    parameters + 2769936 - layer * 527104, random,
-                                                   transformer_blocks_ffn_multiply + layer * 33280 + image * 1824656,
-                                                   transformer_blocks_ffn_gelu + layer * 33280 + image * 1824656);
+                                                   transformer_blocks_ffn_multiply + layer * 33280 + image * 1875104,
+                                                   transformer_blocks_ffn_gelu + layer * 33280 + image * 1875104);
       transformer_blocks_ffn_linear2_forward_train(image, layer,
-                                                   transformer_blocks_ffn_gelu + layer * 33280 + image * 1824656,
+                                                   transformer_blocks_ffn_gelu + layer * 33280 + image * 1875104,
                                                    packed + 2371584 + layer * 131072,
-                                                   transformer_blocks_add + image * 1824656,
+                                                   transformer_blocks_add + place * 1875104,
                                                    parameters + 2638608 - layer * 527104, random,
-                                                   transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1824656);
+                                                   transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1875104);
     }
   }
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
-    norm_forward_train(transformer_blocks_carry + image * 1824656, norm_rsqrt + image * 1824656,
-                       norm_multiply + image * 1824656, parameters + 2576, parameters + 2832,
-                       norm_add + image * 1824656);
-    head_forward(norm_add + image * 1824656, parameters + 16, parameters, outputs + image * 10);
-    multiply_backward(batch, outputs + image * 10, d_multiply + image * 1824656, labels + image, add + image * 1824656,
-                      reduce_sum + image * 1824656);
-    head_backward(d_multiply + image * 1824656, parameters + 16, d_head_einsum + image * 1824656);
-    copy_backward(d_head_einsum + image * 1824656, d_norm_concat + image * 1824656);
-    norm_backward(d_norm_concat + image * 1824656, parameters + 2576, norm_multiply + image * 1824656,
-                  norm_rsqrt + image * 1824656, d_transformer_blocks_carry + image * 1824656);
+    if (place < 0) place = image;
+    norm_forward_train(transformer_blocks_carry + image * 1875104, norm_rsqrt + place * 1875104,
+                       norm_multiply + image * 1875104, parameters + 2576, parameters + 2832,
+                       norm_add + image * 1875104);
+    head_forward(norm_add + image * 1875104, parameters + 16, parameters, outputs + image * 10);
+    multiply_backward(batch, outputs + image * 10, d_multiply + image * 1875104, labels + image, add + image * 1875104,
+                      reduce_sum + image * 1875104);
+    head_backward(d_multiply + image * 1875104, parameters + 16, d_head_einsum + place * 1875104);
+    copy_backward(d_head_einsum + place * 1875104, d_norm_concat + image * 1875104);
+    norm_backward(d_norm_concat + image * 1875104, parameters + 2576, norm_multiply + image * 1875104,
+                  norm_rsqrt + place * 1875104, d_transformer_blocks_carry + image * 1875104);
   }
   divide_forward_train(batch, add, reduce_sum, loss);
 #pragma omp parallel for schedule(static)
   for (std::int64_t chunk = 0; chunk < 16; ++chunk) head_bias_gradient_partial(chunk, batch, d_multiply, scratch);
   head_bias_gradient_sum(gradients, scratch);
 #pragma omp parallel for schedule(static)
-  for (std::int64_t begin = 0; begin < 10; begin += 5) {
-    head_weight_gradient(begin, std::min<std::int64_t>(10, begin + 5), batch, d_multiply, norm_add, gradients + 16);
+  for (std::int64_t part = 0; part < parts; ++part) {
+    head_weight_gradient(share(10, 5, part, parts), share(10, 5, part + 1, parts), batch, d_multiply, norm_add,
+                         gradients + 16);
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
@@ -8356,59 +8420,60 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
   // transformer_blocks: 6 layers, the last one first
   for (std::int64_t pass = 0; pass < 6; ++pass) {
     const std::int64_t layer = 5 - pass;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
-      transformer_blocks_ffn_backward(image, layer, d_transformer_blocks_carry + pass % 2 * 16640 + image * 1824656,
-                                      random, d_transformer_blocks_ffn_multiply + image * 1824656);
-      transformer_blocks_ffn_linear2_backward(image, layer, d_transformer_blocks_ffn_multiply + image * 1824656,
+      if (place < 0) place = image;
+      transformer_blocks_ffn_backward(image, layer, d_transformer_blocks_carry + pass % 2 * 16640 + image * 1875104,
+                                      random, d_transformer_blocks_ffn_multiply + image * 1875104);
+      transformer_blocks_ffn_linear2_backward(image, layer, d_transformer_blocks_ffn_multiply + image * 1875104,
                                               parameters + 2638864 - layer * 527104,
-                                              transformer_blocks_ffn_multiply + layer * 33280 + image * 1824656, random,
-                                              d_transformer_blocks_ffn_multiply_2 + image * 1824656);
-      transformer_blocks_ffn_linear1_backward(d_transformer_blocks_ffn_multiply_2 + image * 1824656,
+                                              transformer_blocks_ffn_multiply + layer * 33280 + image * 1875104, random,
+                                              d_transformer_blocks_ffn_multiply_2 + image * 1875104);
+      transformer_blocks_ffn_linear1_backward(d_transformer_blocks_ffn_multiply_2 + image * 1875104,
                                               parameters + 2770448 - layer * 527104,
-                                              d_transformer_blocks_ffn_linear1_einsum + image * 1824656);
-      transformer_blocks_norm2_backward(d_transformer_blocks_ffn_linear1_einsum + image * 1824656,
+                                              d_transformer_blocks_ffn_linear1_einsum + image * 1875104);
+      transformer_blocks_norm2_backward(d_transformer_blocks_ffn_linear1_einsum + image * 1875104,
                                         parameters + 2901520 - layer * 527104,
-                                        transformer_blocks_norm2_multiply + layer * 16640 + image * 1824656,
-                                        d_transformer_blocks_carry + pass % 2 * 16640 + image * 1824656,
-                                        transformer_blocks_norm2_rsqrt + layer * 80 + image * 1824656,
-                                        d_transformer_blocks_add + image * 1824656);
-      transformer_blocks_attention_out_proj_backward(d_transformer_blocks_add + image * 1824656,
+                                        transformer_blocks_norm2_multiply + layer * 16640 + image * 1875104,
+                                        d_transformer_blocks_carry + pass % 2 * 16640 + image * 1875104,
+                                        transformer_blocks_norm2_rsqrt + layer * 80 + image * 1875104,
+                                        d_transformer_blocks_add + image * 1875104);
+      transformer_blocks_attention_out_proj_backward(d_transformer_blocks_add + image * 1875104,
                                                      parameters + 2902288 - layer * 527104,
-                                                     d_transformer_blocks_attention_out_proj_einsum + image * 1824656);
-      transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1824656,
-                                            d_transformer_blocks_attention_copy + image * 1824656);
-      transformer_blocks_attention_backward_2(d_transformer_blocks_attention_out_proj_einsum + image * 1824656,
-                                              d_transformer_blocks_attention_copy + image * 1824656,
-                                              d_transformer_blocks_attention_einsum + image * 1824656);
-      transformer_blocks_attention_backward_3(d_transformer_blocks_attention_out_proj_einsum + image * 1824656,
-                                              transformer_blocks_attention_multiply + layer * 33808 + image * 1824656,
-                                              d_transformer_blocks_attention_einsum_2 + image * 1824656);
-      transformer_blocks_attention_backward_4(image, layer, d_transformer_blocks_attention_einsum + image * 1824656,
+                                                     d_transformer_blocks_attention_out_proj_einsum + place * 1875104);
+      transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1875104,
+                                            d_transformer_blocks_attention_copy + place * 1875104);
+      transformer_blocks_attention_backward_2(d_transformer_blocks_attention_out_proj_einsum + place * 1875104,
+                                              d_transformer_blocks_attention_copy + place * 1875104,
+                                              d_transformer_blocks_attention_einsum + place * 1875104);
+      transformer_blocks_attention_backward_3(d_transformer_blocks_attention_out_proj_einsum + place * 1875104,
+                                              transformer_blocks_attention_multiply + layer * 33808 + image * 1875104,
+                                              d_transformer_blocks_attention_einsum_2 + place * 1875104);
+      transformer_blocks_attention_backward_4(image, layer, d_transformer_blocks_attention_einsum + place * 1875104,
                                               random,
-                                              transformer_blocks_attention_divide + layer * 33808 + image * 1824656,
-                                              d_transformer_blocks_attention_multiply + image * 1824656);
-      transformer_blocks_attention_backward_5(d_transformer_blocks_attention_multiply + image * 1824656,
-                                              transformer_blocks_attention_add + layer * 49920 + image * 1824656,
-                                              d_transformer_blocks_attention_einsum_3 + image * 1824656);
-      transformer_blocks_attention_backward_6(d_transformer_blocks_attention_multiply + image * 1824656,
-                                              transformer_blocks_attention_add + layer * 49920 + image * 1824656,
-                                              d_transformer_blocks_attention_einsum_4 + image * 1824656);
-      transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + image * 1824656,
-                                              d_transformer_blocks_attention_rearrange + image * 1824656);
-      transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + image * 1824656,
-                                              d_transformer_blocks_attention_rearrange + image * 1824656);
-      transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + image * 1824656,
-                                              d_transformer_blocks_attention_rearrange + image * 1824656);
-      transformer_blocks_attention_backward_10(d_transformer_blocks_attention_rearrange + image * 1824656,
+                                              transformer_blocks_attention_divide + layer * 33808 + image * 1875104,
+                                              d_transformer_blocks_attention_multiply + place * 1875104);
+      transformer_blocks_attention_backward_5(d_transformer_blocks_attention_multiply + place * 1875104,
+                                              transformer_blocks_attention_add + layer * 49920 + image * 1875104,
+                                              d_transformer_blocks_attention_einsum_3 + place * 1875104);
+      transformer_blocks_attention_backward_6(d_transformer_blocks_attention_multiply + place * 1875104,
+                                              transformer_blocks_attention_add + layer * 49920 + image * 1875104,
+                                              d_transformer_blocks_attention_einsum_4 + place * 1875104);
+      transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + place * 1875104,
+                                              d_transformer_blocks_attention_rearrange + image * 1875104);
+      transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + place * 1875104,
+                                              d_transformer_blocks_attention_rearrange + image * 1875104);
+      transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + place * 1875104,
+                                              d_transformer_blocks_attention_rearrange + image * 1875104);
+      transformer_blocks_attention_backward_10(d_transformer_blocks_attention_rearrange + image * 1875104,
                                                parameters + 2968592 - layer * 527104,
-                                               d_transformer_blocks_attention_einsum_5 + image * 1824656);
-      transformer_blocks_norm1_backward(d_transformer_blocks_attention_einsum_5 + image * 1824656,
+                                               d_transformer_blocks_attention_einsum_5 + image * 1875104);
+      transformer_blocks_norm1_backward(d_transformer_blocks_attention_einsum_5 + image * 1875104,
                                         parameters + 3165200 - layer * 527104,
-                                        transformer_blocks_norm1_multiply + layer * 16640 + image * 1824656,
-                                        d_transformer_blocks_add + image * 1824656,
-                                        transformer_blocks_norm1_rsqrt + layer * 80 + image * 1824656,
-                                        d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1824656);
+                                        transformer_blocks_norm1_multiply + layer * 16640 + image * 1875104,
+                                        d_transformer_blocks_add + image * 1875104,
+                                        transformer_blocks_norm1_rsqrt + layer * 80 + image * 1875104,
+                                        d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1875104);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
@@ -8416,8 +8481,8 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
     }
     transformer_blocks_ffn_linear2_bias_gradient_sum(gradients + 2638608 - layer * 527104, scratch);
 #pragma omp parallel for schedule(static)
-    for (std::int64_t begin = 0; begin < 256; begin += 16) {
-      transformer_blocks_ffn_linear2_weight_gradient(begin, std::min<std::int64_t>(256, begin + 16), batch,
+    for (std::int64_t part = 0; part < parts; ++part) {
+      transformer_blocks_ffn_linear2_weight_gradient(share(256, 4, part, parts), share(256, 4, part + 1, parts), batch,
                                                      gradients + 2638864 - layer * 527104,
                                                      d_transformer_blocks_ffn_multiply,
                                                      transformer_blocks_ffn_gelu + layer * 33280);
@@ -8428,8 +8493,8 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
     }
     transformer_blocks_ffn_linear1_bias_gradient_sum(gradients + 2769936 - layer * 527104, scratch);
 #pragma omp parallel for schedule(static)
-    for (std::int64_t begin = 0; begin < 512; begin += 32) {
-      transformer_blocks_ffn_linear1_weight_gradient(begin, std::min<std::int64_t>(512, begin + 32), batch,
+    for (std::int64_t part = 0; part < parts; ++part) {
+      transformer_blocks_ffn_linear1_weight_gradient(share(512, 4, part, parts), share(512, 4, part + 1, parts), batch,
                                                      gradients + 2770448 - layer * 527104,
                                                      d_transformer_blocks_ffn_multiply_2,
                                                      transformer_blocks_norm2_add + layer * 16640);
@@ -8447,9 +8512,9 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
     transformer_blocks_norm2_bias_gradient_sum(gradients + 2901776 - layer * 527104, scratch + 4096);
     transformer_blocks_attention_out_proj_bias_gradient_sum(gradients + 2902032 - layer * 527104, scratch + 8192);
 #pragma omp parallel for schedule(static)
-    for (std::int64_t begin = 0; begin < 256; begin += 16) {
-      transformer_blocks_attention_out_proj_weight_gradient(begin, std::min<std::int64_t>(256, begin + 16), batch,
-                                                            gradients + 2902288 - layer * 527104,
+    for (std::int64_t part = 0; part < parts; ++part) {
+      transformer_blocks_attention_out_proj_weight_gradient(share(256, 4, part, parts), share(256, 4, part + 1, parts),
+                                                            batch, gradients + 2902288 - layer * 527104,
                                                             d_transformer_blocks_add,
                                                             transformer_blocks_attention_rearrange + layer * 16640);
     }
@@ -8460,9 +8525,9 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
     }
     transformer_blocks_attention_in_proj_bias_gradient_sum(gradients + 2967824 - layer * 527104, scratch);
 #pragma omp parallel for schedule(static)
-    for (std::int64_t begin = 0; begin < 768; begin += 48) {
-      transformer_blocks_attention_in_proj_weight_gradient(begin, std::min<std::int64_t>(768, begin + 48), batch,
-                                                           gradients + 2968592 - layer * 527104,
+    for (std::int64_t part = 0; part < parts; ++part) {
+      transformer_blocks_attention_in_proj_weight_gradient(share(768, 6, part, parts), share(768, 6, part + 1, parts),
+                                                           batch, gradients + 2968592 - layer * 527104,
                                                            d_transformer_blocks_attention_rearrange,
                                                            transformer_blocks_norm1_add + layer * 16640);
     }
@@ -8478,7 +8543,7 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    multiply_backward_2(image, d_transformer_blocks_carry + image * 1824656, random, d_multiply_2 + image * 1824656);
+    multiply_backward_2(image, d_transformer_blocks_carry + image * 1875104, random, d_multiply_2 + image * 1875104);
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
@@ -8492,8 +8557,8 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
   }
   patch_embed_bias_gradient_sum(gradients + 3182352, scratch);
 #pragma omp parallel for schedule(static)
-  for (std::int64_t begin = 0; begin < 256; begin += 16) {
-    patch_embed_weight_gradient(begin, std::min<std::int64_t>(256, begin + 16), batch, gradients + 3182608,
+  for (std::int64_t part = 0; part < parts; ++part) {
+    patch_embed_weight_gradient(share(256, 8, part, parts), share(256, 8, part + 1, parts), batch, gradients + 3182608,
                                 d_multiply_2, rearrange);
   }
 #pragma omp parallel for schedule(static)
@@ -8507,219 +8572,225 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
 void vit_cifar_input_gradient_avx512(const float* parameters, const float* packed, const float* images,
                                      const std::int32_t* labels, const std::int64_t batch, float* outputs, float* loss,
                                      float* image_gradients, float* scratch) {
-  // [B, N=64, C*P*P=48], every 1055616 reals, live from kernel 1 to 2
+  // [B, N=64, C*P*P=48], every 1070144 reals, live from kernel 1 to 2
   float* const rearrange = scratch + 256;
-  // [B, N+1=65, D=256] x 2 slots, every 1055616 reals, live from kernel 2 to 15
-  float* const transformer_blocks_carry = scratch + 3328;
-  // [B, N+1=65] x 6 slots, every 1055616 reals, live from kernel 5 to 36
-  float* const transformer_blocks_norm1_rsqrt = scratch + 256;
-  // [B, N+1=65, D=256] x 6 slots, every 1055616 reals, live from kernel 5 to 36
-  float* const transformer_blocks_norm1_multiply = scratch + 53248;
-  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 5 to 6
-  float* const transformer_blocks_norm1_add = scratch + 153088;
-  // [B, N+1=65, 3*D=768] x 6 slots, every 1055616 reals, live from kernel 5 to 36
-  float* const transformer_blocks_attention_add = scratch + 169728;
-  // [B, H=8, K=32, N+1=65], every 1055616 reals, live from kernel 7 to 8
-  float* const transformer_blocks_attention_copy = scratch + 153088;
-  // [B, H=8, N+1=65, N+1=65], every 1055616 reals, live from kernel 8 to 9
-  float* const transformer_blocks_attention_einsum = scratch + 971616;
-  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1055616 reals, live from kernel 5 to 36
-  float* const transformer_blocks_attention_divide = scratch + 469248;
-  // [B, N+1=65, H*K=256], every 1055616 reals, live from kernel 10 to 11
-  float* const transformer_blocks_attention_rearrange = scratch + 153088;
-  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 11 to 12
-  float* const transformer_blocks_attention_out_proj_einsum = scratch + 971616;
-  // [B, N+1=65] x 6 slots, every 1055616 reals, live from kernel 5 to 36
-  float* const transformer_blocks_norm2_rsqrt = scratch + 736;
-  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 12 to 14
-  float* const transformer_blocks_add = scratch + 153088;
-  // [B, N+1=65, D=256] x 6 slots, every 1055616 reals, live from kernel 5 to 36
-  float* const transformer_blocks_norm2_multiply = scratch + 672096;
-  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 12 to 13
-  float* const transformer_blocks_norm2_add = scratch + 988256;
-  // [B, N+1=65, M=512] x 6 slots, every 1055616 reals, live from kernel 5 to 36
-  float* const transformer_blocks_ffn_linear1_add = scratch + 771936;
-  // [B, N+1=65, M=512], every 1055616 reals, live from kernel 13 to 14
-  float* const transformer_blocks_ffn_gelu = scratch + 1004896;
-  // [B, N+1=65], every 1055616 reals, live from kernel 15 to 20
-  float* const norm_rsqrt = scratch + 1216;
-  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 15 to 20
-  float* const norm_multiply = scratch + 153088;
-  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 15 to 16
-  float* const norm_add = scratch + 971616;
-  // [B], every 1055616 reals, live from kernel 17 to 21
-  float* const add = scratch + 1312;
-  // [B], every 1055616 reals, live from kernel 17 to 21
-  float* const reduce_sum = scratch + 1328;
-  // [B, CLASSES=10], every 1055616 reals, live from kernel 17 to 18
-  float* const d_multiply = scratch + 1296;
-  // [B, D=256], every 1055616 reals, live from kernel 18 to 19
-  float* const d_head_einsum = scratch + 1344;
-  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 4 to 20
-  float* const d_norm_concat = scratch + 36608;
-  // [B, N+1=65, D=256] x 2 slots, every 1055616 reals, live from kernel 20 to 37
-  float* const d_transformer_blocks_carry = scratch + 1344;
+  // [B, N+1=65, D=256] x 2 slots, every 1070144 reals, live from kernel 1 to 15
+  float* const transformer_blocks_carry = scratch + 935792;
+  // [B, N+1=65] x 6 slots, every 1070144 reals, live from kernel 5 to 36
+  float* const transformer_blocks_norm1_rsqrt = scratch + 1069440;
+  // [B, N+1=65, D=256] x 6 slots, every 1070144 reals, live from kernel 5 to 36
+  float* const transformer_blocks_norm1_multiply = scratch + 702304;
+  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 5 to 6
+  float* const transformer_blocks_norm1_add = scratch + 901984;
+  // [B, N+1=65, 3*D=768] x 6 slots, every 1070144 reals, live from kernel 5 to 36
+  float* const transformer_blocks_attention_add = scratch + 256;
+  // [B, H=8, K=32, N+1=65], every 1070144 reals, live from kernel 7 to 8
+  float* const transformer_blocks_attention_copy = scratch + 969072;
+  // [B, H=8, N+1=65, N+1=65], every 1070144 reals, live from kernel 8 to 9
+  float* const transformer_blocks_attention_einsum = scratch + 901984;
+  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1070144 reals, live from kernel 5 to 36
+  float* const transformer_blocks_attention_divide = scratch + 299776;
+  // [B, N+1=65, H*K=256], every 1070144 reals, live from kernel 10 to 11
+  float* const transformer_blocks_attention_rearrange = scratch + 901984;
+  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 11 to 12
+  float* const transformer_blocks_attention_out_proj_einsum = scratch + 918624;
+  // [B, N+1=65] x 6 slots, every 1070144 reals, live from kernel 5 to 36
+  float* const transformer_blocks_norm2_rsqrt = scratch + 1069920;
+  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 12 to 14
+  float* const transformer_blocks_add = scratch + 969072;
+  // [B, N+1=65, D=256] x 6 slots, every 1070144 reals, live from kernel 5 to 36
+  float* const transformer_blocks_norm2_multiply = scratch + 802144;
+  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 12 to 13
+  float* const transformer_blocks_norm2_add = scratch + 985712;
+  // [B, N+1=65, M=512] x 6 slots, every 1070144 reals, live from kernel 5 to 36
+  float* const transformer_blocks_ffn_linear1_add = scratch + 502624;
+  // [B, N+1=65, M=512], every 1070144 reals, live from kernel 13 to 14
+  float* const transformer_blocks_ffn_gelu = scratch + 901984;
+  // [B, N+1=65], every 1070144 reals, live from kernel 15 to 20
+  float* const norm_rsqrt = scratch + 935264;
+  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 15 to 20
+  float* const norm_multiply = scratch + 901984;
+  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 15 to 16
+  float* const norm_add = scratch + 918624;
+  // [B], every 1070144 reals, live from kernel 15 to 21
+  float* const add = scratch + 935344;
+  // [B], every 1070144 reals, live from kernel 15 to 21
+  float* const reduce_sum = scratch + 935360;
+  // [B, CLASSES=10], every 1070144 reals, live from kernel 17 to 18
+  float* const d_multiply = scratch + 918880;
+  // [B, D=256], every 1070144 reals, live from kernel 18 to 19
+  float* const d_head_einsum = scratch + 918624;
+  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 1 to 20
+  float* const d_norm_concat = scratch + 1002880;
+  // [B, N+1=65, D=256] x 2 slots, every 1070144 reals, live from kernel 15 to 37
+  float* const d_transformer_blocks_carry = scratch + 969600;
   // [D=256], live from kernel 0 to 4
   float* const d_norm_multiply = scratch;
-  // [B, N+1=65, M=512], every 1055616 reals, live from kernel 22 to 23
-  float* const d_transformer_blocks_ffn_multiply = scratch + 971616;
-  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 23 to 24
-  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 34624;
-  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 24 to 36
-  float* const d_transformer_blocks_add = scratch + 153088;
-  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 25 to 28
-  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 34624;
-  // [B, H=8, K=32, N+1=65], every 1055616 reals, live from kernel 26 to 27
-  float* const d_transformer_blocks_attention_copy = scratch + 971616;
-  // [B, H=8, N+1=65, N+1=65], every 1055616 reals, live from kernel 27 to 29
-  float* const d_transformer_blocks_attention_einsum = scratch + 988256;
-  // [B, H=8, N+1=65, K=32], every 1055616 reals, live from kernel 28 to 34
-  float* const d_transformer_blocks_attention_einsum_2 = scratch + 971616;
-  // [B, H=8, N+1=65, N+1=65], every 1055616 reals, live from kernel 29 to 31
-  float* const d_transformer_blocks_attention_multiply = scratch + 1022064;
-  // [B, H=8, N+1=65, K=32], every 1055616 reals, live from kernel 30 to 32
-  float* const d_transformer_blocks_attention_einsum_3 = scratch + 34624;
-  // [B, H=8, N+1=65, K=32], every 1055616 reals, live from kernel 31 to 33
-  float* const d_transformer_blocks_attention_einsum_4 = scratch + 988256;
-  // [B, N+1=65, 3*D=768], every 1055616 reals, live from kernel 32 to 35
-  float* const d_transformer_blocks_attention_rearrange = scratch + 1004896;
-  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 35 to 36
-  float* const d_transformer_blocks_attention_einsum_5 = scratch + 34624;
-  // [B, N=64, C*P*P=48], every 1055616 reals, live from kernel 37 to 38
-  float* const d_patch_embed_einsum = scratch + 34624;
+  // [B, N+1=65, M=512], every 1070144 reals, live from kernel 22 to 23
+  float* const d_transformer_blocks_ffn_multiply = scratch + 901984;
+  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 23 to 24
+  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 935264;
+  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 24 to 36
+  float* const d_transformer_blocks_add = scratch + 1002880;
+  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 25 to 28
+  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 935792;
+  // [B, H=8, K=32, N+1=65], every 1070144 reals, live from kernel 26 to 27
+  float* const d_transformer_blocks_attention_copy = scratch + 952432;
+  // [B, H=8, N+1=65, N+1=65], every 1070144 reals, live from kernel 27 to 29
+  float* const d_transformer_blocks_attention_einsum = scratch + 901984;
+  // [B, H=8, N+1=65, K=32], every 1070144 reals, live from kernel 28 to 34
+  float* const d_transformer_blocks_attention_einsum_2 = scratch + 1019520;
+  // [B, H=8, N+1=65, N+1=65], every 1070144 reals, live from kernel 29 to 31
+  float* const d_transformer_blocks_attention_multiply = scratch + 935792;
+  // [B, H=8, N+1=65, K=32], every 1070144 reals, live from kernel 30 to 32
+  float* const d_transformer_blocks_attention_einsum_3 = scratch + 1036160;
+  // [B, H=8, N+1=65, K=32], every 1070144 reals, live from kernel 31 to 33
+  float* const d_transformer_blocks_attention_einsum_4 = scratch + 1052800;
+  // [B, N+1=65, 3*D=768], every 1070144 reals, live from kernel 32 to 35
+  float* const d_transformer_blocks_attention_rearrange = scratch + 901984;
+  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 35 to 36
+  float* const d_transformer_blocks_attention_einsum_5 = scratch + 951904;
+  // [B, N=64, C*P*P=48], every 1070144 reals, live from kernel 37 to 38
+  float* const d_patch_embed_einsum = scratch + 256;
+  std::int64_t place = -1;
 #pragma omp parallel for schedule(static)
   for (std::int64_t begin = 0; begin < 256; begin += 1024) {
     norm_backward_3(begin, std::min<std::int64_t>(256, begin + 1024), parameters + 2576, d_norm_multiply);
   }
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
-    rearrange_forward(images + image * 3072, rearrange + image * 1055616);
-    patch_embed_forward(rearrange + image * 1055616, packed, parameters + 3182352, parameters + 3165712,
-                        transformer_blocks_carry + image * 1055616);
-    add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 1055616);
-    norm_backward_2_input_gradient(d_norm_multiply, d_norm_concat + image * 1055616);
+    if (place < 0) place = image;
+    rearrange_forward(images + image * 3072, rearrange + place * 1070144);
+    patch_embed_forward(rearrange + place * 1070144, packed, parameters + 3182352, parameters + 3165712,
+                        transformer_blocks_carry + image * 1070144);
+    add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 1070144);
+    norm_backward_2_input_gradient(d_norm_multiply, d_norm_concat + image * 1070144);
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
-      transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1055616,
-                                             transformer_blocks_norm1_rsqrt + layer * 80 + image * 1055616,
-                                             transformer_blocks_norm1_multiply + layer * 16640 + image * 1055616,
+      if (place < 0) place = image;
+      transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1070144,
+                                             transformer_blocks_norm1_rsqrt + layer * 80 + image * 1070144,
+                                             transformer_blocks_norm1_multiply + layer * 16640 + image * 1070144,
                                              parameters + 3165200 - layer * 527104,
                                              parameters + 3165456 - layer * 527104,
-                                             transformer_blocks_norm1_add + image * 1055616);
-      transformer_blocks_attention_forward(transformer_blocks_norm1_add + image * 1055616,
+                                             transformer_blocks_norm1_add + place * 1070144);
+      transformer_blocks_attention_forward(transformer_blocks_norm1_add + place * 1070144,
                                            packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
-                                           transformer_blocks_attention_add + layer * 49920 + image * 1055616);
-      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1055616,
-                                             transformer_blocks_attention_copy + image * 1055616);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + layer * 49920 + image * 1055616,
-                                             transformer_blocks_attention_copy + image * 1055616,
-                                             transformer_blocks_attention_einsum + image * 1055616);
-      transformer_blocks_attention_forward_4(transformer_blocks_attention_einsum + image * 1055616,
-                                             transformer_blocks_attention_divide + layer * 33808 + image * 1055616);
-      transformer_blocks_attention_forward_5(transformer_blocks_attention_divide + layer * 33808 + image * 1055616,
-                                             transformer_blocks_attention_add + layer * 49920 + image * 1055616,
-                                             transformer_blocks_attention_rearrange + image * 1055616);
-      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + image * 1055616,
+                                           transformer_blocks_attention_add + layer * 49920 + image * 1070144);
+      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1070144,
+                                             transformer_blocks_attention_copy + place * 1070144);
+      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + layer * 49920 + image * 1070144,
+                                             transformer_blocks_attention_copy + place * 1070144,
+                                             transformer_blocks_attention_einsum + place * 1070144);
+      transformer_blocks_attention_forward_4(transformer_blocks_attention_einsum + place * 1070144,
+                                             transformer_blocks_attention_divide + layer * 33808 + image * 1070144);
+      transformer_blocks_attention_forward_5(transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
+                                             transformer_blocks_attention_add + layer * 49920 + image * 1070144,
+                                             transformer_blocks_attention_rearrange + place * 1070144);
+      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + place * 1070144,
                                                     packed + 1191936 + layer * 65536,
-                                                    transformer_blocks_attention_out_proj_einsum + image * 1055616);
-      transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1055616,
-                                                            transformer_blocks_attention_out_proj_einsum + image * 1055616,
+                                                    transformer_blocks_attention_out_proj_einsum + place * 1070144);
+      transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1070144,
+                                                            transformer_blocks_attention_out_proj_einsum + place * 1070144,
                                                             parameters + 2902032 - layer * 527104,
-                                                            transformer_blocks_norm2_rsqrt + layer * 80 + image * 1055616,
-                                                            transformer_blocks_add + image * 1055616,
-                                                            transformer_blocks_norm2_multiply + layer * 16640 + image * 1055616,
+                                                            transformer_blocks_norm2_rsqrt + layer * 80 + image * 1070144,
+                                                            transformer_blocks_add + place * 1070144,
+                                                            transformer_blocks_norm2_multiply + layer * 16640 + image * 1070144,
                                                             parameters + 2901520 - layer * 527104,
                                                             parameters + 2901776 - layer * 527104,
-                                                            transformer_blocks_norm2_add + image * 1055616);
-      transformer_blocks_ffn_linear1_forward_input_gradient(transformer_blocks_norm2_add + image * 1055616,
+                                                            transformer_blocks_norm2_add + place * 1070144);
+      transformer_blocks_ffn_linear1_forward_input_gradient(transformer_blocks_norm2_add + place * 1070144,
                                                             packed + 1585152 + layer * 131072,
                                                             parameters + 2769936 - layer * 527104,
-                                                            transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1055616,
-                                                            transformer_blocks_ffn_gelu + image * 1055616);
-      transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + image * 1055616,
+                                                            transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1070144,
+                                                            transformer_blocks_ffn_gelu + place * 1070144);
+      transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + place * 1070144,
                                              packed + 2371584 + layer * 131072,
-                                             transformer_blocks_add + image * 1055616,
+                                             transformer_blocks_add + place * 1070144,
                                              parameters + 2638608 - layer * 527104,
-                                             transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1055616);
+                                             transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1070144);
     }
   }
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
-    norm_forward_train(transformer_blocks_carry + image * 1055616, norm_rsqrt + image * 1055616,
-                       norm_multiply + image * 1055616, parameters + 2576, parameters + 2832,
-                       norm_add + image * 1055616);
-    head_forward(norm_add + image * 1055616, parameters + 16, parameters, outputs + image * 10);
-    multiply_backward(batch, outputs + image * 10, d_multiply + image * 1055616, labels + image, add + image * 1055616,
-                      reduce_sum + image * 1055616);
-    head_backward(d_multiply + image * 1055616, parameters + 16, d_head_einsum + image * 1055616);
-    norm_backward_4(d_head_einsum + image * 1055616, parameters + 2576, d_norm_concat + image * 1055616);
-    norm_backward_input_gradient(d_norm_concat + image * 1055616, norm_multiply + image * 1055616,
-                                 norm_rsqrt + image * 1055616, d_transformer_blocks_carry + image * 1055616);
+    if (place < 0) place = image;
+    norm_forward_train(transformer_blocks_carry + image * 1070144, norm_rsqrt + place * 1070144,
+                       norm_multiply + place * 1070144, parameters + 2576, parameters + 2832,
+                       norm_add + place * 1070144);
+    head_forward(norm_add + place * 1070144, parameters + 16, parameters, outputs + image * 10);
+    multiply_backward(batch, outputs + image * 10, d_multiply + place * 1070144, labels + image, add + image * 1070144,
+                      reduce_sum + image * 1070144);
+    head_backward(d_multiply + place * 1070144, parameters + 16, d_head_einsum + place * 1070144);
+    norm_backward_4(d_head_einsum + place * 1070144, parameters + 2576, d_norm_concat + image * 1070144);
+    norm_backward_input_gradient(d_norm_concat + image * 1070144, norm_multiply + place * 1070144,
+                                 norm_rsqrt + place * 1070144, d_transformer_blocks_carry + image * 1070144);
   }
   divide_forward_input_gradient(batch, add, reduce_sum, loss);
   // transformer_blocks: 6 layers, the last one first
   for (std::int64_t pass = 0; pass < 6; ++pass) {
     const std::int64_t layer = 5 - pass;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
-      transformer_blocks_ffn_linear2_backward_input_gradient(d_transformer_blocks_carry + pass % 2 * 16640 + image * 1055616,
+      if (place < 0) place = image;
+      transformer_blocks_ffn_linear2_backward_input_gradient(d_transformer_blocks_carry + pass % 2 * 16640 + image * 1070144,
                                                              parameters + 2638864 - layer * 527104,
-                                                             transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1055616,
-                                                             d_transformer_blocks_ffn_multiply + image * 1055616);
-      transformer_blocks_ffn_linear1_backward_input_gradient(d_transformer_blocks_ffn_multiply + image * 1055616,
+                                                             transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1070144,
+                                                             d_transformer_blocks_ffn_multiply + place * 1070144);
+      transformer_blocks_ffn_linear1_backward_input_gradient(d_transformer_blocks_ffn_multiply + place * 1070144,
                                                              parameters + 2770448 - layer * 527104,
-                                                             d_transformer_blocks_ffn_linear1_einsum + image * 1055616);
-      transformer_blocks_norm2_backward(d_transformer_blocks_ffn_linear1_einsum + image * 1055616,
+                                                             d_transformer_blocks_ffn_linear1_einsum + place * 1070144);
+      transformer_blocks_norm2_backward(d_transformer_blocks_ffn_linear1_einsum + place * 1070144,
                                         parameters + 2901520 - layer * 527104,
-                                        transformer_blocks_norm2_multiply + layer * 16640 + image * 1055616,
-                                        d_transformer_blocks_carry + pass % 2 * 16640 + image * 1055616,
-                                        transformer_blocks_norm2_rsqrt + layer * 80 + image * 1055616,
-                                        d_transformer_blocks_add + image * 1055616);
-      transformer_blocks_attention_out_proj_backward(d_transformer_blocks_add + image * 1055616,
+                                        transformer_blocks_norm2_multiply + layer * 16640 + image * 1070144,
+                                        d_transformer_blocks_carry + pass % 2 * 16640 + image * 1070144,
+                                        transformer_blocks_norm2_rsqrt + layer * 80 + image * 1070144,
+                                        d_transformer_blocks_add + place * 1070144);
+      transformer_blocks_attention_out_proj_backward(d_transformer_blocks_add + place * 1070144,
                                                      parameters + 2902288 - layer * 527104,
-                                                     d_transformer_blocks_attention_out_proj_einsum + image * 1055616);
-      transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1055616,
-                                            d_transformer_blocks_attention_copy + image * 1055616);
-      transformer_blocks_attention_backward_2(d_transformer_blocks_attention_out_proj_einsum + image * 1055616,
-                                              d_transformer_blocks_attention_copy + image * 1055616,
-                                              d_transformer_blocks_attention_einsum + image * 1055616);
-      transformer_blocks_attention_backward_3_input_gradient(d_transformer_blocks_attention_out_proj_einsum + image * 1055616,
-                                                             transformer_blocks_attention_divide + layer * 33808 + image * 1055616,
-                                                             d_transformer_blocks_attention_einsum_2 + image * 1055616);
-      transformer_blocks_attention_backward_4_input_gradient(d_transformer_blocks_attention_einsum + image * 1055616,
-                                                             transformer_blocks_attention_divide + layer * 33808 + image * 1055616,
-                                                             d_transformer_blocks_attention_multiply + image * 1055616);
-      transformer_blocks_attention_backward_5(d_transformer_blocks_attention_multiply + image * 1055616,
-                                              transformer_blocks_attention_add + layer * 49920 + image * 1055616,
-                                              d_transformer_blocks_attention_einsum_3 + image * 1055616);
-      transformer_blocks_attention_backward_6(d_transformer_blocks_attention_multiply + image * 1055616,
-                                              transformer_blocks_attention_add + layer * 49920 + image * 1055616,
-                                              d_transformer_blocks_attention_einsum_4 + image * 1055616);
-      transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + image * 1055616,
-                                              d_transformer_blocks_attention_rearrange + image * 1055616);
-      transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + image * 1055616,
-                                              d_transformer_blocks_attention_rearrange + image * 1055616);
-      transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + image * 1055616,
-                                              d_transformer_blocks_attention_rearrange + image * 1055616);
-      transformer_blocks_attention_backward_10(d_transformer_blocks_attention_rearrange + image * 1055616,
+                                                     d_transformer_blocks_attention_out_proj_einsum + place * 1070144);
+      transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1070144,
+                                            d_transformer_blocks_attention_copy + place * 1070144);
+      transformer_blocks_attention_backward_2(d_transformer_blocks_attention_out_proj_einsum + place * 1070144,
+                                              d_transformer_blocks_attention_copy + place * 1070144,
+                                              d_transformer_blocks_attention_einsum + place * 1070144);
+      transformer_blocks_attention_backward_3_input_gradient(d_transformer_blocks_attention_out_proj_einsum + place * 1070144,
+                                                             transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
+                                                             d_transformer_blocks_attention_einsum_2 + place * 1070144);
+      transformer_blocks_attention_backward_4_input_gradient(d_transformer_blocks_attention_einsum + place * 1070144,
+                                                             transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
+                                                             d_transformer_blocks_attention_multiply + place * 1070144);
+      transformer_blocks_attention_backward_5(d_transformer_blocks_attention_multiply + place * 1070144,
+                                              transformer_blocks_attention_add + layer * 49920 + image * 1070144,
+                                              d_transformer_blocks_attention_einsum_3 + place * 1070144);
+      transformer_blocks_attention_backward_6(d_transformer_blocks_attention_multiply + place * 1070144,
+                                              transformer_blocks_attention_add + layer * 49920 + image * 1070144,
+                                              d_transformer_blocks_attention_einsum_4 + place * 1070144);
+      transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + place * 1070144,
+                                              d_transformer_blocks_attention_rearrange + place * 1070144);
+      transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + place * 1070144,
+                                              d_transformer_blocks_attention_rearrange + place * 1070144);
+      transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + place * 1070144,
+                                              d_transformer_blocks_attention_rearrange + place * 1070144);
+      transformer_blocks_attention_backward_10(d_transformer_blocks_attention_rearrange + place * 1070144,
                                                parameters + 2968592 - layer * 527104,
-                                               d_transformer_blocks_attention_einsum_5 + image * 1055616);
-      transformer_blocks_norm1_backward(d_transformer_blocks_attention_einsum_5 + image * 1055616,
+                                               d_transformer_blocks_attention_einsum_5 + place * 1070144);
+      transformer_blocks_norm1_backward(d_transformer_blocks_attention_einsum_5 + place * 1070144,
                                         parameters + 3165200 - layer * 527104,
-                                        transformer_blocks_norm1_multiply + layer * 16640 + image * 1055616,
-                                        d_transformer_blocks_add + image * 1055616,
-                                        transformer_blocks_norm1_rsqrt + layer * 80 + image * 1055616,
-                                        d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1055616);
+                                        transformer_blocks_norm1_multiply + layer * 16640 + image * 1070144,
+                                        d_transformer_blocks_add + place * 1070144,
+                                        transformer_blocks_norm1_rsqrt + layer * 80 + image * 1070144,
+                                        d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1070144);
     }
   }
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
-    patch_embed_backward(d_transformer_blocks_carry + image * 1055616, parameters + 3182608,
-                         d_patch_embed_einsum + image * 1055616);
-    images_gradient(d_patch_embed_einsum + image * 1055616, image_gradients + image * 3072);
+    if (place < 0) place = image;
+    patch_embed_backward(d_transformer_blocks_carry + image * 1070144, parameters + 3182608,
+                         d_patch_embed_einsum + place * 1070144);
+    images_gradient(d_patch_embed_einsum + place * 1070144, image_gradients + image * 3072);
   }
 }
 
@@ -8739,11 +8810,11 @@ void vit_cifar_inspect_avx512(const float* parameters, const float* packed, cons
   float* const rearrange = scratch + 16384;
   // [B, N=64, D=256], every 166928 reals, live from kernel 1 to 2
   float* const patch_embed_einsum = scratch;
-  // [B, N+1=65, D=256], every 166928 reals, live from kernel 2 to 20
+  // [B, N+1=65, D=256], every 166928 reals, live from kernel 0 to 20
   float* const concat = scratch + 117008;
   // [B, N+1=65, D=256], every 166928 reals, live from kernel 19 to 20
   float* const norm_maximum = scratch;
-  // [B, N+1=65, D=256] x 2 slots, every 166928 reals, live from kernel 4 to 19
+  // [B, N+1=65, D=256] x 2 slots, every 166928 reals, live from kernel 0 to 19
   float* const transformer_blocks_carry = scratch + 83728;
   // [B, N+1=65, D=256], every 166928 reals, live from kernel 5 to 6
   float* const transformer_blocks_norm1_add = scratch + 49920;
@@ -8775,82 +8846,86 @@ void vit_cifar_inspect_avx512(const float* parameters, const float* packed, cons
   float* const norm_add = scratch + 16640;
   // [B, CLASSES=10], every 166928 reals, live from kernel 21 to 22
   float* const head_einsum = scratch;
-#pragma omp parallel for schedule(static)
+  std::int64_t place = -1;
+#pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
-    rearrange_forward(images + image * 3072, rearrange + image * 166928);
-    patch_embed_forward_inspect(rearrange + image * 166928, packed, patch_embed_einsum + image * 166928);
-    patch_embed_forward_2(patch_embed_einsum + image * 166928, parameters + 3182352, magnitudes + image * 58,
+    if (place < 0) place = image;
+    rearrange_forward(images + image * 3072, rearrange + place * 166928);
+    patch_embed_forward_inspect(rearrange + place * 166928, packed, patch_embed_einsum + place * 166928);
+    patch_embed_forward_2(patch_embed_einsum + place * 166928, parameters + 3182352, magnitudes + image * 58,
                           parameters + 3165712, concat + image * 166928);
     inspect_2(parameters + 3194896, parameters + 3165712, concat + image * 166928);
     inspect_3(concat + image * 166928, transformer_blocks_carry + image * 166928);
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
+      if (place < 0) place = image;
       transformer_blocks_norm1_forward_inspect(transformer_blocks_carry + layer % 2 * 16640 + image * 166928,
                                                parameters + 3165200 - layer * 527104,
                                                parameters + 3165456 - layer * 527104,
-                                               transformer_blocks_norm1_add + image * 166928,
-                                               transformer_blocks_norm1_maximum + image * 166928);
-      transformer_blocks_attention_forward(transformer_blocks_norm1_add + image * 166928,
+                                               transformer_blocks_norm1_add + place * 166928,
+                                               transformer_blocks_norm1_maximum + place * 166928);
+      transformer_blocks_attention_forward(transformer_blocks_norm1_add + place * 166928,
                                            packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
-                                           transformer_blocks_attention_add + image * 166928);
-      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + image * 166928,
-                                             transformer_blocks_attention_copy + image * 166928);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + image * 166928,
-                                             transformer_blocks_attention_copy + image * 166928,
-                                             transformer_blocks_attention_einsum + image * 166928);
-      transformer_blocks_attention_forward_4_inspect(transformer_blocks_attention_einsum + image * 166928,
+                                           transformer_blocks_attention_add + place * 166928);
+      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + place * 166928,
+                                             transformer_blocks_attention_copy + place * 166928);
+      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + place * 166928,
+                                             transformer_blocks_attention_copy + place * 166928,
+                                             transformer_blocks_attention_einsum + place * 166928);
+      transformer_blocks_attention_forward_4_inspect(transformer_blocks_attention_einsum + place * 166928,
                                                      maps + layer * 33800 + image * 202800);
       transformer_blocks_attention_forward_5_inspect(maps + layer * 33800 + image * 202800,
-                                                     transformer_blocks_attention_add + image * 166928,
-                                                     transformer_blocks_attention_rearrange + image * 166928);
-      transformer_blocks_attention_forward_6(transformer_blocks_attention_rearrange + image * 166928,
+                                                     transformer_blocks_attention_add + place * 166928,
+                                                     transformer_blocks_attention_rearrange + place * 166928);
+      transformer_blocks_attention_forward_6(transformer_blocks_attention_rearrange + place * 166928,
                                              magnitudes + 3 + layer * 9 + image * 58);
-      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + image * 166928,
+      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + place * 166928,
                                                     packed + 1191936 + layer * 65536,
-                                                    transformer_blocks_attention_out_proj_einsum + image * 166928);
-      transformer_blocks_norm1_forward_2(transformer_blocks_norm1_maximum + image * 166928,
-                                         transformer_blocks_attention_out_proj_einsum + image * 166928,
+                                                    transformer_blocks_attention_out_proj_einsum + place * 166928);
+      transformer_blocks_norm1_forward_2(transformer_blocks_norm1_maximum + place * 166928,
+                                         transformer_blocks_attention_out_proj_einsum + place * 166928,
                                          parameters + 2902032 - layer * 527104,
                                          transformer_blocks_carry + layer % 2 * 16640 + image * 166928,
                                          magnitudes + 2 + layer * 9 + image * 58,
                                          magnitudes + 4 + layer * 9 + image * 58,
                                          magnitudes + 5 + layer * 9 + image * 58,
-                                         transformer_blocks_add + image * 166928);
-      transformer_blocks_norm2_forward(transformer_blocks_add + image * 166928, parameters + 2901520 - layer * 527104,
+                                         transformer_blocks_add + place * 166928);
+      transformer_blocks_norm2_forward(transformer_blocks_add + place * 166928, parameters + 2901520 - layer * 527104,
                                        parameters + 2901776 - layer * 527104,
-                                       transformer_blocks_norm2_add + image * 166928,
-                                       transformer_blocks_norm2_maximum + image * 166928);
-      transformer_blocks_ffn_linear1_forward_inspect(transformer_blocks_norm2_add + image * 166928,
+                                       transformer_blocks_norm2_add + place * 166928,
+                                       transformer_blocks_norm2_maximum + place * 166928);
+      transformer_blocks_ffn_linear1_forward_inspect(transformer_blocks_norm2_add + place * 166928,
                                                      packed + 1585152 + layer * 131072,
-                                                     transformer_blocks_ffn_linear1_einsum + image * 166928);
-      transformer_blocks_ffn_linear1_forward_2(transformer_blocks_ffn_linear1_einsum + image * 166928,
+                                                     transformer_blocks_ffn_linear1_einsum + place * 166928);
+      transformer_blocks_ffn_linear1_forward_2(transformer_blocks_ffn_linear1_einsum + place * 166928,
                                                parameters + 2769936 - layer * 527104,
                                                magnitudes + 7 + layer * 9 + image * 58,
                                                magnitudes + 8 + layer * 9 + image * 58,
-                                               transformer_blocks_ffn_gelu + image * 166928);
-      transformer_blocks_ffn_linear2_forward_inspect(transformer_blocks_ffn_gelu + image * 166928,
+                                               transformer_blocks_ffn_gelu + place * 166928);
+      transformer_blocks_ffn_linear2_forward_inspect(transformer_blocks_ffn_gelu + place * 166928,
                                                      packed + 2371584 + layer * 131072,
-                                                     transformer_blocks_ffn_linear2_einsum + image * 166928);
-      transformer_blocks_norm2_forward_2(transformer_blocks_norm2_maximum + image * 166928,
-                                         transformer_blocks_ffn_linear2_einsum + image * 166928,
-                                         parameters + 2638608 - layer * 527104, transformer_blocks_add + image * 166928,
+                                                     transformer_blocks_ffn_linear2_einsum + place * 166928);
+      transformer_blocks_norm2_forward_2(transformer_blocks_norm2_maximum + place * 166928,
+                                         transformer_blocks_ffn_linear2_einsum + place * 166928,
+                                         parameters + 2638608 - layer * 527104, transformer_blocks_add + place * 166928,
                                          magnitudes + 6 + layer * 9 + image * 58,
                                          magnitudes + 9 + layer * 9 + image * 58,
                                          magnitudes + 10 + layer * 9 + image * 58,
                                          transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 166928);
     }
   }
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
+    if (place < 0) place = image;
     norm_forward_2(transformer_blocks_carry + image * 166928, parameters + 2576, parameters + 2832,
-                   norm_add + image * 166928, norm_maximum + image * 166928);
-    norm_forward_inspect(concat + image * 166928, norm_maximum + image * 166928, magnitudes + 1 + image * 58,
+                   norm_add + place * 166928, norm_maximum + place * 166928);
+    norm_forward_inspect(concat + image * 166928, norm_maximum + place * 166928, magnitudes + 1 + image * 58,
                          magnitudes + 56 + image * 58);
-    head_forward_inspect(norm_add + image * 166928, parameters + 16, head_einsum + image * 166928);
-    head_forward_2(head_einsum + image * 166928, parameters, magnitudes + 57 + image * 58);
+    head_forward_inspect(norm_add + place * 166928, parameters + 16, head_einsum + place * 166928);
+    head_forward_2(head_einsum + place * 166928, parameters, magnitudes + 57 + image * 58);
   }
 }
 

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
 
 void vit_cifar_forward_scalar(const float* parameters, const float* packed, const float* images,
                               const std::int64_t batch, float* outputs, float* scratch);

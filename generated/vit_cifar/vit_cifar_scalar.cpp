@@ -55,7 +55,8 @@ typedef real vec;
 
 #if !defined(TESSERA_REAL_DOUBLE)
 // Bits of single precision, for math.h. v_round is exact for |x| < 2^22 and rounds ties to even; v_pow2i takes whole
-// numbers from -126 to 127; a positive normal x is v_mantissa(x) * 2^v_exponent(x), mantissa in [sqrt(1/2), sqrt(2)).
+// numbers from -126 to 127, v_scale gives x 2^n for n from -151 to 128; a positive normal x is
+// v_mantissa(x) * 2^v_exponent(x), mantissa in [sqrt(1/2), sqrt(2)).
 [[maybe_unused]] static inline vec v_round(vec x) {
   const float shift = 12582912.0f;  // 1.5 * 2^23: adding it leaves no bits for a fraction
   return (x + shift) - shift;
@@ -67,6 +68,10 @@ typedef real vec;
   bits <<= 23;
   std::memcpy(&x, &bits, sizeof x);
   return x;
+}
+[[maybe_unused]] static inline vec v_scale(vec x, vec n) {  // in two steps: n is further than one exponent field
+  const vec half = v_round(v_mul(n, v_set(0.5f)));
+  return v_mul(v_mul(x, v_pow2i(half)), v_pow2i(v_sub(n, half)));
 }
 [[maybe_unused]] static inline vec v_exponent(vec x) {
   std::uint32_t bits;
@@ -110,6 +115,14 @@ typedef real vec;
 [[maybe_unused]] static inline vec v_log(vec x) { return std::log(x); }
 [[maybe_unused]] static inline vec v_tanh(vec x) { return std::tanh(x); }
 [[maybe_unused]] static inline vec v_erf(vec x) { return std::erf(x); }
+[[maybe_unused]] static inline vec v_gelu(vec x) {
+  x = v_max(v_set(-40), x);  // where it is 0, so that -infinity gives 0
+  return x * 0.5 * std::erfc(-x * 0.70710678118654752);
+}
+[[maybe_unused]] static inline vec v_gelu_gradient(vec x) {
+  x = v_min(v_set(40), v_max(v_set(-40), x));
+  return 0.5 * std::erfc(-x * 0.70710678118654752) + x * 0.39894228040143268 * std::exp(-0.5 * x * x);
+}
 #else
 /// exp(x) = 2^n exp(r), |r| <= log(2) / 2. Exactly 0 below -105, infinite above 89, denormal in between where due.
 [[maybe_unused]] static inline vec v_exp(vec x) {
@@ -124,9 +137,7 @@ typedef real vec;
   p = v_fma(p, r, v_set(1.666666567e-1f));
   p = v_fma(p, r, v_set(5.000000000e-1f));
   p = v_add(v_fma(p, v_mul(r, r), r), v_set(1.0f));
-  // 2^n in two steps: n reaches from -151 to 128, further than one exponent field.
-  const vec half = v_round(v_mul(n, v_set(0.5f)));
-  return v_mul(v_mul(p, v_pow2i(half)), v_pow2i(v_sub(n, half)));
+  return v_scale(p, n);
 }
 
 /// log(x) = log(m) + e log(2), m in [sqrt(1/2), sqrt(2)). -infinity at 0, not a number below.
@@ -186,23 +197,56 @@ typedef real vec;
   far = v_sub(v_set(1.0f), v_exp(v_neg(v_mul(far, size))));
   return v_select_less(size, v_set(0.92f), near, v_select_less(x, v_zero(), v_neg(far), far));
 }
-#endif
 
-/// gelu(x) = x Phi(x), exact form (Hendrycks & Gimpel 2016). Held at -15, where it is 0, so that -infinity gives 0.
+/// gelu(x) = x Phi(x), exact form (Hendrycks & Gimpel 2016). Phi is 1/2 + x times a polynomial in x^2, within 2e-7, for
+/// |x| to 5.35, where it has come to 0 and 1; -infinity gives 0.
 [[maybe_unused]] static inline vec v_gelu(vec x) {
-  x = v_max(v_set(real(-15)), x);
-  const vec erf = v_erf(v_mul(x, v_set(real(0.70710678118654752))));
-  return v_mul(v_mul(x, v_set(real(0.5))), v_add(erf, v_set(real(1))));
+  const vec held = v_max(v_set(-5.35f), x), t = v_min(v_set(5.35f), held);
+  const vec u = v_fma(v_mul(t, t), v_set(0.06987509876f), v_set(-1.0f));
+  vec p = v_set(3.348651517e-04f);  // (Phi(t) - 1/2) / t
+  p = v_fma(p, u, v_set(-8.883510600e-04f));
+  p = v_fma(p, u, v_set(8.006113349e-04f));
+  p = v_fma(p, u, v_set(-1.144385780e-03f));
+  p = v_fma(p, u, v_set(3.392371116e-03f));
+  p = v_fma(p, u, v_set(-6.272869650e-03f));
+  p = v_fma(p, u, v_set(9.238593280e-03f));
+  p = v_fma(p, u, v_set(-1.358140167e-02f));
+  p = v_fma(p, u, v_set(1.929515973e-02f));
+  p = v_fma(p, u, v_set(-2.553315088e-02f));
+  p = v_fma(p, u, v_set(3.210752457e-02f));
+  p = v_fma(p, u, v_set(-3.940302879e-02f));
+  p = v_fma(p, u, v_set(4.888189957e-02f));
+  p = v_fma(p, u, v_set(-6.591891497e-02f));
+  p = v_fma(p, u, v_set(1.321490258e-01f));
+  return v_mul(held, v_max(v_fma(t, p, v_set(0.5f)), v_zero()));
 }
 
-/// d gelu(x) / dx = Phi(x) + x phi(x). Held at -15 and 15, where it is 0 and 1.
+/// d gelu(x) / dx = Phi(x) + x phi(x): 1/2 + x times a polynomial in x^2, within 3e-7, for |x| to 5.63, beyond which it
+/// is as good as 0 and 1.
 [[maybe_unused]] static inline vec v_gelu_gradient(vec x) {
-  x = v_min(v_set(real(15)), v_max(v_set(real(-15)), x));
-  const vec erf = v_erf(v_mul(x, v_set(real(0.70710678118654752))));
-  const vec density = v_exp(v_mul(v_mul(x, x), v_set(real(-0.5))));
-  const vec phi = v_mul(v_mul(x, v_set(real(0.39894228040143268))), density);
-  return v_fma(v_set(real(0.5)), v_add(erf, v_set(real(1))), phi);
+  const vec t = v_min(v_set(5.63333321f), v_max(v_set(-5.63333321f), x));
+  const vec u = v_fma(v_mul(t, t), v_set(0.06302300841f), v_set(-1.0f));
+  vec p = v_set(-1.593061839e-03f);  // (Phi(t) - 1/2) / t + phi(t)
+  p = v_fma(p, u, v_set(4.181942437e-03f));
+  p = v_fma(p, u, v_set(-2.437137999e-03f));
+  p = v_fma(p, u, v_set(1.975648804e-03f));
+  p = v_fma(p, u, v_set(-1.290747989e-02f));
+  p = v_fma(p, u, v_set(2.519198693e-02f));
+  p = v_fma(p, u, v_set(-3.096184321e-02f));
+  p = v_fma(p, u, v_set(4.097849131e-02f));
+  p = v_fma(p, u, v_set(-5.670175329e-02f));
+  p = v_fma(p, u, v_set(6.814377010e-02f));
+  p = v_fma(p, u, v_set(-7.222574949e-02f));
+  p = v_fma(p, u, v_set(7.040762156e-02f));
+  p = v_fma(p, u, v_set(-6.382109970e-02f));
+  p = v_fma(p, u, v_set(5.555455759e-02f));
+  p = v_fma(p, u, v_set(-5.009558797e-02f));
+  p = v_fma(p, u, v_set(5.123053119e-02f));
+  p = v_fma(p, u, v_set(-6.381980330e-02f));
+  p = v_fma(p, u, v_set(1.256564111e-01f));
+  return v_fma(t, p, v_set(0.5f));
 }
+#endif
 
 // Matrix products read a weight, declared [columns, depth], from panels: [columns / width][depth][width].
 /// Copies a weight into panels of `width` columns; the last panel is filled up with zeros.
@@ -211,6 +255,20 @@ static void pack(const real* weight, std::int64_t columns, std::int64_t depth, s
     for (std::int64_t k = 0; k < depth; ++k)
       for (std::int64_t column = first; column < first + width; ++column)
         *panels++ = column < columns ? weight[column * depth + k] : real(0);
+}
+
+// The rows of a weight's gradient are shared out among the threads in whole tiles; which thread sums up a row does not
+// change its bits.
+static std::int64_t threads() {
+#if defined(_OPENMP)
+  return omp_get_max_threads();
+#else
+  return 1;
+#endif
+}
+/// Where the part begins, of `parts` about equal ones; `tile` divides `rows`.
+static std::int64_t share(std::int64_t rows, std::int64_t tile, std::int64_t part, std::int64_t parts) {
+  return rows / tile * part / parts * tile;
 }
 
 // ---- tables ----
@@ -1723,8 +1781,8 @@ static void norm_backward(const real* d_norm_concat, const real* norm_weight, co
 static void divide_forward_train(const std::int64_t batch, const real* add, const real* reduce_sum, real* loss) {
   vec sum0 = v_zero();
   for (std::int64_t b = 0; b < batch; ++b) {
-    const vec x0 = v_load_strided(add + b * 1824656, 1824656, lanes);
-    const vec x1 = v_load_strided(reduce_sum + b * 1824656, 1824656, lanes);
+    const vec x0 = v_load_strided(add + b * 1875104, 1875104, lanes);
+    const vec x1 = v_load_strided(reduce_sum + b * 1875104, 1875104, lanes);
     const vec t2 = v_sub(x0, x1);
     sum0 = v_add(sum0, t2);
   }
@@ -1746,15 +1804,15 @@ static void head_bias_gradient_partial(const std::int64_t chunk, const std::int6
     vec sum3 = v_zero();
     vec sum4 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_load(d_multiply + (b * 1824656 + classes));
+      const vec x0 = v_load(d_multiply + (b * 1875104 + classes));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_multiply + (b * 1824656 + classes + 1));
+      const vec x1 = v_load(d_multiply + (b * 1875104 + classes + 1));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_multiply + (b * 1824656 + classes + 2));
+      const vec x2 = v_load(d_multiply + (b * 1875104 + classes + 2));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_multiply + (b * 1824656 + classes + 3));
+      const vec x3 = v_load(d_multiply + (b * 1875104 + classes + 3));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_multiply + (b * 1824656 + classes + 4));
+      const vec x4 = v_load(d_multiply + (b * 1875104 + classes + 4));
       sum4 = v_add(sum4, x4);
     }
     v_store(partial + (chunk * 10 + classes), sum0);
@@ -1788,16 +1846,16 @@ static void head_weight_gradient(const std::int64_t begin, const std::int64_t en
       vec sum6 = v_zero();
       vec sum7 = v_zero();
       for (std::int64_t b = 0; b < batch; ++b) {
-        const vec x0 = v_set(d_multiply[classes + b * 1824656]);
-        const vec x1 = v_load(norm_add + (d + b * 1824656));
+        const vec x0 = v_set(d_multiply[classes + b * 1875104]);
+        const vec x1 = v_load(norm_add + (d + b * 1875104));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(norm_add + (d + b * 1824656 + 1));
+        const vec x2 = v_load(norm_add + (d + b * 1875104 + 1));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(norm_add + (d + b * 1824656 + 2));
+        const vec x3 = v_load(norm_add + (d + b * 1875104 + 2));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(norm_add + (d + b * 1824656 + 3));
+        const vec x4 = v_load(norm_add + (d + b * 1875104 + 3));
         sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_multiply[classes + b * 1824656 + 1]);
+        const vec x5 = v_set(d_multiply[classes + b * 1875104 + 1]);
         sum4 = v_fma(x5, x1, sum4);
         sum5 = v_fma(x5, x2, sum5);
         sum6 = v_fma(x5, x3, sum6);
@@ -1831,29 +1889,29 @@ static void norm_weight_gradient_partial(const std::int64_t chunk, const std::in
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_norm_concat + (b * 1824656 + n * 256 + d));
-        const vec x1 = v_load(norm_multiply + (b * 1824656 + n * 256 + d));
+        const vec x0 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d));
+        const vec x1 = v_load(norm_multiply + (b * 1875104 + n * 256 + d));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_norm_concat + (b * 1824656 + n * 256 + d + 1));
-        const vec x3 = v_load(norm_multiply + (b * 1824656 + n * 256 + d + 1));
+        const vec x2 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 1));
+        const vec x3 = v_load(norm_multiply + (b * 1875104 + n * 256 + d + 1));
         sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_norm_concat + (b * 1824656 + n * 256 + d + 2));
-        const vec x5 = v_load(norm_multiply + (b * 1824656 + n * 256 + d + 2));
+        const vec x4 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 2));
+        const vec x5 = v_load(norm_multiply + (b * 1875104 + n * 256 + d + 2));
         sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_norm_concat + (b * 1824656 + n * 256 + d + 3));
-        const vec x7 = v_load(norm_multiply + (b * 1824656 + n * 256 + d + 3));
+        const vec x6 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 3));
+        const vec x7 = v_load(norm_multiply + (b * 1875104 + n * 256 + d + 3));
         sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_norm_concat + (b * 1824656 + n * 256 + d + 4));
-        const vec x9 = v_load(norm_multiply + (b * 1824656 + n * 256 + d + 4));
+        const vec x8 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 4));
+        const vec x9 = v_load(norm_multiply + (b * 1875104 + n * 256 + d + 4));
         sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_norm_concat + (b * 1824656 + n * 256 + d + 5));
-        const vec x11 = v_load(norm_multiply + (b * 1824656 + n * 256 + d + 5));
+        const vec x10 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 5));
+        const vec x11 = v_load(norm_multiply + (b * 1875104 + n * 256 + d + 5));
         sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_norm_concat + (b * 1824656 + n * 256 + d + 6));
-        const vec x13 = v_load(norm_multiply + (b * 1824656 + n * 256 + d + 6));
+        const vec x12 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 6));
+        const vec x13 = v_load(norm_multiply + (b * 1875104 + n * 256 + d + 6));
         sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_norm_concat + (b * 1824656 + n * 256 + d + 7));
-        const vec x15 = v_load(norm_multiply + (b * 1824656 + n * 256 + d + 7));
+        const vec x14 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 7));
+        const vec x15 = v_load(norm_multiply + (b * 1875104 + n * 256 + d + 7));
         sum7 = v_fma(x14, x15, sum7);
       }
     }
@@ -1893,21 +1951,21 @@ static void norm_bias_gradient_partial(const std::int64_t chunk, const std::int6
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_norm_concat + (b * 1824656 + n * 256 + d));
+        const vec x0 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_norm_concat + (b * 1824656 + n * 256 + d + 1));
+        const vec x1 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 1));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_norm_concat + (b * 1824656 + n * 256 + d + 2));
+        const vec x2 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 2));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_norm_concat + (b * 1824656 + n * 256 + d + 3));
+        const vec x3 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 3));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_norm_concat + (b * 1824656 + n * 256 + d + 4));
+        const vec x4 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 4));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_norm_concat + (b * 1824656 + n * 256 + d + 5));
+        const vec x5 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 5));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_norm_concat + (b * 1824656 + n * 256 + d + 6));
+        const vec x6 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 6));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_norm_concat + (b * 1824656 + n * 256 + d + 7));
+        const vec x7 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 7));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -2688,21 +2746,21 @@ static void transformer_blocks_ffn_linear2_bias_gradient_partial(const std::int6
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_multiply + (b * 1824656 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_ffn_multiply + (b * 1875104 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_ffn_multiply + (b * 1824656 + n * 256 + d + 1));
+        const vec x1 = v_load(d_transformer_blocks_ffn_multiply + (b * 1875104 + n * 256 + d + 1));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_ffn_multiply + (b * 1824656 + n * 256 + d + 2));
+        const vec x2 = v_load(d_transformer_blocks_ffn_multiply + (b * 1875104 + n * 256 + d + 2));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_ffn_multiply + (b * 1824656 + n * 256 + d + 3));
+        const vec x3 = v_load(d_transformer_blocks_ffn_multiply + (b * 1875104 + n * 256 + d + 3));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_ffn_multiply + (b * 1824656 + n * 256 + d + 4));
+        const vec x4 = v_load(d_transformer_blocks_ffn_multiply + (b * 1875104 + n * 256 + d + 4));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_ffn_multiply + (b * 1824656 + n * 256 + d + 5));
+        const vec x5 = v_load(d_transformer_blocks_ffn_multiply + (b * 1875104 + n * 256 + d + 5));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_ffn_multiply + (b * 1824656 + n * 256 + d + 6));
+        const vec x6 = v_load(d_transformer_blocks_ffn_multiply + (b * 1875104 + n * 256 + d + 6));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_ffn_multiply + (b * 1824656 + n * 256 + d + 7));
+        const vec x7 = v_load(d_transformer_blocks_ffn_multiply + (b * 1875104 + n * 256 + d + 7));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -2750,16 +2808,16 @@ static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t be
         vec sum6 = v_zero();
         vec sum7 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1824656 + n * 256]);
-          const vec x1 = v_load(transformer_blocks_ffn_gelu + (m + b * 1824656 + n * 512));
+          const vec x0 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1875104 + n * 256]);
+          const vec x1 = v_load(transformer_blocks_ffn_gelu + (m + b * 1875104 + n * 512));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_ffn_gelu + (m + b * 1824656 + n * 512 + 1));
+          const vec x2 = v_load(transformer_blocks_ffn_gelu + (m + b * 1875104 + n * 512 + 1));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_ffn_gelu + (m + b * 1824656 + n * 512 + 2));
+          const vec x3 = v_load(transformer_blocks_ffn_gelu + (m + b * 1875104 + n * 512 + 2));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_ffn_gelu + (m + b * 1824656 + n * 512 + 3));
+          const vec x4 = v_load(transformer_blocks_ffn_gelu + (m + b * 1875104 + n * 512 + 3));
           sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1824656 + n * 256 + 1]);
+          const vec x5 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1875104 + n * 256 + 1]);
           sum4 = v_fma(x5, x1, sum4);
           sum5 = v_fma(x5, x2, sum5);
           sum6 = v_fma(x5, x3, sum6);
@@ -2803,21 +2861,21 @@ static void transformer_blocks_ffn_linear1_bias_gradient_partial(const std::int6
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1824656 + n * 512 + m));
+        const vec x0 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1875104 + n * 512 + m));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1824656 + n * 512 + m + 1));
+        const vec x1 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1875104 + n * 512 + m + 1));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1824656 + n * 512 + m + 2));
+        const vec x2 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1875104 + n * 512 + m + 2));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1824656 + n * 512 + m + 3));
+        const vec x3 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1875104 + n * 512 + m + 3));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1824656 + n * 512 + m + 4));
+        const vec x4 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1875104 + n * 512 + m + 4));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1824656 + n * 512 + m + 5));
+        const vec x5 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1875104 + n * 512 + m + 5));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1824656 + n * 512 + m + 6));
+        const vec x6 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1875104 + n * 512 + m + 6));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1824656 + n * 512 + m + 7));
+        const vec x7 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1875104 + n * 512 + m + 7));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -2865,16 +2923,16 @@ static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t be
         vec sum6 = v_zero();
         vec sum7 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1824656 + n * 512]);
-          const vec x1 = v_load(transformer_blocks_norm2_add + (d + b * 1824656 + n * 256));
+          const vec x0 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1875104 + n * 512]);
+          const vec x1 = v_load(transformer_blocks_norm2_add + (d + b * 1875104 + n * 256));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_norm2_add + (d + b * 1824656 + n * 256 + 1));
+          const vec x2 = v_load(transformer_blocks_norm2_add + (d + b * 1875104 + n * 256 + 1));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_norm2_add + (d + b * 1824656 + n * 256 + 2));
+          const vec x3 = v_load(transformer_blocks_norm2_add + (d + b * 1875104 + n * 256 + 2));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_norm2_add + (d + b * 1824656 + n * 256 + 3));
+          const vec x4 = v_load(transformer_blocks_norm2_add + (d + b * 1875104 + n * 256 + 3));
           sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1824656 + n * 512 + 1]);
+          const vec x5 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1875104 + n * 512 + 1]);
           sum4 = v_fma(x5, x1, sum4);
           sum5 = v_fma(x5, x2, sum5);
           sum6 = v_fma(x5, x3, sum6);
@@ -2919,29 +2977,29 @@ static void transformer_blocks_norm2_weight_gradient_partial(const std::int64_t 
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1824656 + n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_norm2_multiply + (b * 1824656 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_norm2_multiply + (b * 1875104 + n * 256 + d));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1824656 + n * 256 + d + 1));
-        const vec x3 = v_load(transformer_blocks_norm2_multiply + (b * 1824656 + n * 256 + d + 1));
+        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 1));
+        const vec x3 = v_load(transformer_blocks_norm2_multiply + (b * 1875104 + n * 256 + d + 1));
         sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1824656 + n * 256 + d + 2));
-        const vec x5 = v_load(transformer_blocks_norm2_multiply + (b * 1824656 + n * 256 + d + 2));
+        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 2));
+        const vec x5 = v_load(transformer_blocks_norm2_multiply + (b * 1875104 + n * 256 + d + 2));
         sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1824656 + n * 256 + d + 3));
-        const vec x7 = v_load(transformer_blocks_norm2_multiply + (b * 1824656 + n * 256 + d + 3));
+        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 3));
+        const vec x7 = v_load(transformer_blocks_norm2_multiply + (b * 1875104 + n * 256 + d + 3));
         sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1824656 + n * 256 + d + 4));
-        const vec x9 = v_load(transformer_blocks_norm2_multiply + (b * 1824656 + n * 256 + d + 4));
+        const vec x8 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 4));
+        const vec x9 = v_load(transformer_blocks_norm2_multiply + (b * 1875104 + n * 256 + d + 4));
         sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1824656 + n * 256 + d + 5));
-        const vec x11 = v_load(transformer_blocks_norm2_multiply + (b * 1824656 + n * 256 + d + 5));
+        const vec x10 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 5));
+        const vec x11 = v_load(transformer_blocks_norm2_multiply + (b * 1875104 + n * 256 + d + 5));
         sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1824656 + n * 256 + d + 6));
-        const vec x13 = v_load(transformer_blocks_norm2_multiply + (b * 1824656 + n * 256 + d + 6));
+        const vec x12 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 6));
+        const vec x13 = v_load(transformer_blocks_norm2_multiply + (b * 1875104 + n * 256 + d + 6));
         sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1824656 + n * 256 + d + 7));
-        const vec x15 = v_load(transformer_blocks_norm2_multiply + (b * 1824656 + n * 256 + d + 7));
+        const vec x14 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 7));
+        const vec x15 = v_load(transformer_blocks_norm2_multiply + (b * 1875104 + n * 256 + d + 7));
         sum7 = v_fma(x14, x15, sum7);
       }
     }
@@ -2983,21 +3041,21 @@ static void transformer_blocks_norm2_bias_gradient_partial(const std::int64_t ch
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1824656 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1824656 + n * 256 + d + 1));
+        const vec x1 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 1));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1824656 + n * 256 + d + 2));
+        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 2));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1824656 + n * 256 + d + 3));
+        const vec x3 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 3));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1824656 + n * 256 + d + 4));
+        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 4));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1824656 + n * 256 + d + 5));
+        const vec x5 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 5));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1824656 + n * 256 + d + 6));
+        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 6));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1824656 + n * 256 + d + 7));
+        const vec x7 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 7));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -3040,21 +3098,21 @@ static void transformer_blocks_attention_out_proj_bias_gradient_partial(const st
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_add + (b * 1824656 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_add + (b * 1875104 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_add + (b * 1824656 + n * 256 + d + 1));
+        const vec x1 = v_load(d_transformer_blocks_add + (b * 1875104 + n * 256 + d + 1));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_add + (b * 1824656 + n * 256 + d + 2));
+        const vec x2 = v_load(d_transformer_blocks_add + (b * 1875104 + n * 256 + d + 2));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_add + (b * 1824656 + n * 256 + d + 3));
+        const vec x3 = v_load(d_transformer_blocks_add + (b * 1875104 + n * 256 + d + 3));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_add + (b * 1824656 + n * 256 + d + 4));
+        const vec x4 = v_load(d_transformer_blocks_add + (b * 1875104 + n * 256 + d + 4));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_add + (b * 1824656 + n * 256 + d + 5));
+        const vec x5 = v_load(d_transformer_blocks_add + (b * 1875104 + n * 256 + d + 5));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_add + (b * 1824656 + n * 256 + d + 6));
+        const vec x6 = v_load(d_transformer_blocks_add + (b * 1875104 + n * 256 + d + 6));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_add + (b * 1824656 + n * 256 + d + 7));
+        const vec x7 = v_load(d_transformer_blocks_add + (b * 1875104 + n * 256 + d + 7));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -3102,16 +3160,16 @@ static void transformer_blocks_attention_out_proj_weight_gradient(const std::int
         vec sum6 = v_zero();
         vec sum7 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_set(d_transformer_blocks_add[d + b * 1824656 + n * 256]);
-          const vec x1 = v_load(transformer_blocks_attention_rearrange + (h + b * 1824656 + n * 256));
+          const vec x0 = v_set(d_transformer_blocks_add[d + b * 1875104 + n * 256]);
+          const vec x1 = v_load(transformer_blocks_attention_rearrange + (h + b * 1875104 + n * 256));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_attention_rearrange + (h + b * 1824656 + n * 256 + 1));
+          const vec x2 = v_load(transformer_blocks_attention_rearrange + (h + b * 1875104 + n * 256 + 1));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_attention_rearrange + (h + b * 1824656 + n * 256 + 2));
+          const vec x3 = v_load(transformer_blocks_attention_rearrange + (h + b * 1875104 + n * 256 + 2));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_attention_rearrange + (h + b * 1824656 + n * 256 + 3));
+          const vec x4 = v_load(transformer_blocks_attention_rearrange + (h + b * 1875104 + n * 256 + 3));
           sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_transformer_blocks_add[d + b * 1824656 + n * 256 + 1]);
+          const vec x5 = v_set(d_transformer_blocks_add[d + b * 1875104 + n * 256 + 1]);
           sum4 = v_fma(x5, x1, sum4);
           sum5 = v_fma(x5, x2, sum5);
           sum6 = v_fma(x5, x3, sum6);
@@ -3156,21 +3214,21 @@ static void transformer_blocks_attention_in_proj_bias_gradient_partial(const std
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_attention_rearrange + (b * 1824656 + n * 768 + d));
+        const vec x0 = v_load(d_transformer_blocks_attention_rearrange + (b * 1875104 + n * 768 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_attention_rearrange + (b * 1824656 + n * 768 + d + 1));
+        const vec x1 = v_load(d_transformer_blocks_attention_rearrange + (b * 1875104 + n * 768 + d + 1));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_attention_rearrange + (b * 1824656 + n * 768 + d + 2));
+        const vec x2 = v_load(d_transformer_blocks_attention_rearrange + (b * 1875104 + n * 768 + d + 2));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_attention_rearrange + (b * 1824656 + n * 768 + d + 3));
+        const vec x3 = v_load(d_transformer_blocks_attention_rearrange + (b * 1875104 + n * 768 + d + 3));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_attention_rearrange + (b * 1824656 + n * 768 + d + 4));
+        const vec x4 = v_load(d_transformer_blocks_attention_rearrange + (b * 1875104 + n * 768 + d + 4));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_attention_rearrange + (b * 1824656 + n * 768 + d + 5));
+        const vec x5 = v_load(d_transformer_blocks_attention_rearrange + (b * 1875104 + n * 768 + d + 5));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_attention_rearrange + (b * 1824656 + n * 768 + d + 6));
+        const vec x6 = v_load(d_transformer_blocks_attention_rearrange + (b * 1875104 + n * 768 + d + 6));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_attention_rearrange + (b * 1824656 + n * 768 + d + 7));
+        const vec x7 = v_load(d_transformer_blocks_attention_rearrange + (b * 1875104 + n * 768 + d + 7));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -3218,16 +3276,16 @@ static void transformer_blocks_attention_in_proj_weight_gradient(const std::int6
         vec sum6 = v_zero();
         vec sum7 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1824656 + n * 768]);
-          const vec x1 = v_load(transformer_blocks_norm1_add + (d2 + b * 1824656 + n * 256));
+          const vec x0 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1875104 + n * 768]);
+          const vec x1 = v_load(transformer_blocks_norm1_add + (d2 + b * 1875104 + n * 256));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_norm1_add + (d2 + b * 1824656 + n * 256 + 1));
+          const vec x2 = v_load(transformer_blocks_norm1_add + (d2 + b * 1875104 + n * 256 + 1));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_norm1_add + (d2 + b * 1824656 + n * 256 + 2));
+          const vec x3 = v_load(transformer_blocks_norm1_add + (d2 + b * 1875104 + n * 256 + 2));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_norm1_add + (d2 + b * 1824656 + n * 256 + 3));
+          const vec x4 = v_load(transformer_blocks_norm1_add + (d2 + b * 1875104 + n * 256 + 3));
           sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1824656 + n * 768 + 1]);
+          const vec x5 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1875104 + n * 768 + 1]);
           sum4 = v_fma(x5, x1, sum4);
           sum5 = v_fma(x5, x2, sum5);
           sum6 = v_fma(x5, x3, sum6);
@@ -3272,29 +3330,29 @@ static void transformer_blocks_norm1_weight_gradient_partial(const std::int64_t 
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1824656 + n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_norm1_multiply + (b * 1824656 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_norm1_multiply + (b * 1875104 + n * 256 + d));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1824656 + n * 256 + d + 1));
-        const vec x3 = v_load(transformer_blocks_norm1_multiply + (b * 1824656 + n * 256 + d + 1));
+        const vec x2 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 1));
+        const vec x3 = v_load(transformer_blocks_norm1_multiply + (b * 1875104 + n * 256 + d + 1));
         sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1824656 + n * 256 + d + 2));
-        const vec x5 = v_load(transformer_blocks_norm1_multiply + (b * 1824656 + n * 256 + d + 2));
+        const vec x4 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 2));
+        const vec x5 = v_load(transformer_blocks_norm1_multiply + (b * 1875104 + n * 256 + d + 2));
         sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1824656 + n * 256 + d + 3));
-        const vec x7 = v_load(transformer_blocks_norm1_multiply + (b * 1824656 + n * 256 + d + 3));
+        const vec x6 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 3));
+        const vec x7 = v_load(transformer_blocks_norm1_multiply + (b * 1875104 + n * 256 + d + 3));
         sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1824656 + n * 256 + d + 4));
-        const vec x9 = v_load(transformer_blocks_norm1_multiply + (b * 1824656 + n * 256 + d + 4));
+        const vec x8 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 4));
+        const vec x9 = v_load(transformer_blocks_norm1_multiply + (b * 1875104 + n * 256 + d + 4));
         sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1824656 + n * 256 + d + 5));
-        const vec x11 = v_load(transformer_blocks_norm1_multiply + (b * 1824656 + n * 256 + d + 5));
+        const vec x10 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 5));
+        const vec x11 = v_load(transformer_blocks_norm1_multiply + (b * 1875104 + n * 256 + d + 5));
         sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1824656 + n * 256 + d + 6));
-        const vec x13 = v_load(transformer_blocks_norm1_multiply + (b * 1824656 + n * 256 + d + 6));
+        const vec x12 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 6));
+        const vec x13 = v_load(transformer_blocks_norm1_multiply + (b * 1875104 + n * 256 + d + 6));
         sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1824656 + n * 256 + d + 7));
-        const vec x15 = v_load(transformer_blocks_norm1_multiply + (b * 1824656 + n * 256 + d + 7));
+        const vec x14 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 7));
+        const vec x15 = v_load(transformer_blocks_norm1_multiply + (b * 1875104 + n * 256 + d + 7));
         sum7 = v_fma(x14, x15, sum7);
       }
     }
@@ -3336,21 +3394,21 @@ static void transformer_blocks_norm1_bias_gradient_partial(const std::int64_t ch
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1824656 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1824656 + n * 256 + d + 1));
+        const vec x1 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 1));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1824656 + n * 256 + d + 2));
+        const vec x2 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 2));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1824656 + n * 256 + d + 3));
+        const vec x3 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 3));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1824656 + n * 256 + d + 4));
+        const vec x4 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 4));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1824656 + n * 256 + d + 5));
+        const vec x5 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 5));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1824656 + n * 256 + d + 6));
+        const vec x6 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 6));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1824656 + n * 256 + d + 7));
+        const vec x7 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 7));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -3403,21 +3461,21 @@ static void reduce_sum_backward_partial(const std::int64_t chunk, const std::int
     vec sum6 = v_zero();
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_load(d_multiply_2 + (b * 1824656 + n));
+      const vec x0 = v_load(d_multiply_2 + (b * 1875104 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_multiply_2 + (b * 1824656 + n + 1));
+      const vec x1 = v_load(d_multiply_2 + (b * 1875104 + n + 1));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_multiply_2 + (b * 1824656 + n + 2));
+      const vec x2 = v_load(d_multiply_2 + (b * 1875104 + n + 2));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_multiply_2 + (b * 1824656 + n + 3));
+      const vec x3 = v_load(d_multiply_2 + (b * 1875104 + n + 3));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_multiply_2 + (b * 1824656 + n + 4));
+      const vec x4 = v_load(d_multiply_2 + (b * 1875104 + n + 4));
       sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_multiply_2 + (b * 1824656 + n + 5));
+      const vec x5 = v_load(d_multiply_2 + (b * 1875104 + n + 5));
       sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_multiply_2 + (b * 1824656 + n + 6));
+      const vec x6 = v_load(d_multiply_2 + (b * 1875104 + n + 6));
       sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_multiply_2 + (b * 1824656 + n + 7));
+      const vec x7 = v_load(d_multiply_2 + (b * 1875104 + n + 7));
       sum7 = v_add(sum7, x7);
     }
     v_store(partial + (chunk * 16640 + n), sum0);
@@ -3466,21 +3524,21 @@ static void patch_embed_bias_gradient_partial(const std::int64_t chunk, const st
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 64; ++n) {
-        const vec x0 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 256));
+        const vec x0 = v_load(d_multiply_2 + (b * 1875104 + n * 256 + d + 256));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 257));
+        const vec x1 = v_load(d_multiply_2 + (b * 1875104 + n * 256 + d + 257));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 258));
+        const vec x2 = v_load(d_multiply_2 + (b * 1875104 + n * 256 + d + 258));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 259));
+        const vec x3 = v_load(d_multiply_2 + (b * 1875104 + n * 256 + d + 259));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 260));
+        const vec x4 = v_load(d_multiply_2 + (b * 1875104 + n * 256 + d + 260));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 261));
+        const vec x5 = v_load(d_multiply_2 + (b * 1875104 + n * 256 + d + 261));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 262));
+        const vec x6 = v_load(d_multiply_2 + (b * 1875104 + n * 256 + d + 262));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_multiply_2 + (b * 1824656 + n * 256 + d + 263));
+        const vec x7 = v_load(d_multiply_2 + (b * 1875104 + n * 256 + d + 263));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -3523,16 +3581,16 @@ static void patch_embed_weight_gradient(const std::int64_t begin, const std::int
         vec sum6 = v_zero();
         vec sum7 = v_zero();
         for (std::int64_t n = 0; n < 64; ++n) {
-          const vec x0 = v_set(d_multiply_2[d + b * 1824656 + n * 256 + 256]);
-          const vec x1 = v_load(rearrange + (c + b * 1824656 + n * 48));
+          const vec x0 = v_set(d_multiply_2[d + b * 1875104 + n * 256 + 256]);
+          const vec x1 = v_load(rearrange + (c + b * 1875104 + n * 48));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(rearrange + (c + b * 1824656 + n * 48 + 1));
+          const vec x2 = v_load(rearrange + (c + b * 1875104 + n * 48 + 1));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(rearrange + (c + b * 1824656 + n * 48 + 2));
+          const vec x3 = v_load(rearrange + (c + b * 1875104 + n * 48 + 2));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(rearrange + (c + b * 1824656 + n * 48 + 3));
+          const vec x4 = v_load(rearrange + (c + b * 1875104 + n * 48 + 3));
           sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_multiply_2[d + b * 1824656 + n * 256 + 257]);
+          const vec x5 = v_set(d_multiply_2[d + b * 1875104 + n * 256 + 257]);
           sum4 = v_fma(x5, x1, sum4);
           sum5 = v_fma(x5, x2, sum5);
           sum6 = v_fma(x5, x3, sum6);
@@ -3574,21 +3632,21 @@ static void reduce_sum_backward_2_partial(const std::int64_t chunk, const std::i
     vec sum6 = v_zero();
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_load(d_multiply_2 + (b * 1824656 + d));
+      const vec x0 = v_load(d_multiply_2 + (b * 1875104 + d));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_multiply_2 + (b * 1824656 + d + 1));
+      const vec x1 = v_load(d_multiply_2 + (b * 1875104 + d + 1));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_multiply_2 + (b * 1824656 + d + 2));
+      const vec x2 = v_load(d_multiply_2 + (b * 1875104 + d + 2));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_multiply_2 + (b * 1824656 + d + 3));
+      const vec x3 = v_load(d_multiply_2 + (b * 1875104 + d + 3));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_multiply_2 + (b * 1824656 + d + 4));
+      const vec x4 = v_load(d_multiply_2 + (b * 1875104 + d + 4));
       sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_multiply_2 + (b * 1824656 + d + 5));
+      const vec x5 = v_load(d_multiply_2 + (b * 1875104 + d + 5));
       sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_multiply_2 + (b * 1824656 + d + 6));
+      const vec x6 = v_load(d_multiply_2 + (b * 1875104 + d + 6));
       sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_multiply_2 + (b * 1824656 + d + 7));
+      const vec x7 = v_load(d_multiply_2 + (b * 1875104 + d + 7));
       sum7 = v_add(sum7, x7);
     }
     v_store(partial + (chunk * 256 + d), sum0);
@@ -3773,8 +3831,8 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
                                           real* loss) {
   vec sum0 = v_zero();
   for (std::int64_t b = 0; b < batch; ++b) {
-    const vec x0 = v_load_strided(add + b * 1055616, 1055616, lanes);
-    const vec x1 = v_load_strided(reduce_sum + b * 1055616, 1055616, lanes);
+    const vec x0 = v_load_strided(add + b * 1070144, 1070144, lanes);
+    const vec x1 = v_load_strided(reduce_sum + b * 1070144, 1070144, lanes);
     const vec t2 = v_sub(x0, x1);
     sum0 = v_add(sum0, t2);
   }
@@ -4786,7 +4844,7 @@ void vit_cifar_forward_scalar(const float* parameters, const float* packed, cons
                               const std::int64_t batch, float* outputs, float* scratch) {
   // [B, N=64, C*P*P=48], every 150816 reals, live from kernel 0 to 1
   float* const rearrange = scratch;
-  // [B, N+1=65, D=256] x 2 slots, every 150816 reals, live from kernel 1 to 13
+  // [B, N+1=65, D=256] x 2 slots, every 150816 reals, live from kernel 0 to 13
   float* const transformer_blocks_carry = scratch + 117536;
   // [B, N+1=65, D=256], every 150816 reals, live from kernel 3 to 4
   float* const transformer_blocks_norm1_add = scratch + 49920;
@@ -4810,57 +4868,61 @@ void vit_cifar_forward_scalar(const float* parameters, const float* packed, cons
   float* const transformer_blocks_ffn_gelu = scratch;
   // [B, N+1=65, D=256], every 150816 reals, live from kernel 13 to 14
   float* const norm_add = scratch;
-#pragma omp parallel for schedule(static)
+  std::int64_t place = -1;
+#pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
-    rearrange_forward(images + image * 3072, rearrange + image * 150816);
-    patch_embed_forward(rearrange + image * 150816, packed, parameters + 3182352, parameters + 3165712,
+    if (place < 0) place = image;
+    rearrange_forward(images + image * 3072, rearrange + place * 150816);
+    patch_embed_forward(rearrange + place * 150816, packed, parameters + 3182352, parameters + 3165712,
                         transformer_blocks_carry + image * 150816);
     add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 150816);
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
+      if (place < 0) place = image;
       transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
                                        parameters + 3165200 - layer * 527104, parameters + 3165456 - layer * 527104,
-                                       transformer_blocks_norm1_add + image * 150816);
-      transformer_blocks_attention_forward(transformer_blocks_norm1_add + image * 150816,
+                                       transformer_blocks_norm1_add + place * 150816);
+      transformer_blocks_attention_forward(transformer_blocks_norm1_add + place * 150816,
                                            packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
-                                           transformer_blocks_attention_add + image * 150816);
-      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + image * 150816,
-                                             transformer_blocks_attention_copy + image * 150816);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + image * 150816,
-                                             transformer_blocks_attention_copy + image * 150816,
-                                             transformer_blocks_attention_einsum + image * 150816);
-      transformer_blocks_attention_forward_4(transformer_blocks_attention_einsum + image * 150816,
-                                             transformer_blocks_attention_divide + image * 150816);
-      transformer_blocks_attention_forward_5(transformer_blocks_attention_divide + image * 150816,
-                                             transformer_blocks_attention_add + image * 150816,
-                                             transformer_blocks_attention_rearrange + image * 150816);
-      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + image * 150816,
+                                           transformer_blocks_attention_add + place * 150816);
+      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + place * 150816,
+                                             transformer_blocks_attention_copy + place * 150816);
+      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + place * 150816,
+                                             transformer_blocks_attention_copy + place * 150816,
+                                             transformer_blocks_attention_einsum + place * 150816);
+      transformer_blocks_attention_forward_4(transformer_blocks_attention_einsum + place * 150816,
+                                             transformer_blocks_attention_divide + place * 150816);
+      transformer_blocks_attention_forward_5(transformer_blocks_attention_divide + place * 150816,
+                                             transformer_blocks_attention_add + place * 150816,
+                                             transformer_blocks_attention_rearrange + place * 150816);
+      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + place * 150816,
                                                     packed + 1191936 + layer * 65536,
-                                                    transformer_blocks_attention_out_proj_einsum + image * 150816);
+                                                    transformer_blocks_attention_out_proj_einsum + place * 150816);
       transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
-                                                      transformer_blocks_attention_out_proj_einsum + image * 150816,
+                                                      transformer_blocks_attention_out_proj_einsum + place * 150816,
                                                       parameters + 2902032 - layer * 527104,
-                                                      transformer_blocks_add + image * 150816,
+                                                      transformer_blocks_add + place * 150816,
                                                       parameters + 2901520 - layer * 527104,
                                                       parameters + 2901776 - layer * 527104,
-                                                      transformer_blocks_norm2_add + image * 150816);
-      transformer_blocks_ffn_linear1_forward(transformer_blocks_norm2_add + image * 150816,
+                                                      transformer_blocks_norm2_add + place * 150816);
+      transformer_blocks_ffn_linear1_forward(transformer_blocks_norm2_add + place * 150816,
                                              packed + 1585152 + layer * 131072, parameters + 2769936 - layer * 527104,
-                                             transformer_blocks_ffn_gelu + image * 150816);
-      transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + image * 150816,
-                                             packed + 2371584 + layer * 131072, transformer_blocks_add + image * 150816,
+                                             transformer_blocks_ffn_gelu + place * 150816);
+      transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + place * 150816,
+                                             packed + 2371584 + layer * 131072, transformer_blocks_add + place * 150816,
                                              parameters + 2638608 - layer * 527104,
                                              transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
     }
   }
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
+    if (place < 0) place = image;
     norm_forward(transformer_blocks_carry + image * 150816, parameters + 2576, parameters + 2832,
-                 norm_add + image * 150816);
-    head_forward(norm_add + image * 150816, parameters + 16, parameters, outputs + image * 10);
+                 norm_add + place * 150816);
+    head_forward(norm_add + place * 150816, parameters + 16, parameters, outputs + image * 10);
   }
 }
 
@@ -4869,7 +4931,7 @@ void vit_cifar_evaluate_scalar(const float* parameters, const float* packed, con
                                float* scratch) {
   // [B, N=64, C*P*P=48], every 150816 reals, live from kernel 0 to 1
   float* const rearrange = scratch;
-  // [B, N+1=65, D=256] x 2 slots, every 150816 reals, live from kernel 1 to 13
+  // [B, N+1=65, D=256] x 2 slots, every 150816 reals, live from kernel 0 to 13
   float* const transformer_blocks_carry = scratch + 117536;
   // [B, N+1=65, D=256], every 150816 reals, live from kernel 3 to 4
   float* const transformer_blocks_norm1_add = scratch + 49920;
@@ -4893,61 +4955,65 @@ void vit_cifar_evaluate_scalar(const float* parameters, const float* packed, con
   float* const transformer_blocks_ffn_gelu = scratch;
   // [B, N+1=65, D=256], every 150816 reals, live from kernel 13 to 14
   float* const norm_add = scratch;
-  // [B], every 150816 reals, live from kernel 15 to 16
-  float* const add = scratch;
-  // [B], every 150816 reals, live from kernel 15 to 16
-  float* const reduce_sum = scratch + 16;
-#pragma omp parallel for schedule(static)
+  // [B], every 150816 reals, live from kernel 13 to 16
+  float* const add = scratch + 16640;
+  // [B], every 150816 reals, live from kernel 13 to 16
+  float* const reduce_sum = scratch + 16656;
+  std::int64_t place = -1;
+#pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
-    rearrange_forward(images + image * 3072, rearrange + image * 150816);
-    patch_embed_forward(rearrange + image * 150816, packed, parameters + 3182352, parameters + 3165712,
+    if (place < 0) place = image;
+    rearrange_forward(images + image * 3072, rearrange + place * 150816);
+    patch_embed_forward(rearrange + place * 150816, packed, parameters + 3182352, parameters + 3165712,
                         transformer_blocks_carry + image * 150816);
     add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 150816);
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
+      if (place < 0) place = image;
       transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
                                        parameters + 3165200 - layer * 527104, parameters + 3165456 - layer * 527104,
-                                       transformer_blocks_norm1_add + image * 150816);
-      transformer_blocks_attention_forward(transformer_blocks_norm1_add + image * 150816,
+                                       transformer_blocks_norm1_add + place * 150816);
+      transformer_blocks_attention_forward(transformer_blocks_norm1_add + place * 150816,
                                            packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
-                                           transformer_blocks_attention_add + image * 150816);
-      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + image * 150816,
-                                             transformer_blocks_attention_copy + image * 150816);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + image * 150816,
-                                             transformer_blocks_attention_copy + image * 150816,
-                                             transformer_blocks_attention_einsum + image * 150816);
-      transformer_blocks_attention_forward_4(transformer_blocks_attention_einsum + image * 150816,
-                                             transformer_blocks_attention_divide + image * 150816);
-      transformer_blocks_attention_forward_5(transformer_blocks_attention_divide + image * 150816,
-                                             transformer_blocks_attention_add + image * 150816,
-                                             transformer_blocks_attention_rearrange + image * 150816);
-      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + image * 150816,
+                                           transformer_blocks_attention_add + place * 150816);
+      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + place * 150816,
+                                             transformer_blocks_attention_copy + place * 150816);
+      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + place * 150816,
+                                             transformer_blocks_attention_copy + place * 150816,
+                                             transformer_blocks_attention_einsum + place * 150816);
+      transformer_blocks_attention_forward_4(transformer_blocks_attention_einsum + place * 150816,
+                                             transformer_blocks_attention_divide + place * 150816);
+      transformer_blocks_attention_forward_5(transformer_blocks_attention_divide + place * 150816,
+                                             transformer_blocks_attention_add + place * 150816,
+                                             transformer_blocks_attention_rearrange + place * 150816);
+      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + place * 150816,
                                                     packed + 1191936 + layer * 65536,
-                                                    transformer_blocks_attention_out_proj_einsum + image * 150816);
+                                                    transformer_blocks_attention_out_proj_einsum + place * 150816);
       transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
-                                                      transformer_blocks_attention_out_proj_einsum + image * 150816,
+                                                      transformer_blocks_attention_out_proj_einsum + place * 150816,
                                                       parameters + 2902032 - layer * 527104,
-                                                      transformer_blocks_add + image * 150816,
+                                                      transformer_blocks_add + place * 150816,
                                                       parameters + 2901520 - layer * 527104,
                                                       parameters + 2901776 - layer * 527104,
-                                                      transformer_blocks_norm2_add + image * 150816);
-      transformer_blocks_ffn_linear1_forward(transformer_blocks_norm2_add + image * 150816,
+                                                      transformer_blocks_norm2_add + place * 150816);
+      transformer_blocks_ffn_linear1_forward(transformer_blocks_norm2_add + place * 150816,
                                              packed + 1585152 + layer * 131072, parameters + 2769936 - layer * 527104,
-                                             transformer_blocks_ffn_gelu + image * 150816);
-      transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + image * 150816,
-                                             packed + 2371584 + layer * 131072, transformer_blocks_add + image * 150816,
+                                             transformer_blocks_ffn_gelu + place * 150816);
+      transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + place * 150816,
+                                             packed + 2371584 + layer * 131072, transformer_blocks_add + place * 150816,
                                              parameters + 2638608 - layer * 527104,
                                              transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
     }
   }
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
+    if (place < 0) place = image;
     norm_forward(transformer_blocks_carry + image * 150816, parameters + 2576, parameters + 2832,
-                 norm_add + image * 150816);
-    head_forward(norm_add + image * 150816, parameters + 16, parameters, outputs + image * 10);
+                 norm_add + place * 150816);
+    head_forward(norm_add + place * 150816, parameters + 16, parameters, outputs + image * 10);
     reduce_sum_forward(outputs + image * 10, labels + image, add + image * 150816, reduce_sum + image * 150816);
   }
   divide_forward(batch, add, reduce_sum, loss);
@@ -4957,172 +5023,177 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
                                          const std::int32_t* labels, const std::int32_t* random,
                                          const std::int64_t batch, float* outputs, float* loss, float* gradients,
                                          float* scratch) {
-  // [B, N=64, C*P*P=48], every 1824656 reals, live from kernel 0 to 57
-  float* const rearrange = scratch + 282880;
-  // [B, N+1=65, D=256] x 2 slots, every 1824656 reals, live from kernel 1 to 14
-  float* const transformer_blocks_carry = scratch + 1890688;
-  // [B, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 52
-  float* const transformer_blocks_norm1_rsqrt = scratch + 285952;
-  // [B, N+1=65, D=256] x 6 slots, every 1824656 reals, live from kernel 4 to 52
-  float* const transformer_blocks_norm1_multiply = scratch + 286432;
-  // [B, N+1=65, D=256] x 6 slots, every 1824656 reals, live from kernel 4 to 52
-  float* const transformer_blocks_norm1_add = scratch + 386272;
-  // [B, N+1=65, 3*D=768] x 6 slots, every 1824656 reals, live from kernel 4 to 52
-  float* const transformer_blocks_attention_add = scratch + 486112;
-  // [B, H=8, K=32, N+1=65], every 1824656 reals, live from kernel 6 to 7
-  float* const transformer_blocks_attention_copy = scratch + 1940608;
-  // [B, H=8, N+1=65, N+1=65], every 1824656 reals, live from kernel 7 to 8
-  float* const transformer_blocks_attention_einsum = scratch + 1957248;
-  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 52
-  float* const transformer_blocks_attention_divide = scratch + 785632;
-  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 52
-  float* const transformer_blocks_attention_multiply = scratch + 988480;
-  // [B, N+1=65, H*K=256] x 6 slots, every 1824656 reals, live from kernel 4 to 52
-  float* const transformer_blocks_attention_rearrange = scratch + 1191328;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 10 to 11
-  float* const transformer_blocks_attention_out_proj_einsum = scratch + 1957248;
-  // [B, N+1=65] x 6 slots, every 1824656 reals, live from kernel 4 to 52
-  float* const transformer_blocks_norm2_rsqrt = scratch + 1291168;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 11 to 13
-  float* const transformer_blocks_add = scratch + 1940608;
-  // [B, N+1=65, D=256] x 6 slots, every 1824656 reals, live from kernel 4 to 52
-  float* const transformer_blocks_norm2_multiply = scratch + 1291648;
-  // [B, N+1=65, D=256] x 6 slots, every 1824656 reals, live from kernel 4 to 52
-  float* const transformer_blocks_norm2_add = scratch + 1391488;
-  // [B, N+1=65, M=512] x 6 slots, every 1824656 reals, live from kernel 4 to 52
-  float* const transformer_blocks_ffn_multiply = scratch + 1491328;
-  // [B, N+1=65, M=512] x 6 slots, every 1824656 reals, live from kernel 4 to 52
-  float* const transformer_blocks_ffn_gelu = scratch + 1691008;
-  // [B, N+1=65], every 1824656 reals, live from kernel 14 to 19
-  float* const norm_rsqrt = scratch + 1973904;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 14 to 23
-  float* const norm_multiply = scratch + 1940608;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 14 to 22
-  float* const norm_add = scratch + 1957248;
-  // [B], every 1824656 reals, live from kernel 16 to 20
-  float* const add = scratch + 1973984;
-  // [B], every 1824656 reals, live from kernel 16 to 20
-  float* const reduce_sum = scratch + 1974000;
-  // [B, CLASSES=10], every 1824656 reals, live from kernel 16 to 22
-  float* const d_multiply = scratch + 1973888;
-  // [B, D=256], every 1824656 reals, live from kernel 17 to 18
-  float* const d_head_einsum = scratch + 1890688;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 3 to 24
-  float* const d_norm_concat = scratch + 1923968;
-  // [B, N+1=65, D=256] x 2 slots, every 1824656 reals, live from kernel 19 to 53
-  float* const d_transformer_blocks_carry = scratch + 1890688;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 25 to 42
-  float* const d_transformer_blocks_ffn_multiply = scratch + 1990528;
-  // [B, N+1=65, M=512], every 1824656 reals, live from kernel 26 to 44
-  float* const d_transformer_blocks_ffn_multiply_2 = scratch + 1957248;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 27 to 46
-  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 1940608;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 28 to 48
-  float* const d_transformer_blocks_add = scratch + 1923968;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 29 to 32
-  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 2007168;
-  // [B, H=8, K=32, N+1=65], every 1824656 reals, live from kernel 30 to 31
-  float* const d_transformer_blocks_attention_copy = scratch + 2023808;
-  // [B, H=8, N+1=65, N+1=65], every 1824656 reals, live from kernel 31 to 33
-  float* const d_transformer_blocks_attention_einsum = scratch + 2073728;
-  // [B, H=8, N+1=65, K=32], every 1824656 reals, live from kernel 32 to 38
-  float* const d_transformer_blocks_attention_einsum_2 = scratch + 2057088;
-  // [B, H=8, N+1=65, N+1=65], every 1824656 reals, live from kernel 33 to 35
-  float* const d_transformer_blocks_attention_multiply = scratch + 2007168;
-  // [B, H=8, N+1=65, K=32], every 1824656 reals, live from kernel 34 to 36
-  float* const d_transformer_blocks_attention_einsum_3 = scratch + 2073728;
-  // [B, H=8, N+1=65, K=32], every 1824656 reals, live from kernel 35 to 37
-  float* const d_transformer_blocks_attention_einsum_4 = scratch + 2090368;
-  // [B, N+1=65, 3*D=768], every 1824656 reals, live from kernel 36 to 50
-  float* const d_transformer_blocks_attention_rearrange = scratch + 2007168;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 39 to 52
-  float* const d_transformer_blocks_attention_einsum_5 = scratch + 2057088;
-  // [B, N+1=65, D=256], every 1824656 reals, live from kernel 53 to 58
-  float* const d_multiply_2 = scratch + 285952;
+  // [B, N=64, C*P*P=48], every 1875104 reals, live from kernel 0 to 57
+  float* const rearrange = scratch + 2153952;
+  // [B, N+1=65, D=256] x 2 slots, every 1875104 reals, live from kernel 0 to 14
+  float* const transformer_blocks_carry = scratch + 1920464;
+  // [B, N+1=65] x 6 slots, every 1875104 reals, live from kernel 4 to 52
+  float* const transformer_blocks_norm1_rsqrt = scratch + 2157024;
+  // [B, N+1=65, D=256] x 6 slots, every 1875104 reals, live from kernel 4 to 52
+  float* const transformer_blocks_norm1_multiply = scratch + 1387456;
+  // [B, N+1=65, D=256] x 6 slots, every 1875104 reals, live from kernel 4 to 52
+  float* const transformer_blocks_norm1_add = scratch + 1487296;
+  // [B, N+1=65, 3*D=768] x 6 slots, every 1875104 reals, live from kernel 4 to 52
+  float* const transformer_blocks_attention_add = scratch + 282880;
+  // [B, H=8, K=32, N+1=65], every 1875104 reals, live from kernel 6 to 7
+  float* const transformer_blocks_attention_copy = scratch + 1953744;
+  // [B, H=8, N+1=65, N+1=65], every 1875104 reals, live from kernel 7 to 8
+  float* const transformer_blocks_attention_einsum = scratch + 1886656;
+  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1875104 reals, live from kernel 4 to 52
+  float* const transformer_blocks_attention_divide = scratch + 582400;
+  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1875104 reals, live from kernel 4 to 52
+  float* const transformer_blocks_attention_multiply = scratch + 785248;
+  // [B, N+1=65, H*K=256] x 6 slots, every 1875104 reals, live from kernel 4 to 52
+  float* const transformer_blocks_attention_rearrange = scratch + 1587136;
+  // [B, N+1=65, D=256], every 1875104 reals, live from kernel 10 to 11
+  float* const transformer_blocks_attention_out_proj_einsum = scratch + 1886656;
+  // [B, N+1=65] x 6 slots, every 1875104 reals, live from kernel 4 to 52
+  float* const transformer_blocks_norm2_rsqrt = scratch + 2157504;
+  // [B, N+1=65, D=256], every 1875104 reals, live from kernel 11 to 13
+  float* const transformer_blocks_add = scratch + 1903296;
+  // [B, N+1=65, D=256] x 6 slots, every 1875104 reals, live from kernel 4 to 52
+  float* const transformer_blocks_norm2_multiply = scratch + 1686976;
+  // [B, N+1=65, D=256] x 6 slots, every 1875104 reals, live from kernel 4 to 52
+  float* const transformer_blocks_norm2_add = scratch + 1786816;
+  // [B, N+1=65, M=512] x 6 slots, every 1875104 reals, live from kernel 4 to 52
+  float* const transformer_blocks_ffn_multiply = scratch + 988096;
+  // [B, N+1=65, M=512] x 6 slots, every 1875104 reals, live from kernel 4 to 52
+  float* const transformer_blocks_ffn_gelu = scratch + 1187776;
+  // [B, N+1=65], every 1875104 reals, live from kernel 14 to 19
+  float* const norm_rsqrt = scratch + 1920192;
+  // [B, N+1=65, D=256], every 1875104 reals, live from kernel 14 to 23
+  float* const norm_multiply = scratch + 1886656;
+  // [B, N+1=65, D=256], every 1875104 reals, live from kernel 14 to 22
+  float* const norm_add = scratch + 1903296;
+  // [B], every 1875104 reals, live from kernel 14 to 20
+  float* const add = scratch + 1920288;
+  // [B], every 1875104 reals, live from kernel 14 to 20
+  float* const reduce_sum = scratch + 1920304;
+  // [B, CLASSES=10], every 1875104 reals, live from kernel 14 to 22
+  float* const d_multiply = scratch + 1920272;
+  // [B, D=256], every 1875104 reals, live from kernel 17 to 18
+  float* const d_head_einsum = scratch + 1919936;
+  // [B, N+1=65, D=256], every 1875104 reals, live from kernel 0 to 24
+  float* const d_norm_concat = scratch + 1970384;
+  // [B, N+1=65, D=256] x 2 slots, every 1875104 reals, live from kernel 14 to 53
+  float* const d_transformer_blocks_carry = scratch + 2004192;
+  // [B, N+1=65, D=256], every 1875104 reals, live from kernel 25 to 42
+  float* const d_transformer_blocks_ffn_multiply = scratch + 2070752;
+  // [B, N+1=65, M=512], every 1875104 reals, live from kernel 25 to 44
+  float* const d_transformer_blocks_ffn_multiply_2 = scratch + 2037472;
+  // [B, N+1=65, D=256], every 1875104 reals, live from kernel 25 to 46
+  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 2087392;
+  // [B, N+1=65, D=256], every 1875104 reals, live from kernel 25 to 48
+  float* const d_transformer_blocks_add = scratch + 2104032;
+  // [B, N+1=65, D=256], every 1875104 reals, live from kernel 29 to 32
+  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 1970384;
+  // [B, H=8, K=32, N+1=65], every 1875104 reals, live from kernel 30 to 31
+  float* const d_transformer_blocks_attention_copy = scratch + 1987024;
+  // [B, H=8, N+1=65, N+1=65], every 1875104 reals, live from kernel 31 to 33
+  float* const d_transformer_blocks_attention_einsum = scratch + 1936576;
+  // [B, H=8, N+1=65, K=32], every 1875104 reals, live from kernel 32 to 38
+  float* const d_transformer_blocks_attention_einsum_2 = scratch + 2120672;
+  // [B, H=8, N+1=65, N+1=65], every 1875104 reals, live from kernel 33 to 35
+  float* const d_transformer_blocks_attention_multiply = scratch + 1970384;
+  // [B, H=8, N+1=65, K=32], every 1875104 reals, live from kernel 34 to 36
+  float* const d_transformer_blocks_attention_einsum_3 = scratch + 1936576;
+  // [B, H=8, N+1=65, K=32], every 1875104 reals, live from kernel 35 to 37
+  float* const d_transformer_blocks_attention_einsum_4 = scratch + 1953216;
+  // [B, N+1=65, 3*D=768], every 1875104 reals, live from kernel 25 to 50
+  float* const d_transformer_blocks_attention_rearrange = scratch + 1886656;
+  // [B, N+1=65, D=256], every 1875104 reals, live from kernel 25 to 52
+  float* const d_transformer_blocks_attention_einsum_5 = scratch + 2137312;
+  // [B, N+1=65, D=256], every 1875104 reals, live from kernel 53 to 58
+  float* const d_multiply_2 = scratch + 282880;
   // [N+1=65, D=256], live from kernel 54 to 55
   float* const d_reduce_sum = scratch + 266240;
   // [D=256], live from kernel 58 to 59
   float* const d_reduce_sum_2 = scratch + 4096;
+  std::int64_t place = -1;
+  const std::int64_t parts = threads();
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    rearrange_forward(images + image * 3072, rearrange + image * 1824656);
-    patch_embed_forward_train(image, rearrange + image * 1824656, packed, parameters + 3182352, parameters + 3165712,
-                              random, transformer_blocks_carry + image * 1824656);
+    rearrange_forward(images + image * 3072, rearrange + image * 1875104);
+    patch_embed_forward_train(image, rearrange + image * 1875104, packed, parameters + 3182352, parameters + 3165712,
+                              random, transformer_blocks_carry + image * 1875104);
     multiply_forward(image, parameters + 3194896, parameters + 3165712, random,
-                     transformer_blocks_carry + image * 1824656);
-    norm_backward_2(d_norm_concat + image * 1824656);
+                     transformer_blocks_carry + image * 1875104);
+    norm_backward_2(d_norm_concat + image * 1875104);
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
-      transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1824656,
-                                             transformer_blocks_norm1_rsqrt + layer * 80 + image * 1824656,
-                                             transformer_blocks_norm1_multiply + layer * 16640 + image * 1824656,
+      if (place < 0) place = image;
+      transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1875104,
+                                             transformer_blocks_norm1_rsqrt + layer * 80 + image * 1875104,
+                                             transformer_blocks_norm1_multiply + layer * 16640 + image * 1875104,
                                              parameters + 3165200 - layer * 527104,
                                              parameters + 3165456 - layer * 527104,
-                                             transformer_blocks_norm1_add + layer * 16640 + image * 1824656);
-      transformer_blocks_attention_forward(transformer_blocks_norm1_add + layer * 16640 + image * 1824656,
+                                             transformer_blocks_norm1_add + layer * 16640 + image * 1875104);
+      transformer_blocks_attention_forward(transformer_blocks_norm1_add + layer * 16640 + image * 1875104,
                                            packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
-                                           transformer_blocks_attention_add + layer * 49920 + image * 1824656);
-      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1824656,
-                                             transformer_blocks_attention_copy + image * 1824656);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + layer * 49920 + image * 1824656,
-                                             transformer_blocks_attention_copy + image * 1824656,
-                                             transformer_blocks_attention_einsum + image * 1824656);
-      transformer_blocks_attention_forward_4_train(image, layer, transformer_blocks_attention_einsum + image * 1824656,
-                                                   transformer_blocks_attention_divide + layer * 33808 + image * 1824656,
+                                           transformer_blocks_attention_add + layer * 49920 + image * 1875104);
+      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1875104,
+                                             transformer_blocks_attention_copy + place * 1875104);
+      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + layer * 49920 + image * 1875104,
+                                             transformer_blocks_attention_copy + place * 1875104,
+                                             transformer_blocks_attention_einsum + place * 1875104);
+      transformer_blocks_attention_forward_4_train(image, layer, transformer_blocks_attention_einsum + place * 1875104,
+                                                   transformer_blocks_attention_divide + layer * 33808 + image * 1875104,
                                                    random,
-                                                   transformer_blocks_attention_multiply + layer * 33808 + image * 1824656);
-      transformer_blocks_attention_forward_5_train(transformer_blocks_attention_multiply + layer * 33808 + image * 1824656,
-                                                   transformer_blocks_attention_add + layer * 49920 + image * 1824656,
-                                                   transformer_blocks_attention_rearrange + layer * 16640 + image * 1824656);
-      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + layer * 16640 + image * 1824656,
+                                                   transformer_blocks_attention_multiply + layer * 33808 + image * 1875104);
+      transformer_blocks_attention_forward_5_train(transformer_blocks_attention_multiply + layer * 33808 + image * 1875104,
+                                                   transformer_blocks_attention_add + layer * 49920 + image * 1875104,
+                                                   transformer_blocks_attention_rearrange + layer * 16640 + image * 1875104);
+      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + layer * 16640 + image * 1875104,
                                                     packed + 1191936 + layer * 65536,
-                                                    transformer_blocks_attention_out_proj_einsum + image * 1824656);
-      transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1824656,
-                                                            transformer_blocks_attention_out_proj_einsum + image * 1824656,
+                                                    transformer_blocks_attention_out_proj_einsum + place * 1875104);
+      transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1875104,
+                                                            transformer_blocks_attention_out_proj_einsum + place * 1875104,
                                                             parameters + 2902032 - layer * 527104,
-                                                            transformer_blocks_norm2_rsqrt + layer * 80 + image * 1824656,
-                                                            transformer_blocks_add + image * 1824656,
-                                                            transformer_blocks_norm2_multiply + layer * 16640 + image * 1824656,
+                                                            transformer_blocks_norm2_rsqrt + layer * 80 + image * 1875104,
+                                                            transformer_blocks_add + place * 1875104,
+                                                            transformer_blocks_norm2_multiply + layer * 16640 + image * 1875104,
                                                             parameters + 2901520 - layer * 527104,
                                                             parameters + 2901776 - layer * 527104,
-                                                            transformer_blocks_norm2_add + layer * 16640 + image * 1824656);
+                                                            transformer_blocks_norm2_add + layer * 16640 + image * 1875104);
       transformer_blocks_ffn_linear1_forward_train(image, layer,
-                                                   transformer_blocks_norm2_add + layer * 16640 + image * 1824656,
+                                                   transformer_blocks_norm2_add + layer * 16640 + image * 1875104,
                                                    packed + 1585152 + layer * 131072,
                                                    parameters + 2769936 - layer * 527104, random,
-                                                   transformer_blocks_ffn_multiply + layer * 33280 + image * 1824656,
-                                                   transformer_blocks_ffn_gelu + layer * 33280 + image * 1824656);
+                                                   transformer_blocks_ffn_multiply + layer * 33280 + image * 1875104,
+                                                   transformer_blocks_ffn_gelu + layer * 33280 + image * 1875104);
       transformer_blocks_ffn_linear2_forward_train(image, layer,
-                                                   transformer_blocks_ffn_gelu + layer * 33280 + image * 1824656,
+                                                   transformer_blocks_ffn_gelu + layer * 33280 + image * 1875104,
                                                    packed + 2371584 + layer * 131072,
-                                                   transformer_blocks_add + image * 1824656,
+                                                   transformer_blocks_add + place * 1875104,
                                                    parameters + 2638608 - layer * 527104, random,
-                                                   transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1824656);
+                                                   transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1875104);
     }
   }
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
-    norm_forward_train(transformer_blocks_carry + image * 1824656, norm_rsqrt + image * 1824656,
-                       norm_multiply + image * 1824656, parameters + 2576, parameters + 2832,
-                       norm_add + image * 1824656);
-    head_forward(norm_add + image * 1824656, parameters + 16, parameters, outputs + image * 10);
-    multiply_backward(batch, outputs + image * 10, d_multiply + image * 1824656, labels + image, add + image * 1824656,
-                      reduce_sum + image * 1824656);
-    head_backward(d_multiply + image * 1824656, parameters + 16, d_head_einsum + image * 1824656);
-    copy_backward(d_head_einsum + image * 1824656, d_norm_concat + image * 1824656);
-    norm_backward(d_norm_concat + image * 1824656, parameters + 2576, norm_multiply + image * 1824656,
-                  norm_rsqrt + image * 1824656, d_transformer_blocks_carry + image * 1824656);
+    if (place < 0) place = image;
+    norm_forward_train(transformer_blocks_carry + image * 1875104, norm_rsqrt + place * 1875104,
+                       norm_multiply + image * 1875104, parameters + 2576, parameters + 2832,
+                       norm_add + image * 1875104);
+    head_forward(norm_add + image * 1875104, parameters + 16, parameters, outputs + image * 10);
+    multiply_backward(batch, outputs + image * 10, d_multiply + image * 1875104, labels + image, add + image * 1875104,
+                      reduce_sum + image * 1875104);
+    head_backward(d_multiply + image * 1875104, parameters + 16, d_head_einsum + place * 1875104);
+    copy_backward(d_head_einsum + place * 1875104, d_norm_concat + image * 1875104);
+    norm_backward(d_norm_concat + image * 1875104, parameters + 2576, norm_multiply + image * 1875104,
+                  norm_rsqrt + place * 1875104, d_transformer_blocks_carry + image * 1875104);
   }
   divide_forward_train(batch, add, reduce_sum, loss);
 #pragma omp parallel for schedule(static)
   for (std::int64_t chunk = 0; chunk < 16; ++chunk) head_bias_gradient_partial(chunk, batch, d_multiply, scratch);
   head_bias_gradient_sum(gradients, scratch);
 #pragma omp parallel for schedule(static)
-  for (std::int64_t begin = 0; begin < 10; begin += 2) {
-    head_weight_gradient(begin, std::min<std::int64_t>(10, begin + 2), batch, d_multiply, norm_add, gradients + 16);
+  for (std::int64_t part = 0; part < parts; ++part) {
+    head_weight_gradient(share(10, 2, part, parts), share(10, 2, part + 1, parts), batch, d_multiply, norm_add,
+                         gradients + 16);
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
@@ -5134,59 +5205,60 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
   // transformer_blocks: 6 layers, the last one first
   for (std::int64_t pass = 0; pass < 6; ++pass) {
     const std::int64_t layer = 5 - pass;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
-      transformer_blocks_ffn_backward(image, layer, d_transformer_blocks_carry + pass % 2 * 16640 + image * 1824656,
-                                      random, d_transformer_blocks_ffn_multiply + image * 1824656);
-      transformer_blocks_ffn_linear2_backward(image, layer, d_transformer_blocks_ffn_multiply + image * 1824656,
+      if (place < 0) place = image;
+      transformer_blocks_ffn_backward(image, layer, d_transformer_blocks_carry + pass % 2 * 16640 + image * 1875104,
+                                      random, d_transformer_blocks_ffn_multiply + image * 1875104);
+      transformer_blocks_ffn_linear2_backward(image, layer, d_transformer_blocks_ffn_multiply + image * 1875104,
                                               parameters + 2638864 - layer * 527104,
-                                              transformer_blocks_ffn_multiply + layer * 33280 + image * 1824656, random,
-                                              d_transformer_blocks_ffn_multiply_2 + image * 1824656);
-      transformer_blocks_ffn_linear1_backward(d_transformer_blocks_ffn_multiply_2 + image * 1824656,
+                                              transformer_blocks_ffn_multiply + layer * 33280 + image * 1875104, random,
+                                              d_transformer_blocks_ffn_multiply_2 + image * 1875104);
+      transformer_blocks_ffn_linear1_backward(d_transformer_blocks_ffn_multiply_2 + image * 1875104,
                                               parameters + 2770448 - layer * 527104,
-                                              d_transformer_blocks_ffn_linear1_einsum + image * 1824656);
-      transformer_blocks_norm2_backward(d_transformer_blocks_ffn_linear1_einsum + image * 1824656,
+                                              d_transformer_blocks_ffn_linear1_einsum + image * 1875104);
+      transformer_blocks_norm2_backward(d_transformer_blocks_ffn_linear1_einsum + image * 1875104,
                                         parameters + 2901520 - layer * 527104,
-                                        transformer_blocks_norm2_multiply + layer * 16640 + image * 1824656,
-                                        d_transformer_blocks_carry + pass % 2 * 16640 + image * 1824656,
-                                        transformer_blocks_norm2_rsqrt + layer * 80 + image * 1824656,
-                                        d_transformer_blocks_add + image * 1824656);
-      transformer_blocks_attention_out_proj_backward(d_transformer_blocks_add + image * 1824656,
+                                        transformer_blocks_norm2_multiply + layer * 16640 + image * 1875104,
+                                        d_transformer_blocks_carry + pass % 2 * 16640 + image * 1875104,
+                                        transformer_blocks_norm2_rsqrt + layer * 80 + image * 1875104,
+                                        d_transformer_blocks_add + image * 1875104);
+      transformer_blocks_attention_out_proj_backward(d_transformer_blocks_add + image * 1875104,
                                                      parameters + 2902288 - layer * 527104,
-                                                     d_transformer_blocks_attention_out_proj_einsum + image * 1824656);
-      transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1824656,
-                                            d_transformer_blocks_attention_copy + image * 1824656);
-      transformer_blocks_attention_backward_2(d_transformer_blocks_attention_out_proj_einsum + image * 1824656,
-                                              d_transformer_blocks_attention_copy + image * 1824656,
-                                              d_transformer_blocks_attention_einsum + image * 1824656);
-      transformer_blocks_attention_backward_3(d_transformer_blocks_attention_out_proj_einsum + image * 1824656,
-                                              transformer_blocks_attention_multiply + layer * 33808 + image * 1824656,
-                                              d_transformer_blocks_attention_einsum_2 + image * 1824656);
-      transformer_blocks_attention_backward_4(image, layer, d_transformer_blocks_attention_einsum + image * 1824656,
+                                                     d_transformer_blocks_attention_out_proj_einsum + place * 1875104);
+      transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1875104,
+                                            d_transformer_blocks_attention_copy + place * 1875104);
+      transformer_blocks_attention_backward_2(d_transformer_blocks_attention_out_proj_einsum + place * 1875104,
+                                              d_transformer_blocks_attention_copy + place * 1875104,
+                                              d_transformer_blocks_attention_einsum + place * 1875104);
+      transformer_blocks_attention_backward_3(d_transformer_blocks_attention_out_proj_einsum + place * 1875104,
+                                              transformer_blocks_attention_multiply + layer * 33808 + image * 1875104,
+                                              d_transformer_blocks_attention_einsum_2 + place * 1875104);
+      transformer_blocks_attention_backward_4(image, layer, d_transformer_blocks_attention_einsum + place * 1875104,
                                               random,
-                                              transformer_blocks_attention_divide + layer * 33808 + image * 1824656,
-                                              d_transformer_blocks_attention_multiply + image * 1824656);
-      transformer_blocks_attention_backward_5(d_transformer_blocks_attention_multiply + image * 1824656,
-                                              transformer_blocks_attention_add + layer * 49920 + image * 1824656,
-                                              d_transformer_blocks_attention_einsum_3 + image * 1824656);
-      transformer_blocks_attention_backward_6(d_transformer_blocks_attention_multiply + image * 1824656,
-                                              transformer_blocks_attention_add + layer * 49920 + image * 1824656,
-                                              d_transformer_blocks_attention_einsum_4 + image * 1824656);
-      transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + image * 1824656,
-                                              d_transformer_blocks_attention_rearrange + image * 1824656);
-      transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + image * 1824656,
-                                              d_transformer_blocks_attention_rearrange + image * 1824656);
-      transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + image * 1824656,
-                                              d_transformer_blocks_attention_rearrange + image * 1824656);
-      transformer_blocks_attention_backward_10(d_transformer_blocks_attention_rearrange + image * 1824656,
+                                              transformer_blocks_attention_divide + layer * 33808 + image * 1875104,
+                                              d_transformer_blocks_attention_multiply + place * 1875104);
+      transformer_blocks_attention_backward_5(d_transformer_blocks_attention_multiply + place * 1875104,
+                                              transformer_blocks_attention_add + layer * 49920 + image * 1875104,
+                                              d_transformer_blocks_attention_einsum_3 + place * 1875104);
+      transformer_blocks_attention_backward_6(d_transformer_blocks_attention_multiply + place * 1875104,
+                                              transformer_blocks_attention_add + layer * 49920 + image * 1875104,
+                                              d_transformer_blocks_attention_einsum_4 + place * 1875104);
+      transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + place * 1875104,
+                                              d_transformer_blocks_attention_rearrange + image * 1875104);
+      transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + place * 1875104,
+                                              d_transformer_blocks_attention_rearrange + image * 1875104);
+      transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + place * 1875104,
+                                              d_transformer_blocks_attention_rearrange + image * 1875104);
+      transformer_blocks_attention_backward_10(d_transformer_blocks_attention_rearrange + image * 1875104,
                                                parameters + 2968592 - layer * 527104,
-                                               d_transformer_blocks_attention_einsum_5 + image * 1824656);
-      transformer_blocks_norm1_backward(d_transformer_blocks_attention_einsum_5 + image * 1824656,
+                                               d_transformer_blocks_attention_einsum_5 + image * 1875104);
+      transformer_blocks_norm1_backward(d_transformer_blocks_attention_einsum_5 + image * 1875104,
                                         parameters + 3165200 - layer * 527104,
-                                        transformer_blocks_norm1_multiply + layer * 16640 + image * 1824656,
-                                        d_transformer_blocks_add + image * 1824656,
-                                        transformer_blocks_norm1_rsqrt + layer * 80 + image * 1824656,
-                                        d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1824656);
+                                        transformer_blocks_norm1_multiply + layer * 16640 + image * 1875104,
+                                        d_transformer_blocks_add + image * 1875104,
+                                        transformer_blocks_norm1_rsqrt + layer * 80 + image * 1875104,
+                                        d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1875104);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
@@ -5194,8 +5266,8 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
     }
     transformer_blocks_ffn_linear2_bias_gradient_sum(gradients + 2638608 - layer * 527104, scratch);
 #pragma omp parallel for schedule(static)
-    for (std::int64_t begin = 0; begin < 256; begin += 16) {
-      transformer_blocks_ffn_linear2_weight_gradient(begin, std::min<std::int64_t>(256, begin + 16), batch,
+    for (std::int64_t part = 0; part < parts; ++part) {
+      transformer_blocks_ffn_linear2_weight_gradient(share(256, 2, part, parts), share(256, 2, part + 1, parts), batch,
                                                      gradients + 2638864 - layer * 527104,
                                                      d_transformer_blocks_ffn_multiply,
                                                      transformer_blocks_ffn_gelu + layer * 33280);
@@ -5206,8 +5278,8 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
     }
     transformer_blocks_ffn_linear1_bias_gradient_sum(gradients + 2769936 - layer * 527104, scratch);
 #pragma omp parallel for schedule(static)
-    for (std::int64_t begin = 0; begin < 512; begin += 32) {
-      transformer_blocks_ffn_linear1_weight_gradient(begin, std::min<std::int64_t>(512, begin + 32), batch,
+    for (std::int64_t part = 0; part < parts; ++part) {
+      transformer_blocks_ffn_linear1_weight_gradient(share(512, 2, part, parts), share(512, 2, part + 1, parts), batch,
                                                      gradients + 2770448 - layer * 527104,
                                                      d_transformer_blocks_ffn_multiply_2,
                                                      transformer_blocks_norm2_add + layer * 16640);
@@ -5225,9 +5297,9 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
     transformer_blocks_norm2_bias_gradient_sum(gradients + 2901776 - layer * 527104, scratch + 4096);
     transformer_blocks_attention_out_proj_bias_gradient_sum(gradients + 2902032 - layer * 527104, scratch + 8192);
 #pragma omp parallel for schedule(static)
-    for (std::int64_t begin = 0; begin < 256; begin += 16) {
-      transformer_blocks_attention_out_proj_weight_gradient(begin, std::min<std::int64_t>(256, begin + 16), batch,
-                                                            gradients + 2902288 - layer * 527104,
+    for (std::int64_t part = 0; part < parts; ++part) {
+      transformer_blocks_attention_out_proj_weight_gradient(share(256, 2, part, parts), share(256, 2, part + 1, parts),
+                                                            batch, gradients + 2902288 - layer * 527104,
                                                             d_transformer_blocks_add,
                                                             transformer_blocks_attention_rearrange + layer * 16640);
     }
@@ -5238,9 +5310,9 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
     }
     transformer_blocks_attention_in_proj_bias_gradient_sum(gradients + 2967824 - layer * 527104, scratch);
 #pragma omp parallel for schedule(static)
-    for (std::int64_t begin = 0; begin < 768; begin += 48) {
-      transformer_blocks_attention_in_proj_weight_gradient(begin, std::min<std::int64_t>(768, begin + 48), batch,
-                                                           gradients + 2968592 - layer * 527104,
+    for (std::int64_t part = 0; part < parts; ++part) {
+      transformer_blocks_attention_in_proj_weight_gradient(share(768, 2, part, parts), share(768, 2, part + 1, parts),
+                                                           batch, gradients + 2968592 - layer * 527104,
                                                            d_transformer_blocks_attention_rearrange,
                                                            transformer_blocks_norm1_add + layer * 16640);
     }
@@ -5256,7 +5328,7 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    multiply_backward_2(image, d_transformer_blocks_carry + image * 1824656, random, d_multiply_2 + image * 1824656);
+    multiply_backward_2(image, d_transformer_blocks_carry + image * 1875104, random, d_multiply_2 + image * 1875104);
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
@@ -5270,8 +5342,8 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
   }
   patch_embed_bias_gradient_sum(gradients + 3182352, scratch);
 #pragma omp parallel for schedule(static)
-  for (std::int64_t begin = 0; begin < 256; begin += 16) {
-    patch_embed_weight_gradient(begin, std::min<std::int64_t>(256, begin + 16), batch, gradients + 3182608,
+  for (std::int64_t part = 0; part < parts; ++part) {
+    patch_embed_weight_gradient(share(256, 2, part, parts), share(256, 2, part + 1, parts), batch, gradients + 3182608,
                                 d_multiply_2, rearrange);
   }
 #pragma omp parallel for schedule(static)
@@ -5285,219 +5357,225 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
 void vit_cifar_input_gradient_scalar(const float* parameters, const float* packed, const float* images,
                                      const std::int32_t* labels, const std::int64_t batch, float* outputs, float* loss,
                                      float* image_gradients, float* scratch) {
-  // [B, N=64, C*P*P=48], every 1055616 reals, live from kernel 1 to 2
+  // [B, N=64, C*P*P=48], every 1070144 reals, live from kernel 1 to 2
   float* const rearrange = scratch + 256;
-  // [B, N+1=65, D=256] x 2 slots, every 1055616 reals, live from kernel 2 to 15
-  float* const transformer_blocks_carry = scratch + 3328;
-  // [B, N+1=65] x 6 slots, every 1055616 reals, live from kernel 5 to 36
-  float* const transformer_blocks_norm1_rsqrt = scratch + 256;
-  // [B, N+1=65, D=256] x 6 slots, every 1055616 reals, live from kernel 5 to 36
-  float* const transformer_blocks_norm1_multiply = scratch + 53248;
-  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 5 to 6
-  float* const transformer_blocks_norm1_add = scratch + 153088;
-  // [B, N+1=65, 3*D=768] x 6 slots, every 1055616 reals, live from kernel 5 to 36
-  float* const transformer_blocks_attention_add = scratch + 169728;
-  // [B, H=8, K=32, N+1=65], every 1055616 reals, live from kernel 7 to 8
-  float* const transformer_blocks_attention_copy = scratch + 153088;
-  // [B, H=8, N+1=65, N+1=65], every 1055616 reals, live from kernel 8 to 9
-  float* const transformer_blocks_attention_einsum = scratch + 971616;
-  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1055616 reals, live from kernel 5 to 36
-  float* const transformer_blocks_attention_divide = scratch + 469248;
-  // [B, N+1=65, H*K=256], every 1055616 reals, live from kernel 10 to 11
-  float* const transformer_blocks_attention_rearrange = scratch + 153088;
-  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 11 to 12
-  float* const transformer_blocks_attention_out_proj_einsum = scratch + 971616;
-  // [B, N+1=65] x 6 slots, every 1055616 reals, live from kernel 5 to 36
-  float* const transformer_blocks_norm2_rsqrt = scratch + 736;
-  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 12 to 14
-  float* const transformer_blocks_add = scratch + 153088;
-  // [B, N+1=65, D=256] x 6 slots, every 1055616 reals, live from kernel 5 to 36
-  float* const transformer_blocks_norm2_multiply = scratch + 672096;
-  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 12 to 13
-  float* const transformer_blocks_norm2_add = scratch + 988256;
-  // [B, N+1=65, M=512] x 6 slots, every 1055616 reals, live from kernel 5 to 36
-  float* const transformer_blocks_ffn_linear1_add = scratch + 771936;
-  // [B, N+1=65, M=512], every 1055616 reals, live from kernel 13 to 14
-  float* const transformer_blocks_ffn_gelu = scratch + 1004896;
-  // [B, N+1=65], every 1055616 reals, live from kernel 15 to 20
-  float* const norm_rsqrt = scratch + 1216;
-  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 15 to 20
-  float* const norm_multiply = scratch + 153088;
-  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 15 to 16
-  float* const norm_add = scratch + 971616;
-  // [B], every 1055616 reals, live from kernel 17 to 21
-  float* const add = scratch + 1312;
-  // [B], every 1055616 reals, live from kernel 17 to 21
-  float* const reduce_sum = scratch + 1328;
-  // [B, CLASSES=10], every 1055616 reals, live from kernel 17 to 18
-  float* const d_multiply = scratch + 1296;
-  // [B, D=256], every 1055616 reals, live from kernel 18 to 19
-  float* const d_head_einsum = scratch + 1344;
-  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 4 to 20
-  float* const d_norm_concat = scratch + 36608;
-  // [B, N+1=65, D=256] x 2 slots, every 1055616 reals, live from kernel 20 to 37
-  float* const d_transformer_blocks_carry = scratch + 1344;
+  // [B, N+1=65, D=256] x 2 slots, every 1070144 reals, live from kernel 1 to 15
+  float* const transformer_blocks_carry = scratch + 935792;
+  // [B, N+1=65] x 6 slots, every 1070144 reals, live from kernel 5 to 36
+  float* const transformer_blocks_norm1_rsqrt = scratch + 1069440;
+  // [B, N+1=65, D=256] x 6 slots, every 1070144 reals, live from kernel 5 to 36
+  float* const transformer_blocks_norm1_multiply = scratch + 702304;
+  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 5 to 6
+  float* const transformer_blocks_norm1_add = scratch + 901984;
+  // [B, N+1=65, 3*D=768] x 6 slots, every 1070144 reals, live from kernel 5 to 36
+  float* const transformer_blocks_attention_add = scratch + 256;
+  // [B, H=8, K=32, N+1=65], every 1070144 reals, live from kernel 7 to 8
+  float* const transformer_blocks_attention_copy = scratch + 969072;
+  // [B, H=8, N+1=65, N+1=65], every 1070144 reals, live from kernel 8 to 9
+  float* const transformer_blocks_attention_einsum = scratch + 901984;
+  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1070144 reals, live from kernel 5 to 36
+  float* const transformer_blocks_attention_divide = scratch + 299776;
+  // [B, N+1=65, H*K=256], every 1070144 reals, live from kernel 10 to 11
+  float* const transformer_blocks_attention_rearrange = scratch + 901984;
+  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 11 to 12
+  float* const transformer_blocks_attention_out_proj_einsum = scratch + 918624;
+  // [B, N+1=65] x 6 slots, every 1070144 reals, live from kernel 5 to 36
+  float* const transformer_blocks_norm2_rsqrt = scratch + 1069920;
+  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 12 to 14
+  float* const transformer_blocks_add = scratch + 969072;
+  // [B, N+1=65, D=256] x 6 slots, every 1070144 reals, live from kernel 5 to 36
+  float* const transformer_blocks_norm2_multiply = scratch + 802144;
+  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 12 to 13
+  float* const transformer_blocks_norm2_add = scratch + 985712;
+  // [B, N+1=65, M=512] x 6 slots, every 1070144 reals, live from kernel 5 to 36
+  float* const transformer_blocks_ffn_linear1_add = scratch + 502624;
+  // [B, N+1=65, M=512], every 1070144 reals, live from kernel 13 to 14
+  float* const transformer_blocks_ffn_gelu = scratch + 901984;
+  // [B, N+1=65], every 1070144 reals, live from kernel 15 to 20
+  float* const norm_rsqrt = scratch + 935264;
+  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 15 to 20
+  float* const norm_multiply = scratch + 901984;
+  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 15 to 16
+  float* const norm_add = scratch + 918624;
+  // [B], every 1070144 reals, live from kernel 15 to 21
+  float* const add = scratch + 935344;
+  // [B], every 1070144 reals, live from kernel 15 to 21
+  float* const reduce_sum = scratch + 935360;
+  // [B, CLASSES=10], every 1070144 reals, live from kernel 17 to 18
+  float* const d_multiply = scratch + 918880;
+  // [B, D=256], every 1070144 reals, live from kernel 18 to 19
+  float* const d_head_einsum = scratch + 918624;
+  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 1 to 20
+  float* const d_norm_concat = scratch + 1002880;
+  // [B, N+1=65, D=256] x 2 slots, every 1070144 reals, live from kernel 15 to 37
+  float* const d_transformer_blocks_carry = scratch + 969600;
   // [D=256], live from kernel 0 to 4
   float* const d_norm_multiply = scratch;
-  // [B, N+1=65, M=512], every 1055616 reals, live from kernel 22 to 23
-  float* const d_transformer_blocks_ffn_multiply = scratch + 971616;
-  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 23 to 24
-  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 34624;
-  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 24 to 36
-  float* const d_transformer_blocks_add = scratch + 153088;
-  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 25 to 28
-  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 34624;
-  // [B, H=8, K=32, N+1=65], every 1055616 reals, live from kernel 26 to 27
-  float* const d_transformer_blocks_attention_copy = scratch + 971616;
-  // [B, H=8, N+1=65, N+1=65], every 1055616 reals, live from kernel 27 to 29
-  float* const d_transformer_blocks_attention_einsum = scratch + 988256;
-  // [B, H=8, N+1=65, K=32], every 1055616 reals, live from kernel 28 to 34
-  float* const d_transformer_blocks_attention_einsum_2 = scratch + 971616;
-  // [B, H=8, N+1=65, N+1=65], every 1055616 reals, live from kernel 29 to 31
-  float* const d_transformer_blocks_attention_multiply = scratch + 1022064;
-  // [B, H=8, N+1=65, K=32], every 1055616 reals, live from kernel 30 to 32
-  float* const d_transformer_blocks_attention_einsum_3 = scratch + 34624;
-  // [B, H=8, N+1=65, K=32], every 1055616 reals, live from kernel 31 to 33
-  float* const d_transformer_blocks_attention_einsum_4 = scratch + 988256;
-  // [B, N+1=65, 3*D=768], every 1055616 reals, live from kernel 32 to 35
-  float* const d_transformer_blocks_attention_rearrange = scratch + 1004896;
-  // [B, N+1=65, D=256], every 1055616 reals, live from kernel 35 to 36
-  float* const d_transformer_blocks_attention_einsum_5 = scratch + 34624;
-  // [B, N=64, C*P*P=48], every 1055616 reals, live from kernel 37 to 38
-  float* const d_patch_embed_einsum = scratch + 34624;
+  // [B, N+1=65, M=512], every 1070144 reals, live from kernel 22 to 23
+  float* const d_transformer_blocks_ffn_multiply = scratch + 901984;
+  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 23 to 24
+  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 935264;
+  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 24 to 36
+  float* const d_transformer_blocks_add = scratch + 1002880;
+  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 25 to 28
+  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 935792;
+  // [B, H=8, K=32, N+1=65], every 1070144 reals, live from kernel 26 to 27
+  float* const d_transformer_blocks_attention_copy = scratch + 952432;
+  // [B, H=8, N+1=65, N+1=65], every 1070144 reals, live from kernel 27 to 29
+  float* const d_transformer_blocks_attention_einsum = scratch + 901984;
+  // [B, H=8, N+1=65, K=32], every 1070144 reals, live from kernel 28 to 34
+  float* const d_transformer_blocks_attention_einsum_2 = scratch + 1019520;
+  // [B, H=8, N+1=65, N+1=65], every 1070144 reals, live from kernel 29 to 31
+  float* const d_transformer_blocks_attention_multiply = scratch + 935792;
+  // [B, H=8, N+1=65, K=32], every 1070144 reals, live from kernel 30 to 32
+  float* const d_transformer_blocks_attention_einsum_3 = scratch + 1036160;
+  // [B, H=8, N+1=65, K=32], every 1070144 reals, live from kernel 31 to 33
+  float* const d_transformer_blocks_attention_einsum_4 = scratch + 1052800;
+  // [B, N+1=65, 3*D=768], every 1070144 reals, live from kernel 32 to 35
+  float* const d_transformer_blocks_attention_rearrange = scratch + 901984;
+  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 35 to 36
+  float* const d_transformer_blocks_attention_einsum_5 = scratch + 951904;
+  // [B, N=64, C*P*P=48], every 1070144 reals, live from kernel 37 to 38
+  float* const d_patch_embed_einsum = scratch + 256;
+  std::int64_t place = -1;
 #pragma omp parallel for schedule(static)
   for (std::int64_t begin = 0; begin < 256; begin += 1024) {
     norm_backward_3(begin, std::min<std::int64_t>(256, begin + 1024), parameters + 2576, d_norm_multiply);
   }
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
-    rearrange_forward(images + image * 3072, rearrange + image * 1055616);
-    patch_embed_forward(rearrange + image * 1055616, packed, parameters + 3182352, parameters + 3165712,
-                        transformer_blocks_carry + image * 1055616);
-    add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 1055616);
-    norm_backward_2_input_gradient(d_norm_multiply, d_norm_concat + image * 1055616);
+    if (place < 0) place = image;
+    rearrange_forward(images + image * 3072, rearrange + place * 1070144);
+    patch_embed_forward(rearrange + place * 1070144, packed, parameters + 3182352, parameters + 3165712,
+                        transformer_blocks_carry + image * 1070144);
+    add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 1070144);
+    norm_backward_2_input_gradient(d_norm_multiply, d_norm_concat + image * 1070144);
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
-      transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1055616,
-                                             transformer_blocks_norm1_rsqrt + layer * 80 + image * 1055616,
-                                             transformer_blocks_norm1_multiply + layer * 16640 + image * 1055616,
+      if (place < 0) place = image;
+      transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1070144,
+                                             transformer_blocks_norm1_rsqrt + layer * 80 + image * 1070144,
+                                             transformer_blocks_norm1_multiply + layer * 16640 + image * 1070144,
                                              parameters + 3165200 - layer * 527104,
                                              parameters + 3165456 - layer * 527104,
-                                             transformer_blocks_norm1_add + image * 1055616);
-      transformer_blocks_attention_forward(transformer_blocks_norm1_add + image * 1055616,
+                                             transformer_blocks_norm1_add + place * 1070144);
+      transformer_blocks_attention_forward(transformer_blocks_norm1_add + place * 1070144,
                                            packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
-                                           transformer_blocks_attention_add + layer * 49920 + image * 1055616);
-      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1055616,
-                                             transformer_blocks_attention_copy + image * 1055616);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + layer * 49920 + image * 1055616,
-                                             transformer_blocks_attention_copy + image * 1055616,
-                                             transformer_blocks_attention_einsum + image * 1055616);
-      transformer_blocks_attention_forward_4(transformer_blocks_attention_einsum + image * 1055616,
-                                             transformer_blocks_attention_divide + layer * 33808 + image * 1055616);
-      transformer_blocks_attention_forward_5(transformer_blocks_attention_divide + layer * 33808 + image * 1055616,
-                                             transformer_blocks_attention_add + layer * 49920 + image * 1055616,
-                                             transformer_blocks_attention_rearrange + image * 1055616);
-      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + image * 1055616,
+                                           transformer_blocks_attention_add + layer * 49920 + image * 1070144);
+      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1070144,
+                                             transformer_blocks_attention_copy + place * 1070144);
+      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + layer * 49920 + image * 1070144,
+                                             transformer_blocks_attention_copy + place * 1070144,
+                                             transformer_blocks_attention_einsum + place * 1070144);
+      transformer_blocks_attention_forward_4(transformer_blocks_attention_einsum + place * 1070144,
+                                             transformer_blocks_attention_divide + layer * 33808 + image * 1070144);
+      transformer_blocks_attention_forward_5(transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
+                                             transformer_blocks_attention_add + layer * 49920 + image * 1070144,
+                                             transformer_blocks_attention_rearrange + place * 1070144);
+      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + place * 1070144,
                                                     packed + 1191936 + layer * 65536,
-                                                    transformer_blocks_attention_out_proj_einsum + image * 1055616);
-      transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1055616,
-                                                            transformer_blocks_attention_out_proj_einsum + image * 1055616,
+                                                    transformer_blocks_attention_out_proj_einsum + place * 1070144);
+      transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1070144,
+                                                            transformer_blocks_attention_out_proj_einsum + place * 1070144,
                                                             parameters + 2902032 - layer * 527104,
-                                                            transformer_blocks_norm2_rsqrt + layer * 80 + image * 1055616,
-                                                            transformer_blocks_add + image * 1055616,
-                                                            transformer_blocks_norm2_multiply + layer * 16640 + image * 1055616,
+                                                            transformer_blocks_norm2_rsqrt + layer * 80 + image * 1070144,
+                                                            transformer_blocks_add + place * 1070144,
+                                                            transformer_blocks_norm2_multiply + layer * 16640 + image * 1070144,
                                                             parameters + 2901520 - layer * 527104,
                                                             parameters + 2901776 - layer * 527104,
-                                                            transformer_blocks_norm2_add + image * 1055616);
-      transformer_blocks_ffn_linear1_forward_input_gradient(transformer_blocks_norm2_add + image * 1055616,
+                                                            transformer_blocks_norm2_add + place * 1070144);
+      transformer_blocks_ffn_linear1_forward_input_gradient(transformer_blocks_norm2_add + place * 1070144,
                                                             packed + 1585152 + layer * 131072,
                                                             parameters + 2769936 - layer * 527104,
-                                                            transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1055616,
-                                                            transformer_blocks_ffn_gelu + image * 1055616);
-      transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + image * 1055616,
+                                                            transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1070144,
+                                                            transformer_blocks_ffn_gelu + place * 1070144);
+      transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + place * 1070144,
                                              packed + 2371584 + layer * 131072,
-                                             transformer_blocks_add + image * 1055616,
+                                             transformer_blocks_add + place * 1070144,
                                              parameters + 2638608 - layer * 527104,
-                                             transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1055616);
+                                             transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1070144);
     }
   }
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
-    norm_forward_train(transformer_blocks_carry + image * 1055616, norm_rsqrt + image * 1055616,
-                       norm_multiply + image * 1055616, parameters + 2576, parameters + 2832,
-                       norm_add + image * 1055616);
-    head_forward(norm_add + image * 1055616, parameters + 16, parameters, outputs + image * 10);
-    multiply_backward(batch, outputs + image * 10, d_multiply + image * 1055616, labels + image, add + image * 1055616,
-                      reduce_sum + image * 1055616);
-    head_backward(d_multiply + image * 1055616, parameters + 16, d_head_einsum + image * 1055616);
-    norm_backward_4(d_head_einsum + image * 1055616, parameters + 2576, d_norm_concat + image * 1055616);
-    norm_backward_input_gradient(d_norm_concat + image * 1055616, norm_multiply + image * 1055616,
-                                 norm_rsqrt + image * 1055616, d_transformer_blocks_carry + image * 1055616);
+    if (place < 0) place = image;
+    norm_forward_train(transformer_blocks_carry + image * 1070144, norm_rsqrt + place * 1070144,
+                       norm_multiply + place * 1070144, parameters + 2576, parameters + 2832,
+                       norm_add + place * 1070144);
+    head_forward(norm_add + place * 1070144, parameters + 16, parameters, outputs + image * 10);
+    multiply_backward(batch, outputs + image * 10, d_multiply + place * 1070144, labels + image, add + image * 1070144,
+                      reduce_sum + image * 1070144);
+    head_backward(d_multiply + place * 1070144, parameters + 16, d_head_einsum + place * 1070144);
+    norm_backward_4(d_head_einsum + place * 1070144, parameters + 2576, d_norm_concat + image * 1070144);
+    norm_backward_input_gradient(d_norm_concat + image * 1070144, norm_multiply + place * 1070144,
+                                 norm_rsqrt + place * 1070144, d_transformer_blocks_carry + image * 1070144);
   }
   divide_forward_input_gradient(batch, add, reduce_sum, loss);
   // transformer_blocks: 6 layers, the last one first
   for (std::int64_t pass = 0; pass < 6; ++pass) {
     const std::int64_t layer = 5 - pass;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
-      transformer_blocks_ffn_linear2_backward_input_gradient(d_transformer_blocks_carry + pass % 2 * 16640 + image * 1055616,
+      if (place < 0) place = image;
+      transformer_blocks_ffn_linear2_backward_input_gradient(d_transformer_blocks_carry + pass % 2 * 16640 + image * 1070144,
                                                              parameters + 2638864 - layer * 527104,
-                                                             transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1055616,
-                                                             d_transformer_blocks_ffn_multiply + image * 1055616);
-      transformer_blocks_ffn_linear1_backward_input_gradient(d_transformer_blocks_ffn_multiply + image * 1055616,
+                                                             transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1070144,
+                                                             d_transformer_blocks_ffn_multiply + place * 1070144);
+      transformer_blocks_ffn_linear1_backward_input_gradient(d_transformer_blocks_ffn_multiply + place * 1070144,
                                                              parameters + 2770448 - layer * 527104,
-                                                             d_transformer_blocks_ffn_linear1_einsum + image * 1055616);
-      transformer_blocks_norm2_backward(d_transformer_blocks_ffn_linear1_einsum + image * 1055616,
+                                                             d_transformer_blocks_ffn_linear1_einsum + place * 1070144);
+      transformer_blocks_norm2_backward(d_transformer_blocks_ffn_linear1_einsum + place * 1070144,
                                         parameters + 2901520 - layer * 527104,
-                                        transformer_blocks_norm2_multiply + layer * 16640 + image * 1055616,
-                                        d_transformer_blocks_carry + pass % 2 * 16640 + image * 1055616,
-                                        transformer_blocks_norm2_rsqrt + layer * 80 + image * 1055616,
-                                        d_transformer_blocks_add + image * 1055616);
-      transformer_blocks_attention_out_proj_backward(d_transformer_blocks_add + image * 1055616,
+                                        transformer_blocks_norm2_multiply + layer * 16640 + image * 1070144,
+                                        d_transformer_blocks_carry + pass % 2 * 16640 + image * 1070144,
+                                        transformer_blocks_norm2_rsqrt + layer * 80 + image * 1070144,
+                                        d_transformer_blocks_add + place * 1070144);
+      transformer_blocks_attention_out_proj_backward(d_transformer_blocks_add + place * 1070144,
                                                      parameters + 2902288 - layer * 527104,
-                                                     d_transformer_blocks_attention_out_proj_einsum + image * 1055616);
-      transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1055616,
-                                            d_transformer_blocks_attention_copy + image * 1055616);
-      transformer_blocks_attention_backward_2(d_transformer_blocks_attention_out_proj_einsum + image * 1055616,
-                                              d_transformer_blocks_attention_copy + image * 1055616,
-                                              d_transformer_blocks_attention_einsum + image * 1055616);
-      transformer_blocks_attention_backward_3_input_gradient(d_transformer_blocks_attention_out_proj_einsum + image * 1055616,
-                                                             transformer_blocks_attention_divide + layer * 33808 + image * 1055616,
-                                                             d_transformer_blocks_attention_einsum_2 + image * 1055616);
-      transformer_blocks_attention_backward_4_input_gradient(d_transformer_blocks_attention_einsum + image * 1055616,
-                                                             transformer_blocks_attention_divide + layer * 33808 + image * 1055616,
-                                                             d_transformer_blocks_attention_multiply + image * 1055616);
-      transformer_blocks_attention_backward_5(d_transformer_blocks_attention_multiply + image * 1055616,
-                                              transformer_blocks_attention_add + layer * 49920 + image * 1055616,
-                                              d_transformer_blocks_attention_einsum_3 + image * 1055616);
-      transformer_blocks_attention_backward_6(d_transformer_blocks_attention_multiply + image * 1055616,
-                                              transformer_blocks_attention_add + layer * 49920 + image * 1055616,
-                                              d_transformer_blocks_attention_einsum_4 + image * 1055616);
-      transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + image * 1055616,
-                                              d_transformer_blocks_attention_rearrange + image * 1055616);
-      transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + image * 1055616,
-                                              d_transformer_blocks_attention_rearrange + image * 1055616);
-      transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + image * 1055616,
-                                              d_transformer_blocks_attention_rearrange + image * 1055616);
-      transformer_blocks_attention_backward_10(d_transformer_blocks_attention_rearrange + image * 1055616,
+                                                     d_transformer_blocks_attention_out_proj_einsum + place * 1070144);
+      transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1070144,
+                                            d_transformer_blocks_attention_copy + place * 1070144);
+      transformer_blocks_attention_backward_2(d_transformer_blocks_attention_out_proj_einsum + place * 1070144,
+                                              d_transformer_blocks_attention_copy + place * 1070144,
+                                              d_transformer_blocks_attention_einsum + place * 1070144);
+      transformer_blocks_attention_backward_3_input_gradient(d_transformer_blocks_attention_out_proj_einsum + place * 1070144,
+                                                             transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
+                                                             d_transformer_blocks_attention_einsum_2 + place * 1070144);
+      transformer_blocks_attention_backward_4_input_gradient(d_transformer_blocks_attention_einsum + place * 1070144,
+                                                             transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
+                                                             d_transformer_blocks_attention_multiply + place * 1070144);
+      transformer_blocks_attention_backward_5(d_transformer_blocks_attention_multiply + place * 1070144,
+                                              transformer_blocks_attention_add + layer * 49920 + image * 1070144,
+                                              d_transformer_blocks_attention_einsum_3 + place * 1070144);
+      transformer_blocks_attention_backward_6(d_transformer_blocks_attention_multiply + place * 1070144,
+                                              transformer_blocks_attention_add + layer * 49920 + image * 1070144,
+                                              d_transformer_blocks_attention_einsum_4 + place * 1070144);
+      transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + place * 1070144,
+                                              d_transformer_blocks_attention_rearrange + place * 1070144);
+      transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + place * 1070144,
+                                              d_transformer_blocks_attention_rearrange + place * 1070144);
+      transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + place * 1070144,
+                                              d_transformer_blocks_attention_rearrange + place * 1070144);
+      transformer_blocks_attention_backward_10(d_transformer_blocks_attention_rearrange + place * 1070144,
                                                parameters + 2968592 - layer * 527104,
-                                               d_transformer_blocks_attention_einsum_5 + image * 1055616);
-      transformer_blocks_norm1_backward(d_transformer_blocks_attention_einsum_5 + image * 1055616,
+                                               d_transformer_blocks_attention_einsum_5 + place * 1070144);
+      transformer_blocks_norm1_backward(d_transformer_blocks_attention_einsum_5 + place * 1070144,
                                         parameters + 3165200 - layer * 527104,
-                                        transformer_blocks_norm1_multiply + layer * 16640 + image * 1055616,
-                                        d_transformer_blocks_add + image * 1055616,
-                                        transformer_blocks_norm1_rsqrt + layer * 80 + image * 1055616,
-                                        d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1055616);
+                                        transformer_blocks_norm1_multiply + layer * 16640 + image * 1070144,
+                                        d_transformer_blocks_add + place * 1070144,
+                                        transformer_blocks_norm1_rsqrt + layer * 80 + image * 1070144,
+                                        d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1070144);
     }
   }
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
-    patch_embed_backward(d_transformer_blocks_carry + image * 1055616, parameters + 3182608,
-                         d_patch_embed_einsum + image * 1055616);
-    images_gradient(d_patch_embed_einsum + image * 1055616, image_gradients + image * 3072);
+    if (place < 0) place = image;
+    patch_embed_backward(d_transformer_blocks_carry + image * 1070144, parameters + 3182608,
+                         d_patch_embed_einsum + place * 1070144);
+    images_gradient(d_patch_embed_einsum + place * 1070144, image_gradients + image * 3072);
   }
 }
 
@@ -5517,11 +5595,11 @@ void vit_cifar_inspect_scalar(const float* parameters, const float* packed, cons
   float* const rearrange = scratch + 16384;
   // [B, N=64, D=256], every 166928 reals, live from kernel 1 to 2
   float* const patch_embed_einsum = scratch;
-  // [B, N+1=65, D=256], every 166928 reals, live from kernel 2 to 20
+  // [B, N+1=65, D=256], every 166928 reals, live from kernel 0 to 20
   float* const concat = scratch + 117008;
   // [B, N+1=65, D=256], every 166928 reals, live from kernel 19 to 20
   float* const norm_maximum = scratch;
-  // [B, N+1=65, D=256] x 2 slots, every 166928 reals, live from kernel 4 to 19
+  // [B, N+1=65, D=256] x 2 slots, every 166928 reals, live from kernel 0 to 19
   float* const transformer_blocks_carry = scratch + 83728;
   // [B, N+1=65, D=256], every 166928 reals, live from kernel 5 to 6
   float* const transformer_blocks_norm1_add = scratch + 49920;
@@ -5553,82 +5631,86 @@ void vit_cifar_inspect_scalar(const float* parameters, const float* packed, cons
   float* const norm_add = scratch + 16640;
   // [B, CLASSES=10], every 166928 reals, live from kernel 21 to 22
   float* const head_einsum = scratch;
-#pragma omp parallel for schedule(static)
+  std::int64_t place = -1;
+#pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
-    rearrange_forward(images + image * 3072, rearrange + image * 166928);
-    patch_embed_forward_inspect(rearrange + image * 166928, packed, patch_embed_einsum + image * 166928);
-    patch_embed_forward_2(patch_embed_einsum + image * 166928, parameters + 3182352, magnitudes + image * 58,
+    if (place < 0) place = image;
+    rearrange_forward(images + image * 3072, rearrange + place * 166928);
+    patch_embed_forward_inspect(rearrange + place * 166928, packed, patch_embed_einsum + place * 166928);
+    patch_embed_forward_2(patch_embed_einsum + place * 166928, parameters + 3182352, magnitudes + image * 58,
                           parameters + 3165712, concat + image * 166928);
     inspect_2(parameters + 3194896, parameters + 3165712, concat + image * 166928);
     inspect_3(concat + image * 166928, transformer_blocks_carry + image * 166928);
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
+      if (place < 0) place = image;
       transformer_blocks_norm1_forward_inspect(transformer_blocks_carry + layer % 2 * 16640 + image * 166928,
                                                parameters + 3165200 - layer * 527104,
                                                parameters + 3165456 - layer * 527104,
-                                               transformer_blocks_norm1_add + image * 166928,
-                                               transformer_blocks_norm1_maximum + image * 166928);
-      transformer_blocks_attention_forward(transformer_blocks_norm1_add + image * 166928,
+                                               transformer_blocks_norm1_add + place * 166928,
+                                               transformer_blocks_norm1_maximum + place * 166928);
+      transformer_blocks_attention_forward(transformer_blocks_norm1_add + place * 166928,
                                            packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
-                                           transformer_blocks_attention_add + image * 166928);
-      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + image * 166928,
-                                             transformer_blocks_attention_copy + image * 166928);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + image * 166928,
-                                             transformer_blocks_attention_copy + image * 166928,
-                                             transformer_blocks_attention_einsum + image * 166928);
-      transformer_blocks_attention_forward_4_inspect(transformer_blocks_attention_einsum + image * 166928,
+                                           transformer_blocks_attention_add + place * 166928);
+      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + place * 166928,
+                                             transformer_blocks_attention_copy + place * 166928);
+      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + place * 166928,
+                                             transformer_blocks_attention_copy + place * 166928,
+                                             transformer_blocks_attention_einsum + place * 166928);
+      transformer_blocks_attention_forward_4_inspect(transformer_blocks_attention_einsum + place * 166928,
                                                      maps + layer * 33800 + image * 202800);
       transformer_blocks_attention_forward_5_inspect(maps + layer * 33800 + image * 202800,
-                                                     transformer_blocks_attention_add + image * 166928,
-                                                     transformer_blocks_attention_rearrange + image * 166928);
-      transformer_blocks_attention_forward_6(transformer_blocks_attention_rearrange + image * 166928,
+                                                     transformer_blocks_attention_add + place * 166928,
+                                                     transformer_blocks_attention_rearrange + place * 166928);
+      transformer_blocks_attention_forward_6(transformer_blocks_attention_rearrange + place * 166928,
                                              magnitudes + 3 + layer * 9 + image * 58);
-      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + image * 166928,
+      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + place * 166928,
                                                     packed + 1191936 + layer * 65536,
-                                                    transformer_blocks_attention_out_proj_einsum + image * 166928);
-      transformer_blocks_norm1_forward_2(transformer_blocks_norm1_maximum + image * 166928,
-                                         transformer_blocks_attention_out_proj_einsum + image * 166928,
+                                                    transformer_blocks_attention_out_proj_einsum + place * 166928);
+      transformer_blocks_norm1_forward_2(transformer_blocks_norm1_maximum + place * 166928,
+                                         transformer_blocks_attention_out_proj_einsum + place * 166928,
                                          parameters + 2902032 - layer * 527104,
                                          transformer_blocks_carry + layer % 2 * 16640 + image * 166928,
                                          magnitudes + 2 + layer * 9 + image * 58,
                                          magnitudes + 4 + layer * 9 + image * 58,
                                          magnitudes + 5 + layer * 9 + image * 58,
-                                         transformer_blocks_add + image * 166928);
-      transformer_blocks_norm2_forward(transformer_blocks_add + image * 166928, parameters + 2901520 - layer * 527104,
+                                         transformer_blocks_add + place * 166928);
+      transformer_blocks_norm2_forward(transformer_blocks_add + place * 166928, parameters + 2901520 - layer * 527104,
                                        parameters + 2901776 - layer * 527104,
-                                       transformer_blocks_norm2_add + image * 166928,
-                                       transformer_blocks_norm2_maximum + image * 166928);
-      transformer_blocks_ffn_linear1_forward_inspect(transformer_blocks_norm2_add + image * 166928,
+                                       transformer_blocks_norm2_add + place * 166928,
+                                       transformer_blocks_norm2_maximum + place * 166928);
+      transformer_blocks_ffn_linear1_forward_inspect(transformer_blocks_norm2_add + place * 166928,
                                                      packed + 1585152 + layer * 131072,
-                                                     transformer_blocks_ffn_linear1_einsum + image * 166928);
-      transformer_blocks_ffn_linear1_forward_2(transformer_blocks_ffn_linear1_einsum + image * 166928,
+                                                     transformer_blocks_ffn_linear1_einsum + place * 166928);
+      transformer_blocks_ffn_linear1_forward_2(transformer_blocks_ffn_linear1_einsum + place * 166928,
                                                parameters + 2769936 - layer * 527104,
                                                magnitudes + 7 + layer * 9 + image * 58,
                                                magnitudes + 8 + layer * 9 + image * 58,
-                                               transformer_blocks_ffn_gelu + image * 166928);
-      transformer_blocks_ffn_linear2_forward_inspect(transformer_blocks_ffn_gelu + image * 166928,
+                                               transformer_blocks_ffn_gelu + place * 166928);
+      transformer_blocks_ffn_linear2_forward_inspect(transformer_blocks_ffn_gelu + place * 166928,
                                                      packed + 2371584 + layer * 131072,
-                                                     transformer_blocks_ffn_linear2_einsum + image * 166928);
-      transformer_blocks_norm2_forward_2(transformer_blocks_norm2_maximum + image * 166928,
-                                         transformer_blocks_ffn_linear2_einsum + image * 166928,
-                                         parameters + 2638608 - layer * 527104, transformer_blocks_add + image * 166928,
+                                                     transformer_blocks_ffn_linear2_einsum + place * 166928);
+      transformer_blocks_norm2_forward_2(transformer_blocks_norm2_maximum + place * 166928,
+                                         transformer_blocks_ffn_linear2_einsum + place * 166928,
+                                         parameters + 2638608 - layer * 527104, transformer_blocks_add + place * 166928,
                                          magnitudes + 6 + layer * 9 + image * 58,
                                          magnitudes + 9 + layer * 9 + image * 58,
                                          magnitudes + 10 + layer * 9 + image * 58,
                                          transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 166928);
     }
   }
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
+    if (place < 0) place = image;
     norm_forward_2(transformer_blocks_carry + image * 166928, parameters + 2576, parameters + 2832,
-                   norm_add + image * 166928, norm_maximum + image * 166928);
-    norm_forward_inspect(concat + image * 166928, norm_maximum + image * 166928, magnitudes + 1 + image * 58,
+                   norm_add + place * 166928, norm_maximum + place * 166928);
+    norm_forward_inspect(concat + image * 166928, norm_maximum + place * 166928, magnitudes + 1 + image * 58,
                          magnitudes + 56 + image * 58);
-    head_forward_inspect(norm_add + image * 166928, parameters + 16, head_einsum + image * 166928);
-    head_forward_2(head_einsum + image * 166928, parameters, magnitudes + 57 + image * 58);
+    head_forward_inspect(norm_add + place * 166928, parameters + 16, head_einsum + place * 166928);
+    head_forward_2(head_einsum + place * 166928, parameters, magnitudes + 57 + image * 58);
   }
 }
 

@@ -100,14 +100,12 @@ typedef __m512 vec;
   return _mm_cvtss_f32(_mm_max_ss(quarter, _mm_movehdup_ps(quarter)));
 }
 
-// Bits of single precision, for math.h. v_round rounds ties to even; v_pow2i takes whole numbers from -126 to 127;
+// Bits of single precision, for math.h. v_round rounds ties to even; v_scale gives x 2^n, n whole;
 // a positive normal x is v_mantissa(x) * 2^v_exponent(x), mantissa in [sqrt(1/2), sqrt(2)).
 [[maybe_unused]] static inline vec v_round(vec x) {
   return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
-[[maybe_unused]] static inline vec v_pow2i(vec x) {
-  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(_mm512_cvtps_epi32(x), _mm512_set1_epi32(127)), 23));
-}
+[[maybe_unused]] static inline vec v_scale(vec x, vec n) { return _mm512_scalef_ps(x, n); }
 [[maybe_unused]] static inline vec v_exponent(vec x) {
   const __m512i from_root_half = _mm512_sub_epi32(_mm512_castps_si512(x), _mm512_set1_epi32(0x3f3504f3));
   return _mm512_cvtepi32_ps(_mm512_srai_epi32(from_root_half, 23));
@@ -162,6 +160,14 @@ typedef __m512 vec;
 [[maybe_unused]] static inline vec v_log(vec x) { return std::log(x); }
 [[maybe_unused]] static inline vec v_tanh(vec x) { return std::tanh(x); }
 [[maybe_unused]] static inline vec v_erf(vec x) { return std::erf(x); }
+[[maybe_unused]] static inline vec v_gelu(vec x) {
+  x = v_max(v_set(-40), x);  // where it is 0, so that -infinity gives 0
+  return x * 0.5 * std::erfc(-x * 0.70710678118654752);
+}
+[[maybe_unused]] static inline vec v_gelu_gradient(vec x) {
+  x = v_min(v_set(40), v_max(v_set(-40), x));
+  return 0.5 * std::erfc(-x * 0.70710678118654752) + x * 0.39894228040143268 * std::exp(-0.5 * x * x);
+}
 #else
 /// exp(x) = 2^n exp(r), |r| <= log(2) / 2. Exactly 0 below -105, infinite above 89, denormal in between where due.
 [[maybe_unused]] static inline vec v_exp(vec x) {
@@ -176,9 +182,7 @@ typedef __m512 vec;
   p = v_fma(p, r, v_set(1.666666567e-1f));
   p = v_fma(p, r, v_set(5.000000000e-1f));
   p = v_add(v_fma(p, v_mul(r, r), r), v_set(1.0f));
-  // 2^n in two steps: n reaches from -151 to 128, further than one exponent field.
-  const vec half = v_round(v_mul(n, v_set(0.5f)));
-  return v_mul(v_mul(p, v_pow2i(half)), v_pow2i(v_sub(n, half)));
+  return v_scale(p, n);
 }
 
 /// log(x) = log(m) + e log(2), m in [sqrt(1/2), sqrt(2)). -infinity at 0, not a number below.
@@ -238,23 +242,56 @@ typedef __m512 vec;
   far = v_sub(v_set(1.0f), v_exp(v_neg(v_mul(far, size))));
   return v_select_less(size, v_set(0.92f), near, v_select_less(x, v_zero(), v_neg(far), far));
 }
-#endif
 
-/// gelu(x) = x Phi(x), exact form (Hendrycks & Gimpel 2016). Held at -15, where it is 0, so that -infinity gives 0.
+/// gelu(x) = x Phi(x), exact form (Hendrycks & Gimpel 2016). Phi is 1/2 + x times a polynomial in x^2, within 2e-7, for
+/// |x| to 5.35, where it has come to 0 and 1; -infinity gives 0.
 [[maybe_unused]] static inline vec v_gelu(vec x) {
-  x = v_max(v_set(real(-15)), x);
-  const vec erf = v_erf(v_mul(x, v_set(real(0.70710678118654752))));
-  return v_mul(v_mul(x, v_set(real(0.5))), v_add(erf, v_set(real(1))));
+  const vec held = v_max(v_set(-5.35f), x), t = v_min(v_set(5.35f), held);
+  const vec u = v_fma(v_mul(t, t), v_set(0.06987509876f), v_set(-1.0f));
+  vec p = v_set(3.348651517e-04f);  // (Phi(t) - 1/2) / t
+  p = v_fma(p, u, v_set(-8.883510600e-04f));
+  p = v_fma(p, u, v_set(8.006113349e-04f));
+  p = v_fma(p, u, v_set(-1.144385780e-03f));
+  p = v_fma(p, u, v_set(3.392371116e-03f));
+  p = v_fma(p, u, v_set(-6.272869650e-03f));
+  p = v_fma(p, u, v_set(9.238593280e-03f));
+  p = v_fma(p, u, v_set(-1.358140167e-02f));
+  p = v_fma(p, u, v_set(1.929515973e-02f));
+  p = v_fma(p, u, v_set(-2.553315088e-02f));
+  p = v_fma(p, u, v_set(3.210752457e-02f));
+  p = v_fma(p, u, v_set(-3.940302879e-02f));
+  p = v_fma(p, u, v_set(4.888189957e-02f));
+  p = v_fma(p, u, v_set(-6.591891497e-02f));
+  p = v_fma(p, u, v_set(1.321490258e-01f));
+  return v_mul(held, v_max(v_fma(t, p, v_set(0.5f)), v_zero()));
 }
 
-/// d gelu(x) / dx = Phi(x) + x phi(x). Held at -15 and 15, where it is 0 and 1.
+/// d gelu(x) / dx = Phi(x) + x phi(x): 1/2 + x times a polynomial in x^2, within 3e-7, for |x| to 5.63, beyond which it
+/// is as good as 0 and 1.
 [[maybe_unused]] static inline vec v_gelu_gradient(vec x) {
-  x = v_min(v_set(real(15)), v_max(v_set(real(-15)), x));
-  const vec erf = v_erf(v_mul(x, v_set(real(0.70710678118654752))));
-  const vec density = v_exp(v_mul(v_mul(x, x), v_set(real(-0.5))));
-  const vec phi = v_mul(v_mul(x, v_set(real(0.39894228040143268))), density);
-  return v_fma(v_set(real(0.5)), v_add(erf, v_set(real(1))), phi);
+  const vec t = v_min(v_set(5.63333321f), v_max(v_set(-5.63333321f), x));
+  const vec u = v_fma(v_mul(t, t), v_set(0.06302300841f), v_set(-1.0f));
+  vec p = v_set(-1.593061839e-03f);  // (Phi(t) - 1/2) / t + phi(t)
+  p = v_fma(p, u, v_set(4.181942437e-03f));
+  p = v_fma(p, u, v_set(-2.437137999e-03f));
+  p = v_fma(p, u, v_set(1.975648804e-03f));
+  p = v_fma(p, u, v_set(-1.290747989e-02f));
+  p = v_fma(p, u, v_set(2.519198693e-02f));
+  p = v_fma(p, u, v_set(-3.096184321e-02f));
+  p = v_fma(p, u, v_set(4.097849131e-02f));
+  p = v_fma(p, u, v_set(-5.670175329e-02f));
+  p = v_fma(p, u, v_set(6.814377010e-02f));
+  p = v_fma(p, u, v_set(-7.222574949e-02f));
+  p = v_fma(p, u, v_set(7.040762156e-02f));
+  p = v_fma(p, u, v_set(-6.382109970e-02f));
+  p = v_fma(p, u, v_set(5.555455759e-02f));
+  p = v_fma(p, u, v_set(-5.009558797e-02f));
+  p = v_fma(p, u, v_set(5.123053119e-02f));
+  p = v_fma(p, u, v_set(-6.381980330e-02f));
+  p = v_fma(p, u, v_set(1.256564111e-01f));
+  return v_fma(t, p, v_set(0.5f));
 }
+#endif
 
 // ---- tables ----
 
@@ -2738,15 +2775,15 @@ static void copy_backward(const real* d_mlp_0_einsum, real* d_blocks_carry) {
 static void divide_forward_train(const std::int64_t batch, const real* add, const real* reduce_sum, real* loss) {
   vec sum0 = v_zero();
   for (std::int64_t b = 0; b + 16 <= batch; b += 16) {
-    const vec x0 = v_load_strided(add + b * 36848, 36848, lanes);
-    const vec x1 = v_load_strided(reduce_sum + b * 36848, 36848, lanes);
+    const vec x0 = v_load_strided(add + b * 38288, 38288, lanes);
+    const vec x1 = v_load_strided(reduce_sum + b * 38288, 38288, lanes);
     const vec t2 = v_sub(x0, x1);
     sum0 = v_add(sum0, t2);
   }
   const std::int64_t b_rest = (batch - 0) / 16 * 16;
   if (b_rest < batch) {
-    const vec x3 = v_load_strided(add + b_rest * 36848, 36848, static_cast<int>(batch - b_rest));
-    const vec x4 = v_load_strided(reduce_sum + b_rest * 36848, 36848, static_cast<int>(batch - b_rest));
+    const vec x3 = v_load_strided(add + b_rest * 38288, 38288, static_cast<int>(batch - b_rest));
+    const vec x4 = v_load_strided(reduce_sum + b_rest * 38288, 38288, static_cast<int>(batch - b_rest));
     const vec t5 = v_sub(x3, x4);
     sum0 = v_add(sum0, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
   }
@@ -2763,7 +2800,7 @@ static void mlp_0_bias_gradient_partial(const std::int64_t chunk, const std::int
   const std::int64_t end = (chunk + 1) * batch / 16;
   vec sum0 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
-    const vec x0 = v_load_n(d_mlp_1_multiply + b * 36848, 10);
+    const vec x0 = v_load_n(d_mlp_1_multiply + b * 38288, 10);
     sum0 = v_add(sum0, x0);
   }
   v_store_n(partial + chunk * 10, sum0, 10);
@@ -2790,22 +2827,22 @@ static void mlp_0_weight_gradient_partial(const std::int64_t chunk, const std::i
   vec sum6 = v_zero();
   vec sum7 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
-    const vec x0 = v_load_n(d_mlp_1_multiply + b * 36848, 10);
-    const vec x1 = v_set(blocks_carry_next[b * 36848]);
+    const vec x0 = v_load_n(d_mlp_1_multiply + b * 38288, 10);
+    const vec x1 = v_set(blocks_carry_next[b * 38288]);
     sum0 = v_fma(x0, x1, sum0);
-    const vec x2 = v_set(blocks_carry_next[b * 36848 + 50]);
+    const vec x2 = v_set(blocks_carry_next[b * 38288 + 50]);
     sum1 = v_fma(x0, x2, sum1);
-    const vec x3 = v_set(blocks_carry_next[b * 36848 + 100]);
+    const vec x3 = v_set(blocks_carry_next[b * 38288 + 100]);
     sum2 = v_fma(x0, x3, sum2);
-    const vec x4 = v_set(blocks_carry_next[b * 36848 + 150]);
+    const vec x4 = v_set(blocks_carry_next[b * 38288 + 150]);
     sum3 = v_fma(x0, x4, sum3);
-    const vec x5 = v_set(blocks_carry_next[b * 36848 + 200]);
+    const vec x5 = v_set(blocks_carry_next[b * 38288 + 200]);
     sum4 = v_fma(x0, x5, sum4);
-    const vec x6 = v_set(blocks_carry_next[b * 36848 + 250]);
+    const vec x6 = v_set(blocks_carry_next[b * 38288 + 250]);
     sum5 = v_fma(x0, x6, sum5);
-    const vec x7 = v_set(blocks_carry_next[b * 36848 + 300]);
+    const vec x7 = v_set(blocks_carry_next[b * 38288 + 300]);
     sum6 = v_fma(x0, x7, sum6);
-    const vec x8 = v_set(blocks_carry_next[b * 36848 + 350]);
+    const vec x8 = v_set(blocks_carry_next[b * 38288 + 350]);
     sum7 = v_fma(x0, x8, sum7);
   }
   v_store_n(partial + chunk * 80, sum0, 10);
@@ -4697,39 +4734,39 @@ static void blocks_mlp_2_bias_gradient_partial(const std::int64_t chunk, const s
   vec sum7 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(d_blocks_carry + (b * 36848 + n));
+      const vec x0 = v_load(d_blocks_carry + (b * 38288 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_carry + (b * 36848 + n + 50));
+      const vec x1 = v_load(d_blocks_carry + (b * 38288 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_carry + (b * 36848 + n + 100));
+      const vec x2 = v_load(d_blocks_carry + (b * 38288 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_carry + (b * 36848 + n + 150));
+      const vec x3 = v_load(d_blocks_carry + (b * 38288 + n + 150));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_blocks_carry + (b * 36848 + n + 200));
+      const vec x4 = v_load(d_blocks_carry + (b * 38288 + n + 200));
       sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_blocks_carry + (b * 36848 + n + 250));
+      const vec x5 = v_load(d_blocks_carry + (b * 38288 + n + 250));
       sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_blocks_carry + (b * 36848 + n + 300));
+      const vec x6 = v_load(d_blocks_carry + (b * 38288 + n + 300));
       sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_blocks_carry + (b * 36848 + n + 350));
+      const vec x7 = v_load(d_blocks_carry + (b * 38288 + n + 350));
       sum7 = v_add(sum7, x7);
     }
     {
-      const vec x8 = v_load_n(d_blocks_carry + (b * 36848 + 48), 2);
+      const vec x8 = v_load_n(d_blocks_carry + (b * 38288 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x8, 2, real(0.0)));
-      const vec x9 = v_load_n(d_blocks_carry + (b * 36848 + 98), 2);
+      const vec x9 = v_load_n(d_blocks_carry + (b * 38288 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x9, 2, real(0.0)));
-      const vec x10 = v_load_n(d_blocks_carry + (b * 36848 + 148), 2);
+      const vec x10 = v_load_n(d_blocks_carry + (b * 38288 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x10, 2, real(0.0)));
-      const vec x11 = v_load_n(d_blocks_carry + (b * 36848 + 198), 2);
+      const vec x11 = v_load_n(d_blocks_carry + (b * 38288 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x11, 2, real(0.0)));
-      const vec x12 = v_load_n(d_blocks_carry + (b * 36848 + 248), 2);
+      const vec x12 = v_load_n(d_blocks_carry + (b * 38288 + 248), 2);
       sum4 = v_add(sum4, v_keep_n(x12, 2, real(0.0)));
-      const vec x13 = v_load_n(d_blocks_carry + (b * 36848 + 298), 2);
+      const vec x13 = v_load_n(d_blocks_carry + (b * 38288 + 298), 2);
       sum5 = v_add(sum5, v_keep_n(x13, 2, real(0.0)));
-      const vec x14 = v_load_n(d_blocks_carry + (b * 36848 + 348), 2);
+      const vec x14 = v_load_n(d_blocks_carry + (b * 38288 + 348), 2);
       sum6 = v_add(sum6, v_keep_n(x14, 2, real(0.0)));
-      const vec x15 = v_load_n(d_blocks_carry + (b * 36848 + 398), 2);
+      const vec x15 = v_load_n(d_blocks_carry + (b * 38288 + 398), 2);
       sum7 = v_add(sum7, v_keep_n(x15, 2, real(0.0)));
     }
   }
@@ -4792,34 +4829,34 @@ static void blocks_mlp_2_weight_gradient_partial(const std::int64_t chunk, const
       vec sum23 = v_zero();
       for (std::int64_t b = begin; b < end; ++b) {
         for (std::int64_t n = 0; n < 48; n += 16) {
-          const vec x0 = v_load(d_blocks_carry + (d * 50 + b * 36848 + n));
-          const vec x1 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 36848 + n));
+          const vec x0 = v_load(d_blocks_carry + (d * 50 + b * 38288 + n));
+          const vec x1 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 38288 + n));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 36848 + n + 50));
+          const vec x2 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 38288 + n + 50));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 36848 + n + 100));
+          const vec x3 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 38288 + n + 100));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 36848 + n + 150));
+          const vec x4 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 38288 + n + 150));
           sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 36848 + n + 200));
+          const vec x5 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 38288 + n + 200));
           sum4 = v_fma(x0, x5, sum4);
-          const vec x6 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 36848 + n + 250));
+          const vec x6 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 38288 + n + 250));
           sum5 = v_fma(x0, x6, sum5);
-          const vec x7 = v_load(d_blocks_carry + (d * 50 + b * 36848 + n + 50));
+          const vec x7 = v_load(d_blocks_carry + (d * 50 + b * 38288 + n + 50));
           sum6 = v_fma(x7, x1, sum6);
           sum7 = v_fma(x7, x2, sum7);
           sum8 = v_fma(x7, x3, sum8);
           sum9 = v_fma(x7, x4, sum9);
           sum10 = v_fma(x7, x5, sum10);
           sum11 = v_fma(x7, x6, sum11);
-          const vec x8 = v_load(d_blocks_carry + (d * 50 + b * 36848 + n + 100));
+          const vec x8 = v_load(d_blocks_carry + (d * 50 + b * 38288 + n + 100));
           sum12 = v_fma(x8, x1, sum12);
           sum13 = v_fma(x8, x2, sum13);
           sum14 = v_fma(x8, x3, sum14);
           sum15 = v_fma(x8, x4, sum15);
           sum16 = v_fma(x8, x5, sum16);
           sum17 = v_fma(x8, x6, sum17);
-          const vec x9 = v_load(d_blocks_carry + (d * 50 + b * 36848 + n + 150));
+          const vec x9 = v_load(d_blocks_carry + (d * 50 + b * 38288 + n + 150));
           sum18 = v_fma(x9, x1, sum18);
           sum19 = v_fma(x9, x2, sum19);
           sum20 = v_fma(x9, x3, sum20);
@@ -4828,34 +4865,34 @@ static void blocks_mlp_2_weight_gradient_partial(const std::int64_t chunk, const
           sum23 = v_fma(x9, x6, sum23);
         }
         {
-          const vec x10 = v_load_n(d_blocks_carry + (d * 50 + b * 36848 + 48), 2);
-          const vec x11 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 36848 + 48), 2);
+          const vec x10 = v_load_n(d_blocks_carry + (d * 50 + b * 38288 + 48), 2);
+          const vec x11 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 38288 + 48), 2);
           sum0 = v_fma(x10, x11, sum0);
-          const vec x12 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 36848 + 98), 2);
+          const vec x12 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 38288 + 98), 2);
           sum1 = v_fma(x10, x12, sum1);
-          const vec x13 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 36848 + 148), 2);
+          const vec x13 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 38288 + 148), 2);
           sum2 = v_fma(x10, x13, sum2);
-          const vec x14 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 36848 + 198), 2);
+          const vec x14 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 38288 + 198), 2);
           sum3 = v_fma(x10, x14, sum3);
-          const vec x15 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 36848 + 248), 2);
+          const vec x15 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 38288 + 248), 2);
           sum4 = v_fma(x10, x15, sum4);
-          const vec x16 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 36848 + 298), 2);
+          const vec x16 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 38288 + 298), 2);
           sum5 = v_fma(x10, x16, sum5);
-          const vec x17 = v_load_n(d_blocks_carry + (d * 50 + b * 36848 + 98), 2);
+          const vec x17 = v_load_n(d_blocks_carry + (d * 50 + b * 38288 + 98), 2);
           sum6 = v_fma(x17, x11, sum6);
           sum7 = v_fma(x17, x12, sum7);
           sum8 = v_fma(x17, x13, sum8);
           sum9 = v_fma(x17, x14, sum9);
           sum10 = v_fma(x17, x15, sum10);
           sum11 = v_fma(x17, x16, sum11);
-          const vec x18 = v_load_n(d_blocks_carry + (d * 50 + b * 36848 + 148), 2);
+          const vec x18 = v_load_n(d_blocks_carry + (d * 50 + b * 38288 + 148), 2);
           sum12 = v_fma(x18, x11, sum12);
           sum13 = v_fma(x18, x12, sum13);
           sum14 = v_fma(x18, x13, sum14);
           sum15 = v_fma(x18, x14, sum15);
           sum16 = v_fma(x18, x15, sum16);
           sum17 = v_fma(x18, x16, sum17);
-          const vec x19 = v_load_n(d_blocks_carry + (d * 50 + b * 36848 + 198), 2);
+          const vec x19 = v_load_n(d_blocks_carry + (d * 50 + b * 38288 + 198), 2);
           sum18 = v_fma(x19, x11, sum18);
           sum19 = v_fma(x19, x12, sum19);
           sum20 = v_fma(x19, x13, sum20);
@@ -4924,34 +4961,34 @@ static void blocks_mlp_2_weight_gradient_partial(const std::int64_t chunk, const
       vec sum7 = v_zero();
       for (std::int64_t b = begin; b < end; ++b) {
         for (std::int64_t n = 0; n < 48; n += 16) {
-          const vec x20 = v_load(d_blocks_carry + (d * 50 + b * 36848 + n));
-          const vec x21 = v_load(blocks_mlp_1_gelu + (b * 36848 + n + 1500));
+          const vec x20 = v_load(d_blocks_carry + (d * 50 + b * 38288 + n));
+          const vec x21 = v_load(blocks_mlp_1_gelu + (b * 38288 + n + 1500));
           sum0 = v_fma(x20, x21, sum0);
-          const vec x22 = v_load(blocks_mlp_1_gelu + (b * 36848 + n + 1550));
+          const vec x22 = v_load(blocks_mlp_1_gelu + (b * 38288 + n + 1550));
           sum1 = v_fma(x20, x22, sum1);
-          const vec x23 = v_load(d_blocks_carry + (d * 50 + b * 36848 + n + 50));
+          const vec x23 = v_load(d_blocks_carry + (d * 50 + b * 38288 + n + 50));
           sum2 = v_fma(x23, x21, sum2);
           sum3 = v_fma(x23, x22, sum3);
-          const vec x24 = v_load(d_blocks_carry + (d * 50 + b * 36848 + n + 100));
+          const vec x24 = v_load(d_blocks_carry + (d * 50 + b * 38288 + n + 100));
           sum4 = v_fma(x24, x21, sum4);
           sum5 = v_fma(x24, x22, sum5);
-          const vec x25 = v_load(d_blocks_carry + (d * 50 + b * 36848 + n + 150));
+          const vec x25 = v_load(d_blocks_carry + (d * 50 + b * 38288 + n + 150));
           sum6 = v_fma(x25, x21, sum6);
           sum7 = v_fma(x25, x22, sum7);
         }
         {
-          const vec x26 = v_load_n(d_blocks_carry + (d * 50 + b * 36848 + 48), 2);
-          const vec x27 = v_load_n(blocks_mlp_1_gelu + (b * 36848 + 1548), 2);
+          const vec x26 = v_load_n(d_blocks_carry + (d * 50 + b * 38288 + 48), 2);
+          const vec x27 = v_load_n(blocks_mlp_1_gelu + (b * 38288 + 1548), 2);
           sum0 = v_fma(x26, x27, sum0);
-          const vec x28 = v_load_n(blocks_mlp_1_gelu + (b * 36848 + 1598), 2);
+          const vec x28 = v_load_n(blocks_mlp_1_gelu + (b * 38288 + 1598), 2);
           sum1 = v_fma(x26, x28, sum1);
-          const vec x29 = v_load_n(d_blocks_carry + (d * 50 + b * 36848 + 98), 2);
+          const vec x29 = v_load_n(d_blocks_carry + (d * 50 + b * 38288 + 98), 2);
           sum2 = v_fma(x29, x27, sum2);
           sum3 = v_fma(x29, x28, sum3);
-          const vec x30 = v_load_n(d_blocks_carry + (d * 50 + b * 36848 + 148), 2);
+          const vec x30 = v_load_n(d_blocks_carry + (d * 50 + b * 38288 + 148), 2);
           sum4 = v_fma(x30, x27, sum4);
           sum5 = v_fma(x30, x28, sum5);
-          const vec x31 = v_load_n(d_blocks_carry + (d * 50 + b * 36848 + 198), 2);
+          const vec x31 = v_load_n(d_blocks_carry + (d * 50 + b * 38288 + 198), 2);
           sum6 = v_fma(x31, x27, sum6);
           sum7 = v_fma(x31, x28, sum7);
         }
@@ -5005,39 +5042,39 @@ static void blocks_mlp_0_bias_gradient_partial(const std::int64_t chunk, const s
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 16) {
-        const vec x0 = v_load(d_blocks_mlp_1_multiply + (b * 36848 + n + m * 50));
+        const vec x0 = v_load(d_blocks_mlp_1_multiply + (b * 38288 + n + m * 50));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_blocks_mlp_1_multiply + (b * 36848 + n + m * 50 + 50));
+        const vec x1 = v_load(d_blocks_mlp_1_multiply + (b * 38288 + n + m * 50 + 50));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_blocks_mlp_1_multiply + (b * 36848 + n + m * 50 + 100));
+        const vec x2 = v_load(d_blocks_mlp_1_multiply + (b * 38288 + n + m * 50 + 100));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_blocks_mlp_1_multiply + (b * 36848 + n + m * 50 + 150));
+        const vec x3 = v_load(d_blocks_mlp_1_multiply + (b * 38288 + n + m * 50 + 150));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_blocks_mlp_1_multiply + (b * 36848 + n + m * 50 + 200));
+        const vec x4 = v_load(d_blocks_mlp_1_multiply + (b * 38288 + n + m * 50 + 200));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_blocks_mlp_1_multiply + (b * 36848 + n + m * 50 + 250));
+        const vec x5 = v_load(d_blocks_mlp_1_multiply + (b * 38288 + n + m * 50 + 250));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_blocks_mlp_1_multiply + (b * 36848 + n + m * 50 + 300));
+        const vec x6 = v_load(d_blocks_mlp_1_multiply + (b * 38288 + n + m * 50 + 300));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_blocks_mlp_1_multiply + (b * 36848 + n + m * 50 + 350));
+        const vec x7 = v_load(d_blocks_mlp_1_multiply + (b * 38288 + n + m * 50 + 350));
         sum7 = v_add(sum7, x7);
       }
       {
-        const vec x8 = v_load_n(d_blocks_mlp_1_multiply + (b * 36848 + m * 50 + 48), 2);
+        const vec x8 = v_load_n(d_blocks_mlp_1_multiply + (b * 38288 + m * 50 + 48), 2);
         sum0 = v_add(sum0, v_keep_n(x8, 2, real(0.0)));
-        const vec x9 = v_load_n(d_blocks_mlp_1_multiply + (b * 36848 + m * 50 + 98), 2);
+        const vec x9 = v_load_n(d_blocks_mlp_1_multiply + (b * 38288 + m * 50 + 98), 2);
         sum1 = v_add(sum1, v_keep_n(x9, 2, real(0.0)));
-        const vec x10 = v_load_n(d_blocks_mlp_1_multiply + (b * 36848 + m * 50 + 148), 2);
+        const vec x10 = v_load_n(d_blocks_mlp_1_multiply + (b * 38288 + m * 50 + 148), 2);
         sum2 = v_add(sum2, v_keep_n(x10, 2, real(0.0)));
-        const vec x11 = v_load_n(d_blocks_mlp_1_multiply + (b * 36848 + m * 50 + 198), 2);
+        const vec x11 = v_load_n(d_blocks_mlp_1_multiply + (b * 38288 + m * 50 + 198), 2);
         sum3 = v_add(sum3, v_keep_n(x11, 2, real(0.0)));
-        const vec x12 = v_load_n(d_blocks_mlp_1_multiply + (b * 36848 + m * 50 + 248), 2);
+        const vec x12 = v_load_n(d_blocks_mlp_1_multiply + (b * 38288 + m * 50 + 248), 2);
         sum4 = v_add(sum4, v_keep_n(x12, 2, real(0.0)));
-        const vec x13 = v_load_n(d_blocks_mlp_1_multiply + (b * 36848 + m * 50 + 298), 2);
+        const vec x13 = v_load_n(d_blocks_mlp_1_multiply + (b * 38288 + m * 50 + 298), 2);
         sum5 = v_add(sum5, v_keep_n(x13, 2, real(0.0)));
-        const vec x14 = v_load_n(d_blocks_mlp_1_multiply + (b * 36848 + m * 50 + 348), 2);
+        const vec x14 = v_load_n(d_blocks_mlp_1_multiply + (b * 38288 + m * 50 + 348), 2);
         sum6 = v_add(sum6, v_keep_n(x14, 2, real(0.0)));
-        const vec x15 = v_load_n(d_blocks_mlp_1_multiply + (b * 36848 + m * 50 + 398), 2);
+        const vec x15 = v_load_n(d_blocks_mlp_1_multiply + (b * 38288 + m * 50 + 398), 2);
         sum7 = v_add(sum7, v_keep_n(x15, 2, real(0.0)));
       }
     }
@@ -5103,34 +5140,34 @@ static void blocks_mlp_0_weight_gradient_partial(const std::int64_t chunk, const
       vec sum23 = v_zero();
       for (std::int64_t b = begin; b < end; ++b) {
         for (std::int64_t n = 0; n < 48; n += 16) {
-          const vec x0 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 36848 + n));
-          const vec x1 = v_load(blocks_norm2_add + (b * 36848 + n));
+          const vec x0 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 38288 + n));
+          const vec x1 = v_load(blocks_norm2_add + (b * 38288 + n));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(blocks_norm2_add + (b * 36848 + n + 50));
+          const vec x2 = v_load(blocks_norm2_add + (b * 38288 + n + 50));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(blocks_norm2_add + (b * 36848 + n + 100));
+          const vec x3 = v_load(blocks_norm2_add + (b * 38288 + n + 100));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(blocks_norm2_add + (b * 36848 + n + 150));
+          const vec x4 = v_load(blocks_norm2_add + (b * 38288 + n + 150));
           sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_load(blocks_norm2_add + (b * 36848 + n + 200));
+          const vec x5 = v_load(blocks_norm2_add + (b * 38288 + n + 200));
           sum4 = v_fma(x0, x5, sum4);
-          const vec x6 = v_load(blocks_norm2_add + (b * 36848 + n + 250));
+          const vec x6 = v_load(blocks_norm2_add + (b * 38288 + n + 250));
           sum5 = v_fma(x0, x6, sum5);
-          const vec x7 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 36848 + n + 50));
+          const vec x7 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 38288 + n + 50));
           sum6 = v_fma(x7, x1, sum6);
           sum7 = v_fma(x7, x2, sum7);
           sum8 = v_fma(x7, x3, sum8);
           sum9 = v_fma(x7, x4, sum9);
           sum10 = v_fma(x7, x5, sum10);
           sum11 = v_fma(x7, x6, sum11);
-          const vec x8 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 36848 + n + 100));
+          const vec x8 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 38288 + n + 100));
           sum12 = v_fma(x8, x1, sum12);
           sum13 = v_fma(x8, x2, sum13);
           sum14 = v_fma(x8, x3, sum14);
           sum15 = v_fma(x8, x4, sum15);
           sum16 = v_fma(x8, x5, sum16);
           sum17 = v_fma(x8, x6, sum17);
-          const vec x9 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 36848 + n + 150));
+          const vec x9 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 38288 + n + 150));
           sum18 = v_fma(x9, x1, sum18);
           sum19 = v_fma(x9, x2, sum19);
           sum20 = v_fma(x9, x3, sum20);
@@ -5139,34 +5176,34 @@ static void blocks_mlp_0_weight_gradient_partial(const std::int64_t chunk, const
           sum23 = v_fma(x9, x6, sum23);
         }
         {
-          const vec x10 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 36848 + 48), 2);
-          const vec x11 = v_load_n(blocks_norm2_add + (b * 36848 + 48), 2);
+          const vec x10 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 38288 + 48), 2);
+          const vec x11 = v_load_n(blocks_norm2_add + (b * 38288 + 48), 2);
           sum0 = v_fma(x10, x11, sum0);
-          const vec x12 = v_load_n(blocks_norm2_add + (b * 36848 + 98), 2);
+          const vec x12 = v_load_n(blocks_norm2_add + (b * 38288 + 98), 2);
           sum1 = v_fma(x10, x12, sum1);
-          const vec x13 = v_load_n(blocks_norm2_add + (b * 36848 + 148), 2);
+          const vec x13 = v_load_n(blocks_norm2_add + (b * 38288 + 148), 2);
           sum2 = v_fma(x10, x13, sum2);
-          const vec x14 = v_load_n(blocks_norm2_add + (b * 36848 + 198), 2);
+          const vec x14 = v_load_n(blocks_norm2_add + (b * 38288 + 198), 2);
           sum3 = v_fma(x10, x14, sum3);
-          const vec x15 = v_load_n(blocks_norm2_add + (b * 36848 + 248), 2);
+          const vec x15 = v_load_n(blocks_norm2_add + (b * 38288 + 248), 2);
           sum4 = v_fma(x10, x15, sum4);
-          const vec x16 = v_load_n(blocks_norm2_add + (b * 36848 + 298), 2);
+          const vec x16 = v_load_n(blocks_norm2_add + (b * 38288 + 298), 2);
           sum5 = v_fma(x10, x16, sum5);
-          const vec x17 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 36848 + 98), 2);
+          const vec x17 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 38288 + 98), 2);
           sum6 = v_fma(x17, x11, sum6);
           sum7 = v_fma(x17, x12, sum7);
           sum8 = v_fma(x17, x13, sum8);
           sum9 = v_fma(x17, x14, sum9);
           sum10 = v_fma(x17, x15, sum10);
           sum11 = v_fma(x17, x16, sum11);
-          const vec x18 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 36848 + 148), 2);
+          const vec x18 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 38288 + 148), 2);
           sum12 = v_fma(x18, x11, sum12);
           sum13 = v_fma(x18, x12, sum13);
           sum14 = v_fma(x18, x13, sum14);
           sum15 = v_fma(x18, x14, sum15);
           sum16 = v_fma(x18, x15, sum16);
           sum17 = v_fma(x18, x16, sum17);
-          const vec x19 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 36848 + 198), 2);
+          const vec x19 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 38288 + 198), 2);
           sum18 = v_fma(x19, x11, sum18);
           sum19 = v_fma(x19, x12, sum19);
           sum20 = v_fma(x19, x13, sum20);
@@ -5235,34 +5272,34 @@ static void blocks_mlp_0_weight_gradient_partial(const std::int64_t chunk, const
       vec sum7 = v_zero();
       for (std::int64_t b = begin; b < end; ++b) {
         for (std::int64_t n = 0; n < 48; n += 16) {
-          const vec x20 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 36848 + n));
-          const vec x21 = v_load(blocks_norm2_add + (b * 36848 + n + 300));
+          const vec x20 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 38288 + n));
+          const vec x21 = v_load(blocks_norm2_add + (b * 38288 + n + 300));
           sum0 = v_fma(x20, x21, sum0);
-          const vec x22 = v_load(blocks_norm2_add + (b * 36848 + n + 350));
+          const vec x22 = v_load(blocks_norm2_add + (b * 38288 + n + 350));
           sum1 = v_fma(x20, x22, sum1);
-          const vec x23 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 36848 + n + 50));
+          const vec x23 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 38288 + n + 50));
           sum2 = v_fma(x23, x21, sum2);
           sum3 = v_fma(x23, x22, sum3);
-          const vec x24 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 36848 + n + 100));
+          const vec x24 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 38288 + n + 100));
           sum4 = v_fma(x24, x21, sum4);
           sum5 = v_fma(x24, x22, sum5);
-          const vec x25 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 36848 + n + 150));
+          const vec x25 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 38288 + n + 150));
           sum6 = v_fma(x25, x21, sum6);
           sum7 = v_fma(x25, x22, sum7);
         }
         {
-          const vec x26 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 36848 + 48), 2);
-          const vec x27 = v_load_n(blocks_norm2_add + (b * 36848 + 348), 2);
+          const vec x26 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 38288 + 48), 2);
+          const vec x27 = v_load_n(blocks_norm2_add + (b * 38288 + 348), 2);
           sum0 = v_fma(x26, x27, sum0);
-          const vec x28 = v_load_n(blocks_norm2_add + (b * 36848 + 398), 2);
+          const vec x28 = v_load_n(blocks_norm2_add + (b * 38288 + 398), 2);
           sum1 = v_fma(x26, x28, sum1);
-          const vec x29 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 36848 + 98), 2);
+          const vec x29 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 38288 + 98), 2);
           sum2 = v_fma(x29, x27, sum2);
           sum3 = v_fma(x29, x28, sum3);
-          const vec x30 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 36848 + 148), 2);
+          const vec x30 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 38288 + 148), 2);
           sum4 = v_fma(x30, x27, sum4);
           sum5 = v_fma(x30, x28, sum5);
-          const vec x31 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 36848 + 198), 2);
+          const vec x31 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 38288 + 198), 2);
           sum6 = v_fma(x31, x27, sum6);
           sum7 = v_fma(x31, x28, sum7);
         }
@@ -5314,55 +5351,55 @@ static void blocks_norm2_weight_gradient_partial(const std::int64_t chunk, const
   vec sum7 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(d_blocks_mlp_0_einsum + (b * 36848 + n));
-      const vec x1 = v_load(blocks_norm2_multiply + (b * 36848 + n));
+      const vec x0 = v_load(d_blocks_mlp_0_einsum + (b * 38288 + n));
+      const vec x1 = v_load(blocks_norm2_multiply + (b * 38288 + n));
       sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_mlp_0_einsum + (b * 36848 + n + 50));
-      const vec x3 = v_load(blocks_norm2_multiply + (b * 36848 + n + 50));
+      const vec x2 = v_load(d_blocks_mlp_0_einsum + (b * 38288 + n + 50));
+      const vec x3 = v_load(blocks_norm2_multiply + (b * 38288 + n + 50));
       sum1 = v_fma(x2, x3, sum1);
-      const vec x4 = v_load(d_blocks_mlp_0_einsum + (b * 36848 + n + 100));
-      const vec x5 = v_load(blocks_norm2_multiply + (b * 36848 + n + 100));
+      const vec x4 = v_load(d_blocks_mlp_0_einsum + (b * 38288 + n + 100));
+      const vec x5 = v_load(blocks_norm2_multiply + (b * 38288 + n + 100));
       sum2 = v_fma(x4, x5, sum2);
-      const vec x6 = v_load(d_blocks_mlp_0_einsum + (b * 36848 + n + 150));
-      const vec x7 = v_load(blocks_norm2_multiply + (b * 36848 + n + 150));
+      const vec x6 = v_load(d_blocks_mlp_0_einsum + (b * 38288 + n + 150));
+      const vec x7 = v_load(blocks_norm2_multiply + (b * 38288 + n + 150));
       sum3 = v_fma(x6, x7, sum3);
-      const vec x8 = v_load(d_blocks_mlp_0_einsum + (b * 36848 + n + 200));
-      const vec x9 = v_load(blocks_norm2_multiply + (b * 36848 + n + 200));
+      const vec x8 = v_load(d_blocks_mlp_0_einsum + (b * 38288 + n + 200));
+      const vec x9 = v_load(blocks_norm2_multiply + (b * 38288 + n + 200));
       sum4 = v_fma(x8, x9, sum4);
-      const vec x10 = v_load(d_blocks_mlp_0_einsum + (b * 36848 + n + 250));
-      const vec x11 = v_load(blocks_norm2_multiply + (b * 36848 + n + 250));
+      const vec x10 = v_load(d_blocks_mlp_0_einsum + (b * 38288 + n + 250));
+      const vec x11 = v_load(blocks_norm2_multiply + (b * 38288 + n + 250));
       sum5 = v_fma(x10, x11, sum5);
-      const vec x12 = v_load(d_blocks_mlp_0_einsum + (b * 36848 + n + 300));
-      const vec x13 = v_load(blocks_norm2_multiply + (b * 36848 + n + 300));
+      const vec x12 = v_load(d_blocks_mlp_0_einsum + (b * 38288 + n + 300));
+      const vec x13 = v_load(blocks_norm2_multiply + (b * 38288 + n + 300));
       sum6 = v_fma(x12, x13, sum6);
-      const vec x14 = v_load(d_blocks_mlp_0_einsum + (b * 36848 + n + 350));
-      const vec x15 = v_load(blocks_norm2_multiply + (b * 36848 + n + 350));
+      const vec x14 = v_load(d_blocks_mlp_0_einsum + (b * 38288 + n + 350));
+      const vec x15 = v_load(blocks_norm2_multiply + (b * 38288 + n + 350));
       sum7 = v_fma(x14, x15, sum7);
     }
     {
-      const vec x16 = v_load_n(d_blocks_mlp_0_einsum + (b * 36848 + 48), 2);
-      const vec x17 = v_load_n(blocks_norm2_multiply + (b * 36848 + 48), 2);
+      const vec x16 = v_load_n(d_blocks_mlp_0_einsum + (b * 38288 + 48), 2);
+      const vec x17 = v_load_n(blocks_norm2_multiply + (b * 38288 + 48), 2);
       sum0 = v_fma(x16, x17, sum0);
-      const vec x18 = v_load_n(d_blocks_mlp_0_einsum + (b * 36848 + 98), 2);
-      const vec x19 = v_load_n(blocks_norm2_multiply + (b * 36848 + 98), 2);
+      const vec x18 = v_load_n(d_blocks_mlp_0_einsum + (b * 38288 + 98), 2);
+      const vec x19 = v_load_n(blocks_norm2_multiply + (b * 38288 + 98), 2);
       sum1 = v_fma(x18, x19, sum1);
-      const vec x20 = v_load_n(d_blocks_mlp_0_einsum + (b * 36848 + 148), 2);
-      const vec x21 = v_load_n(blocks_norm2_multiply + (b * 36848 + 148), 2);
+      const vec x20 = v_load_n(d_blocks_mlp_0_einsum + (b * 38288 + 148), 2);
+      const vec x21 = v_load_n(blocks_norm2_multiply + (b * 38288 + 148), 2);
       sum2 = v_fma(x20, x21, sum2);
-      const vec x22 = v_load_n(d_blocks_mlp_0_einsum + (b * 36848 + 198), 2);
-      const vec x23 = v_load_n(blocks_norm2_multiply + (b * 36848 + 198), 2);
+      const vec x22 = v_load_n(d_blocks_mlp_0_einsum + (b * 38288 + 198), 2);
+      const vec x23 = v_load_n(blocks_norm2_multiply + (b * 38288 + 198), 2);
       sum3 = v_fma(x22, x23, sum3);
-      const vec x24 = v_load_n(d_blocks_mlp_0_einsum + (b * 36848 + 248), 2);
-      const vec x25 = v_load_n(blocks_norm2_multiply + (b * 36848 + 248), 2);
+      const vec x24 = v_load_n(d_blocks_mlp_0_einsum + (b * 38288 + 248), 2);
+      const vec x25 = v_load_n(blocks_norm2_multiply + (b * 38288 + 248), 2);
       sum4 = v_fma(x24, x25, sum4);
-      const vec x26 = v_load_n(d_blocks_mlp_0_einsum + (b * 36848 + 298), 2);
-      const vec x27 = v_load_n(blocks_norm2_multiply + (b * 36848 + 298), 2);
+      const vec x26 = v_load_n(d_blocks_mlp_0_einsum + (b * 38288 + 298), 2);
+      const vec x27 = v_load_n(blocks_norm2_multiply + (b * 38288 + 298), 2);
       sum5 = v_fma(x26, x27, sum5);
-      const vec x28 = v_load_n(d_blocks_mlp_0_einsum + (b * 36848 + 348), 2);
-      const vec x29 = v_load_n(blocks_norm2_multiply + (b * 36848 + 348), 2);
+      const vec x28 = v_load_n(d_blocks_mlp_0_einsum + (b * 38288 + 348), 2);
+      const vec x29 = v_load_n(blocks_norm2_multiply + (b * 38288 + 348), 2);
       sum6 = v_fma(x28, x29, sum6);
-      const vec x30 = v_load_n(d_blocks_mlp_0_einsum + (b * 36848 + 398), 2);
-      const vec x31 = v_load_n(blocks_norm2_multiply + (b * 36848 + 398), 2);
+      const vec x30 = v_load_n(d_blocks_mlp_0_einsum + (b * 38288 + 398), 2);
+      const vec x31 = v_load_n(blocks_norm2_multiply + (b * 38288 + 398), 2);
       sum7 = v_fma(x30, x31, sum7);
     }
   }
@@ -5406,39 +5443,39 @@ static void blocks_norm2_bias_gradient_partial(const std::int64_t chunk, const s
   vec sum7 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(d_blocks_mlp_0_einsum + (b * 36848 + n));
+      const vec x0 = v_load(d_blocks_mlp_0_einsum + (b * 38288 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mlp_0_einsum + (b * 36848 + n + 50));
+      const vec x1 = v_load(d_blocks_mlp_0_einsum + (b * 38288 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mlp_0_einsum + (b * 36848 + n + 100));
+      const vec x2 = v_load(d_blocks_mlp_0_einsum + (b * 38288 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mlp_0_einsum + (b * 36848 + n + 150));
+      const vec x3 = v_load(d_blocks_mlp_0_einsum + (b * 38288 + n + 150));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_blocks_mlp_0_einsum + (b * 36848 + n + 200));
+      const vec x4 = v_load(d_blocks_mlp_0_einsum + (b * 38288 + n + 200));
       sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_blocks_mlp_0_einsum + (b * 36848 + n + 250));
+      const vec x5 = v_load(d_blocks_mlp_0_einsum + (b * 38288 + n + 250));
       sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_blocks_mlp_0_einsum + (b * 36848 + n + 300));
+      const vec x6 = v_load(d_blocks_mlp_0_einsum + (b * 38288 + n + 300));
       sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_blocks_mlp_0_einsum + (b * 36848 + n + 350));
+      const vec x7 = v_load(d_blocks_mlp_0_einsum + (b * 38288 + n + 350));
       sum7 = v_add(sum7, x7);
     }
     {
-      const vec x8 = v_load_n(d_blocks_mlp_0_einsum + (b * 36848 + 48), 2);
+      const vec x8 = v_load_n(d_blocks_mlp_0_einsum + (b * 38288 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x8, 2, real(0.0)));
-      const vec x9 = v_load_n(d_blocks_mlp_0_einsum + (b * 36848 + 98), 2);
+      const vec x9 = v_load_n(d_blocks_mlp_0_einsum + (b * 38288 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x9, 2, real(0.0)));
-      const vec x10 = v_load_n(d_blocks_mlp_0_einsum + (b * 36848 + 148), 2);
+      const vec x10 = v_load_n(d_blocks_mlp_0_einsum + (b * 38288 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x10, 2, real(0.0)));
-      const vec x11 = v_load_n(d_blocks_mlp_0_einsum + (b * 36848 + 198), 2);
+      const vec x11 = v_load_n(d_blocks_mlp_0_einsum + (b * 38288 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x11, 2, real(0.0)));
-      const vec x12 = v_load_n(d_blocks_mlp_0_einsum + (b * 36848 + 248), 2);
+      const vec x12 = v_load_n(d_blocks_mlp_0_einsum + (b * 38288 + 248), 2);
       sum4 = v_add(sum4, v_keep_n(x12, 2, real(0.0)));
-      const vec x13 = v_load_n(d_blocks_mlp_0_einsum + (b * 36848 + 298), 2);
+      const vec x13 = v_load_n(d_blocks_mlp_0_einsum + (b * 38288 + 298), 2);
       sum5 = v_add(sum5, v_keep_n(x13, 2, real(0.0)));
-      const vec x14 = v_load_n(d_blocks_mlp_0_einsum + (b * 36848 + 348), 2);
+      const vec x14 = v_load_n(d_blocks_mlp_0_einsum + (b * 38288 + 348), 2);
       sum6 = v_add(sum6, v_keep_n(x14, 2, real(0.0)));
-      const vec x15 = v_load_n(d_blocks_mlp_0_einsum + (b * 36848 + 398), 2);
+      const vec x15 = v_load_n(d_blocks_mlp_0_einsum + (b * 38288 + 398), 2);
       sum7 = v_add(sum7, v_keep_n(x15, 2, real(0.0)));
     }
   }
@@ -5478,23 +5515,23 @@ static void blocks_mhsa_v_mappings_1_bias_gradient_partial(const std::int64_t ch
   vec sum3 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_2 + (b * 36848 + n));
+      const vec x0 = v_load(d_blocks_mhsa_einsum_2 + (b * 38288 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mhsa_einsum_2 + (b * 36848 + n + 50));
+      const vec x1 = v_load(d_blocks_mhsa_einsum_2 + (b * 38288 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_2 + (b * 36848 + n + 100));
+      const vec x2 = v_load(d_blocks_mhsa_einsum_2 + (b * 38288 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_2 + (b * 36848 + n + 150));
+      const vec x3 = v_load(d_blocks_mhsa_einsum_2 + (b * 38288 + n + 150));
       sum3 = v_add(sum3, x3);
     }
     {
-      const vec x4 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 36848 + 48), 2);
+      const vec x4 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 38288 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 36848 + 98), 2);
+      const vec x5 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 38288 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 36848 + 148), 2);
+      const vec x6 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 38288 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 36848 + 198), 2);
+      const vec x7 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 38288 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
     }
   }
@@ -5540,52 +5577,52 @@ static void blocks_mhsa_v_mappings_1_weight_gradient_partial(const std::int64_t 
   vec sum15 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_2 + (b * 36848 + n));
-      const vec x1 = v_load(blocks_norm1_add + (b * 36848 + n + 200));
+      const vec x0 = v_load(d_blocks_mhsa_einsum_2 + (b * 38288 + n));
+      const vec x1 = v_load(blocks_norm1_add + (b * 38288 + n + 200));
       sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_norm1_add + (b * 36848 + n + 250));
+      const vec x2 = v_load(blocks_norm1_add + (b * 38288 + n + 250));
       sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_norm1_add + (b * 36848 + n + 300));
+      const vec x3 = v_load(blocks_norm1_add + (b * 38288 + n + 300));
       sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(blocks_norm1_add + (b * 36848 + n + 350));
+      const vec x4 = v_load(blocks_norm1_add + (b * 38288 + n + 350));
       sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_load(d_blocks_mhsa_einsum_2 + (b * 36848 + n + 50));
+      const vec x5 = v_load(d_blocks_mhsa_einsum_2 + (b * 38288 + n + 50));
       sum4 = v_fma(x5, x1, sum4);
       sum5 = v_fma(x5, x2, sum5);
       sum6 = v_fma(x5, x3, sum6);
       sum7 = v_fma(x5, x4, sum7);
-      const vec x6 = v_load(d_blocks_mhsa_einsum_2 + (b * 36848 + n + 100));
+      const vec x6 = v_load(d_blocks_mhsa_einsum_2 + (b * 38288 + n + 100));
       sum8 = v_fma(x6, x1, sum8);
       sum9 = v_fma(x6, x2, sum9);
       sum10 = v_fma(x6, x3, sum10);
       sum11 = v_fma(x6, x4, sum11);
-      const vec x7 = v_load(d_blocks_mhsa_einsum_2 + (b * 36848 + n + 150));
+      const vec x7 = v_load(d_blocks_mhsa_einsum_2 + (b * 38288 + n + 150));
       sum12 = v_fma(x7, x1, sum12);
       sum13 = v_fma(x7, x2, sum13);
       sum14 = v_fma(x7, x3, sum14);
       sum15 = v_fma(x7, x4, sum15);
     }
     {
-      const vec x8 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 36848 + 48), 2);
-      const vec x9 = v_load_n(blocks_norm1_add + (b * 36848 + 248), 2);
+      const vec x8 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 38288 + 48), 2);
+      const vec x9 = v_load_n(blocks_norm1_add + (b * 38288 + 248), 2);
       sum0 = v_fma(x8, x9, sum0);
-      const vec x10 = v_load_n(blocks_norm1_add + (b * 36848 + 298), 2);
+      const vec x10 = v_load_n(blocks_norm1_add + (b * 38288 + 298), 2);
       sum1 = v_fma(x8, x10, sum1);
-      const vec x11 = v_load_n(blocks_norm1_add + (b * 36848 + 348), 2);
+      const vec x11 = v_load_n(blocks_norm1_add + (b * 38288 + 348), 2);
       sum2 = v_fma(x8, x11, sum2);
-      const vec x12 = v_load_n(blocks_norm1_add + (b * 36848 + 398), 2);
+      const vec x12 = v_load_n(blocks_norm1_add + (b * 38288 + 398), 2);
       sum3 = v_fma(x8, x12, sum3);
-      const vec x13 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 36848 + 98), 2);
+      const vec x13 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 38288 + 98), 2);
       sum4 = v_fma(x13, x9, sum4);
       sum5 = v_fma(x13, x10, sum5);
       sum6 = v_fma(x13, x11, sum6);
       sum7 = v_fma(x13, x12, sum7);
-      const vec x14 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 36848 + 148), 2);
+      const vec x14 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 38288 + 148), 2);
       sum8 = v_fma(x14, x9, sum8);
       sum9 = v_fma(x14, x10, sum9);
       sum10 = v_fma(x14, x11, sum10);
       sum11 = v_fma(x14, x12, sum11);
-      const vec x15 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 36848 + 198), 2);
+      const vec x15 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 38288 + 198), 2);
       sum12 = v_fma(x15, x9, sum12);
       sum13 = v_fma(x15, x10, sum13);
       sum14 = v_fma(x15, x11, sum14);
@@ -5649,23 +5686,23 @@ static void blocks_mhsa_k_mappings_1_bias_gradient_partial(const std::int64_t ch
   vec sum3 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_5 + (b * 36848 + n));
+      const vec x0 = v_load(d_blocks_mhsa_einsum_5 + (b * 38288 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mhsa_einsum_5 + (b * 36848 + n + 50));
+      const vec x1 = v_load(d_blocks_mhsa_einsum_5 + (b * 38288 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_5 + (b * 36848 + n + 100));
+      const vec x2 = v_load(d_blocks_mhsa_einsum_5 + (b * 38288 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_5 + (b * 36848 + n + 150));
+      const vec x3 = v_load(d_blocks_mhsa_einsum_5 + (b * 38288 + n + 150));
       sum3 = v_add(sum3, x3);
     }
     {
-      const vec x4 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 36848 + 48), 2);
+      const vec x4 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 38288 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 36848 + 98), 2);
+      const vec x5 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 38288 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 36848 + 148), 2);
+      const vec x6 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 38288 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 36848 + 198), 2);
+      const vec x7 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 38288 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
     }
   }
@@ -5711,52 +5748,52 @@ static void blocks_mhsa_k_mappings_1_weight_gradient_partial(const std::int64_t 
   vec sum15 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_5 + (b * 36848 + n));
-      const vec x1 = v_load(blocks_norm1_add + (b * 36848 + n + 200));
+      const vec x0 = v_load(d_blocks_mhsa_einsum_5 + (b * 38288 + n));
+      const vec x1 = v_load(blocks_norm1_add + (b * 38288 + n + 200));
       sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_norm1_add + (b * 36848 + n + 250));
+      const vec x2 = v_load(blocks_norm1_add + (b * 38288 + n + 250));
       sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_norm1_add + (b * 36848 + n + 300));
+      const vec x3 = v_load(blocks_norm1_add + (b * 38288 + n + 300));
       sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(blocks_norm1_add + (b * 36848 + n + 350));
+      const vec x4 = v_load(blocks_norm1_add + (b * 38288 + n + 350));
       sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_load(d_blocks_mhsa_einsum_5 + (b * 36848 + n + 50));
+      const vec x5 = v_load(d_blocks_mhsa_einsum_5 + (b * 38288 + n + 50));
       sum4 = v_fma(x5, x1, sum4);
       sum5 = v_fma(x5, x2, sum5);
       sum6 = v_fma(x5, x3, sum6);
       sum7 = v_fma(x5, x4, sum7);
-      const vec x6 = v_load(d_blocks_mhsa_einsum_5 + (b * 36848 + n + 100));
+      const vec x6 = v_load(d_blocks_mhsa_einsum_5 + (b * 38288 + n + 100));
       sum8 = v_fma(x6, x1, sum8);
       sum9 = v_fma(x6, x2, sum9);
       sum10 = v_fma(x6, x3, sum10);
       sum11 = v_fma(x6, x4, sum11);
-      const vec x7 = v_load(d_blocks_mhsa_einsum_5 + (b * 36848 + n + 150));
+      const vec x7 = v_load(d_blocks_mhsa_einsum_5 + (b * 38288 + n + 150));
       sum12 = v_fma(x7, x1, sum12);
       sum13 = v_fma(x7, x2, sum13);
       sum14 = v_fma(x7, x3, sum14);
       sum15 = v_fma(x7, x4, sum15);
     }
     {
-      const vec x8 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 36848 + 48), 2);
-      const vec x9 = v_load_n(blocks_norm1_add + (b * 36848 + 248), 2);
+      const vec x8 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 38288 + 48), 2);
+      const vec x9 = v_load_n(blocks_norm1_add + (b * 38288 + 248), 2);
       sum0 = v_fma(x8, x9, sum0);
-      const vec x10 = v_load_n(blocks_norm1_add + (b * 36848 + 298), 2);
+      const vec x10 = v_load_n(blocks_norm1_add + (b * 38288 + 298), 2);
       sum1 = v_fma(x8, x10, sum1);
-      const vec x11 = v_load_n(blocks_norm1_add + (b * 36848 + 348), 2);
+      const vec x11 = v_load_n(blocks_norm1_add + (b * 38288 + 348), 2);
       sum2 = v_fma(x8, x11, sum2);
-      const vec x12 = v_load_n(blocks_norm1_add + (b * 36848 + 398), 2);
+      const vec x12 = v_load_n(blocks_norm1_add + (b * 38288 + 398), 2);
       sum3 = v_fma(x8, x12, sum3);
-      const vec x13 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 36848 + 98), 2);
+      const vec x13 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 38288 + 98), 2);
       sum4 = v_fma(x13, x9, sum4);
       sum5 = v_fma(x13, x10, sum5);
       sum6 = v_fma(x13, x11, sum6);
       sum7 = v_fma(x13, x12, sum7);
-      const vec x14 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 36848 + 148), 2);
+      const vec x14 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 38288 + 148), 2);
       sum8 = v_fma(x14, x9, sum8);
       sum9 = v_fma(x14, x10, sum9);
       sum10 = v_fma(x14, x11, sum10);
       sum11 = v_fma(x14, x12, sum11);
-      const vec x15 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 36848 + 198), 2);
+      const vec x15 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 38288 + 198), 2);
       sum12 = v_fma(x15, x9, sum12);
       sum13 = v_fma(x15, x10, sum13);
       sum14 = v_fma(x15, x11, sum14);
@@ -5820,23 +5857,23 @@ static void blocks_mhsa_q_mappings_1_bias_gradient_partial(const std::int64_t ch
   vec sum3 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_4 + (b * 36848 + n));
+      const vec x0 = v_load(d_blocks_mhsa_einsum_4 + (b * 38288 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mhsa_einsum_4 + (b * 36848 + n + 50));
+      const vec x1 = v_load(d_blocks_mhsa_einsum_4 + (b * 38288 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_4 + (b * 36848 + n + 100));
+      const vec x2 = v_load(d_blocks_mhsa_einsum_4 + (b * 38288 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_4 + (b * 36848 + n + 150));
+      const vec x3 = v_load(d_blocks_mhsa_einsum_4 + (b * 38288 + n + 150));
       sum3 = v_add(sum3, x3);
     }
     {
-      const vec x4 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 36848 + 48), 2);
+      const vec x4 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 38288 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 36848 + 98), 2);
+      const vec x5 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 38288 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 36848 + 148), 2);
+      const vec x6 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 38288 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 36848 + 198), 2);
+      const vec x7 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 38288 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
     }
   }
@@ -5882,52 +5919,52 @@ static void blocks_mhsa_q_mappings_1_weight_gradient_partial(const std::int64_t 
   vec sum15 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_4 + (b * 36848 + n));
-      const vec x1 = v_load(blocks_norm1_add + (b * 36848 + n + 200));
+      const vec x0 = v_load(d_blocks_mhsa_einsum_4 + (b * 38288 + n));
+      const vec x1 = v_load(blocks_norm1_add + (b * 38288 + n + 200));
       sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_norm1_add + (b * 36848 + n + 250));
+      const vec x2 = v_load(blocks_norm1_add + (b * 38288 + n + 250));
       sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_norm1_add + (b * 36848 + n + 300));
+      const vec x3 = v_load(blocks_norm1_add + (b * 38288 + n + 300));
       sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(blocks_norm1_add + (b * 36848 + n + 350));
+      const vec x4 = v_load(blocks_norm1_add + (b * 38288 + n + 350));
       sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_load(d_blocks_mhsa_einsum_4 + (b * 36848 + n + 50));
+      const vec x5 = v_load(d_blocks_mhsa_einsum_4 + (b * 38288 + n + 50));
       sum4 = v_fma(x5, x1, sum4);
       sum5 = v_fma(x5, x2, sum5);
       sum6 = v_fma(x5, x3, sum6);
       sum7 = v_fma(x5, x4, sum7);
-      const vec x6 = v_load(d_blocks_mhsa_einsum_4 + (b * 36848 + n + 100));
+      const vec x6 = v_load(d_blocks_mhsa_einsum_4 + (b * 38288 + n + 100));
       sum8 = v_fma(x6, x1, sum8);
       sum9 = v_fma(x6, x2, sum9);
       sum10 = v_fma(x6, x3, sum10);
       sum11 = v_fma(x6, x4, sum11);
-      const vec x7 = v_load(d_blocks_mhsa_einsum_4 + (b * 36848 + n + 150));
+      const vec x7 = v_load(d_blocks_mhsa_einsum_4 + (b * 38288 + n + 150));
       sum12 = v_fma(x7, x1, sum12);
       sum13 = v_fma(x7, x2, sum13);
       sum14 = v_fma(x7, x3, sum14);
       sum15 = v_fma(x7, x4, sum15);
     }
     {
-      const vec x8 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 36848 + 48), 2);
-      const vec x9 = v_load_n(blocks_norm1_add + (b * 36848 + 248), 2);
+      const vec x8 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 38288 + 48), 2);
+      const vec x9 = v_load_n(blocks_norm1_add + (b * 38288 + 248), 2);
       sum0 = v_fma(x8, x9, sum0);
-      const vec x10 = v_load_n(blocks_norm1_add + (b * 36848 + 298), 2);
+      const vec x10 = v_load_n(blocks_norm1_add + (b * 38288 + 298), 2);
       sum1 = v_fma(x8, x10, sum1);
-      const vec x11 = v_load_n(blocks_norm1_add + (b * 36848 + 348), 2);
+      const vec x11 = v_load_n(blocks_norm1_add + (b * 38288 + 348), 2);
       sum2 = v_fma(x8, x11, sum2);
-      const vec x12 = v_load_n(blocks_norm1_add + (b * 36848 + 398), 2);
+      const vec x12 = v_load_n(blocks_norm1_add + (b * 38288 + 398), 2);
       sum3 = v_fma(x8, x12, sum3);
-      const vec x13 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 36848 + 98), 2);
+      const vec x13 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 38288 + 98), 2);
       sum4 = v_fma(x13, x9, sum4);
       sum5 = v_fma(x13, x10, sum5);
       sum6 = v_fma(x13, x11, sum6);
       sum7 = v_fma(x13, x12, sum7);
-      const vec x14 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 36848 + 148), 2);
+      const vec x14 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 38288 + 148), 2);
       sum8 = v_fma(x14, x9, sum8);
       sum9 = v_fma(x14, x10, sum9);
       sum10 = v_fma(x14, x11, sum10);
       sum11 = v_fma(x14, x12, sum11);
-      const vec x15 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 36848 + 198), 2);
+      const vec x15 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 38288 + 198), 2);
       sum12 = v_fma(x15, x9, sum12);
       sum13 = v_fma(x15, x10, sum13);
       sum14 = v_fma(x15, x11, sum14);
@@ -5991,23 +6028,23 @@ static void blocks_mhsa_v_mappings_0_bias_gradient_partial(const std::int64_t ch
   vec sum3 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_6 + (b * 36848 + n));
+      const vec x0 = v_load(d_blocks_mhsa_einsum_6 + (b * 38288 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mhsa_einsum_6 + (b * 36848 + n + 50));
+      const vec x1 = v_load(d_blocks_mhsa_einsum_6 + (b * 38288 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_6 + (b * 36848 + n + 100));
+      const vec x2 = v_load(d_blocks_mhsa_einsum_6 + (b * 38288 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_6 + (b * 36848 + n + 150));
+      const vec x3 = v_load(d_blocks_mhsa_einsum_6 + (b * 38288 + n + 150));
       sum3 = v_add(sum3, x3);
     }
     {
-      const vec x4 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 36848 + 48), 2);
+      const vec x4 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 38288 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 36848 + 98), 2);
+      const vec x5 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 38288 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 36848 + 148), 2);
+      const vec x6 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 38288 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 36848 + 198), 2);
+      const vec x7 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 38288 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
     }
   }
@@ -6053,52 +6090,52 @@ static void blocks_mhsa_v_mappings_0_weight_gradient_partial(const std::int64_t 
   vec sum15 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_6 + (b * 36848 + n));
-      const vec x1 = v_load(blocks_norm1_add + (b * 36848 + n));
+      const vec x0 = v_load(d_blocks_mhsa_einsum_6 + (b * 38288 + n));
+      const vec x1 = v_load(blocks_norm1_add + (b * 38288 + n));
       sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_norm1_add + (b * 36848 + n + 50));
+      const vec x2 = v_load(blocks_norm1_add + (b * 38288 + n + 50));
       sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_norm1_add + (b * 36848 + n + 100));
+      const vec x3 = v_load(blocks_norm1_add + (b * 38288 + n + 100));
       sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(blocks_norm1_add + (b * 36848 + n + 150));
+      const vec x4 = v_load(blocks_norm1_add + (b * 38288 + n + 150));
       sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_load(d_blocks_mhsa_einsum_6 + (b * 36848 + n + 50));
+      const vec x5 = v_load(d_blocks_mhsa_einsum_6 + (b * 38288 + n + 50));
       sum4 = v_fma(x5, x1, sum4);
       sum5 = v_fma(x5, x2, sum5);
       sum6 = v_fma(x5, x3, sum6);
       sum7 = v_fma(x5, x4, sum7);
-      const vec x6 = v_load(d_blocks_mhsa_einsum_6 + (b * 36848 + n + 100));
+      const vec x6 = v_load(d_blocks_mhsa_einsum_6 + (b * 38288 + n + 100));
       sum8 = v_fma(x6, x1, sum8);
       sum9 = v_fma(x6, x2, sum9);
       sum10 = v_fma(x6, x3, sum10);
       sum11 = v_fma(x6, x4, sum11);
-      const vec x7 = v_load(d_blocks_mhsa_einsum_6 + (b * 36848 + n + 150));
+      const vec x7 = v_load(d_blocks_mhsa_einsum_6 + (b * 38288 + n + 150));
       sum12 = v_fma(x7, x1, sum12);
       sum13 = v_fma(x7, x2, sum13);
       sum14 = v_fma(x7, x3, sum14);
       sum15 = v_fma(x7, x4, sum15);
     }
     {
-      const vec x8 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 36848 + 48), 2);
-      const vec x9 = v_load_n(blocks_norm1_add + (b * 36848 + 48), 2);
+      const vec x8 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 38288 + 48), 2);
+      const vec x9 = v_load_n(blocks_norm1_add + (b * 38288 + 48), 2);
       sum0 = v_fma(x8, x9, sum0);
-      const vec x10 = v_load_n(blocks_norm1_add + (b * 36848 + 98), 2);
+      const vec x10 = v_load_n(blocks_norm1_add + (b * 38288 + 98), 2);
       sum1 = v_fma(x8, x10, sum1);
-      const vec x11 = v_load_n(blocks_norm1_add + (b * 36848 + 148), 2);
+      const vec x11 = v_load_n(blocks_norm1_add + (b * 38288 + 148), 2);
       sum2 = v_fma(x8, x11, sum2);
-      const vec x12 = v_load_n(blocks_norm1_add + (b * 36848 + 198), 2);
+      const vec x12 = v_load_n(blocks_norm1_add + (b * 38288 + 198), 2);
       sum3 = v_fma(x8, x12, sum3);
-      const vec x13 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 36848 + 98), 2);
+      const vec x13 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 38288 + 98), 2);
       sum4 = v_fma(x13, x9, sum4);
       sum5 = v_fma(x13, x10, sum5);
       sum6 = v_fma(x13, x11, sum6);
       sum7 = v_fma(x13, x12, sum7);
-      const vec x14 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 36848 + 148), 2);
+      const vec x14 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 38288 + 148), 2);
       sum8 = v_fma(x14, x9, sum8);
       sum9 = v_fma(x14, x10, sum9);
       sum10 = v_fma(x14, x11, sum10);
       sum11 = v_fma(x14, x12, sum11);
-      const vec x15 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 36848 + 198), 2);
+      const vec x15 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 38288 + 198), 2);
       sum12 = v_fma(x15, x9, sum12);
       sum13 = v_fma(x15, x10, sum13);
       sum14 = v_fma(x15, x11, sum14);
@@ -6162,23 +6199,23 @@ static void blocks_mhsa_k_mappings_0_bias_gradient_partial(const std::int64_t ch
   vec sum3 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_8 + (b * 36848 + n));
+      const vec x0 = v_load(d_blocks_mhsa_einsum_8 + (b * 38288 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mhsa_einsum_8 + (b * 36848 + n + 50));
+      const vec x1 = v_load(d_blocks_mhsa_einsum_8 + (b * 38288 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_8 + (b * 36848 + n + 100));
+      const vec x2 = v_load(d_blocks_mhsa_einsum_8 + (b * 38288 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_8 + (b * 36848 + n + 150));
+      const vec x3 = v_load(d_blocks_mhsa_einsum_8 + (b * 38288 + n + 150));
       sum3 = v_add(sum3, x3);
     }
     {
-      const vec x4 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 36848 + 48), 2);
+      const vec x4 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 38288 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 36848 + 98), 2);
+      const vec x5 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 38288 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 36848 + 148), 2);
+      const vec x6 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 38288 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 36848 + 198), 2);
+      const vec x7 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 38288 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
     }
   }
@@ -6224,52 +6261,52 @@ static void blocks_mhsa_k_mappings_0_weight_gradient_partial(const std::int64_t 
   vec sum15 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_8 + (b * 36848 + n));
-      const vec x1 = v_load(blocks_norm1_add + (b * 36848 + n));
+      const vec x0 = v_load(d_blocks_mhsa_einsum_8 + (b * 38288 + n));
+      const vec x1 = v_load(blocks_norm1_add + (b * 38288 + n));
       sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_norm1_add + (b * 36848 + n + 50));
+      const vec x2 = v_load(blocks_norm1_add + (b * 38288 + n + 50));
       sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_norm1_add + (b * 36848 + n + 100));
+      const vec x3 = v_load(blocks_norm1_add + (b * 38288 + n + 100));
       sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(blocks_norm1_add + (b * 36848 + n + 150));
+      const vec x4 = v_load(blocks_norm1_add + (b * 38288 + n + 150));
       sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_load(d_blocks_mhsa_einsum_8 + (b * 36848 + n + 50));
+      const vec x5 = v_load(d_blocks_mhsa_einsum_8 + (b * 38288 + n + 50));
       sum4 = v_fma(x5, x1, sum4);
       sum5 = v_fma(x5, x2, sum5);
       sum6 = v_fma(x5, x3, sum6);
       sum7 = v_fma(x5, x4, sum7);
-      const vec x6 = v_load(d_blocks_mhsa_einsum_8 + (b * 36848 + n + 100));
+      const vec x6 = v_load(d_blocks_mhsa_einsum_8 + (b * 38288 + n + 100));
       sum8 = v_fma(x6, x1, sum8);
       sum9 = v_fma(x6, x2, sum9);
       sum10 = v_fma(x6, x3, sum10);
       sum11 = v_fma(x6, x4, sum11);
-      const vec x7 = v_load(d_blocks_mhsa_einsum_8 + (b * 36848 + n + 150));
+      const vec x7 = v_load(d_blocks_mhsa_einsum_8 + (b * 38288 + n + 150));
       sum12 = v_fma(x7, x1, sum12);
       sum13 = v_fma(x7, x2, sum13);
       sum14 = v_fma(x7, x3, sum14);
       sum15 = v_fma(x7, x4, sum15);
     }
     {
-      const vec x8 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 36848 + 48), 2);
-      const vec x9 = v_load_n(blocks_norm1_add + (b * 36848 + 48), 2);
+      const vec x8 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 38288 + 48), 2);
+      const vec x9 = v_load_n(blocks_norm1_add + (b * 38288 + 48), 2);
       sum0 = v_fma(x8, x9, sum0);
-      const vec x10 = v_load_n(blocks_norm1_add + (b * 36848 + 98), 2);
+      const vec x10 = v_load_n(blocks_norm1_add + (b * 38288 + 98), 2);
       sum1 = v_fma(x8, x10, sum1);
-      const vec x11 = v_load_n(blocks_norm1_add + (b * 36848 + 148), 2);
+      const vec x11 = v_load_n(blocks_norm1_add + (b * 38288 + 148), 2);
       sum2 = v_fma(x8, x11, sum2);
-      const vec x12 = v_load_n(blocks_norm1_add + (b * 36848 + 198), 2);
+      const vec x12 = v_load_n(blocks_norm1_add + (b * 38288 + 198), 2);
       sum3 = v_fma(x8, x12, sum3);
-      const vec x13 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 36848 + 98), 2);
+      const vec x13 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 38288 + 98), 2);
       sum4 = v_fma(x13, x9, sum4);
       sum5 = v_fma(x13, x10, sum5);
       sum6 = v_fma(x13, x11, sum6);
       sum7 = v_fma(x13, x12, sum7);
-      const vec x14 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 36848 + 148), 2);
+      const vec x14 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 38288 + 148), 2);
       sum8 = v_fma(x14, x9, sum8);
       sum9 = v_fma(x14, x10, sum9);
       sum10 = v_fma(x14, x11, sum10);
       sum11 = v_fma(x14, x12, sum11);
-      const vec x15 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 36848 + 198), 2);
+      const vec x15 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 38288 + 198), 2);
       sum12 = v_fma(x15, x9, sum12);
       sum13 = v_fma(x15, x10, sum13);
       sum14 = v_fma(x15, x11, sum14);
@@ -6333,23 +6370,23 @@ static void blocks_mhsa_q_mappings_0_bias_gradient_partial(const std::int64_t ch
   vec sum3 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_7 + (b * 36848 + n));
+      const vec x0 = v_load(d_blocks_mhsa_einsum_7 + (b * 38288 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mhsa_einsum_7 + (b * 36848 + n + 50));
+      const vec x1 = v_load(d_blocks_mhsa_einsum_7 + (b * 38288 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_7 + (b * 36848 + n + 100));
+      const vec x2 = v_load(d_blocks_mhsa_einsum_7 + (b * 38288 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_7 + (b * 36848 + n + 150));
+      const vec x3 = v_load(d_blocks_mhsa_einsum_7 + (b * 38288 + n + 150));
       sum3 = v_add(sum3, x3);
     }
     {
-      const vec x4 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 36848 + 48), 2);
+      const vec x4 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 38288 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 36848 + 98), 2);
+      const vec x5 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 38288 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 36848 + 148), 2);
+      const vec x6 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 38288 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 36848 + 198), 2);
+      const vec x7 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 38288 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
     }
   }
@@ -6395,52 +6432,52 @@ static void blocks_mhsa_q_mappings_0_weight_gradient_partial(const std::int64_t 
   vec sum15 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_7 + (b * 36848 + n));
-      const vec x1 = v_load(blocks_norm1_add + (b * 36848 + n));
+      const vec x0 = v_load(d_blocks_mhsa_einsum_7 + (b * 38288 + n));
+      const vec x1 = v_load(blocks_norm1_add + (b * 38288 + n));
       sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_norm1_add + (b * 36848 + n + 50));
+      const vec x2 = v_load(blocks_norm1_add + (b * 38288 + n + 50));
       sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_norm1_add + (b * 36848 + n + 100));
+      const vec x3 = v_load(blocks_norm1_add + (b * 38288 + n + 100));
       sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(blocks_norm1_add + (b * 36848 + n + 150));
+      const vec x4 = v_load(blocks_norm1_add + (b * 38288 + n + 150));
       sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_load(d_blocks_mhsa_einsum_7 + (b * 36848 + n + 50));
+      const vec x5 = v_load(d_blocks_mhsa_einsum_7 + (b * 38288 + n + 50));
       sum4 = v_fma(x5, x1, sum4);
       sum5 = v_fma(x5, x2, sum5);
       sum6 = v_fma(x5, x3, sum6);
       sum7 = v_fma(x5, x4, sum7);
-      const vec x6 = v_load(d_blocks_mhsa_einsum_7 + (b * 36848 + n + 100));
+      const vec x6 = v_load(d_blocks_mhsa_einsum_7 + (b * 38288 + n + 100));
       sum8 = v_fma(x6, x1, sum8);
       sum9 = v_fma(x6, x2, sum9);
       sum10 = v_fma(x6, x3, sum10);
       sum11 = v_fma(x6, x4, sum11);
-      const vec x7 = v_load(d_blocks_mhsa_einsum_7 + (b * 36848 + n + 150));
+      const vec x7 = v_load(d_blocks_mhsa_einsum_7 + (b * 38288 + n + 150));
       sum12 = v_fma(x7, x1, sum12);
       sum13 = v_fma(x7, x2, sum13);
       sum14 = v_fma(x7, x3, sum14);
       sum15 = v_fma(x7, x4, sum15);
     }
     {
-      const vec x8 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 36848 + 48), 2);
-      const vec x9 = v_load_n(blocks_norm1_add + (b * 36848 + 48), 2);
+      const vec x8 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 38288 + 48), 2);
+      const vec x9 = v_load_n(blocks_norm1_add + (b * 38288 + 48), 2);
       sum0 = v_fma(x8, x9, sum0);
-      const vec x10 = v_load_n(blocks_norm1_add + (b * 36848 + 98), 2);
+      const vec x10 = v_load_n(blocks_norm1_add + (b * 38288 + 98), 2);
       sum1 = v_fma(x8, x10, sum1);
-      const vec x11 = v_load_n(blocks_norm1_add + (b * 36848 + 148), 2);
+      const vec x11 = v_load_n(blocks_norm1_add + (b * 38288 + 148), 2);
       sum2 = v_fma(x8, x11, sum2);
-      const vec x12 = v_load_n(blocks_norm1_add + (b * 36848 + 198), 2);
+      const vec x12 = v_load_n(blocks_norm1_add + (b * 38288 + 198), 2);
       sum3 = v_fma(x8, x12, sum3);
-      const vec x13 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 36848 + 98), 2);
+      const vec x13 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 38288 + 98), 2);
       sum4 = v_fma(x13, x9, sum4);
       sum5 = v_fma(x13, x10, sum5);
       sum6 = v_fma(x13, x11, sum6);
       sum7 = v_fma(x13, x12, sum7);
-      const vec x14 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 36848 + 148), 2);
+      const vec x14 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 38288 + 148), 2);
       sum8 = v_fma(x14, x9, sum8);
       sum9 = v_fma(x14, x10, sum9);
       sum10 = v_fma(x14, x11, sum10);
       sum11 = v_fma(x14, x12, sum11);
-      const vec x15 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 36848 + 198), 2);
+      const vec x15 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 38288 + 198), 2);
       sum12 = v_fma(x15, x9, sum12);
       sum13 = v_fma(x15, x10, sum13);
       sum14 = v_fma(x15, x11, sum14);
@@ -6509,55 +6546,55 @@ static void blocks_norm1_weight_gradient_partial(const std::int64_t chunk, const
   vec sum7 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(d_blocks_norm1_concat + (b * 36848 + n));
-      const vec x1 = v_load(blocks_norm1_multiply + (b * 36848 + n));
+      const vec x0 = v_load(d_blocks_norm1_concat + (b * 38288 + n));
+      const vec x1 = v_load(blocks_norm1_multiply + (b * 38288 + n));
       sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_norm1_concat + (b * 36848 + n + 50));
-      const vec x3 = v_load(blocks_norm1_multiply + (b * 36848 + n + 50));
+      const vec x2 = v_load(d_blocks_norm1_concat + (b * 38288 + n + 50));
+      const vec x3 = v_load(blocks_norm1_multiply + (b * 38288 + n + 50));
       sum1 = v_fma(x2, x3, sum1);
-      const vec x4 = v_load(d_blocks_norm1_concat + (b * 36848 + n + 100));
-      const vec x5 = v_load(blocks_norm1_multiply + (b * 36848 + n + 100));
+      const vec x4 = v_load(d_blocks_norm1_concat + (b * 38288 + n + 100));
+      const vec x5 = v_load(blocks_norm1_multiply + (b * 38288 + n + 100));
       sum2 = v_fma(x4, x5, sum2);
-      const vec x6 = v_load(d_blocks_norm1_concat + (b * 36848 + n + 150));
-      const vec x7 = v_load(blocks_norm1_multiply + (b * 36848 + n + 150));
+      const vec x6 = v_load(d_blocks_norm1_concat + (b * 38288 + n + 150));
+      const vec x7 = v_load(blocks_norm1_multiply + (b * 38288 + n + 150));
       sum3 = v_fma(x6, x7, sum3);
-      const vec x8 = v_load(d_blocks_norm1_concat + (b * 36848 + n + 200));
-      const vec x9 = v_load(blocks_norm1_multiply + (b * 36848 + n + 200));
+      const vec x8 = v_load(d_blocks_norm1_concat + (b * 38288 + n + 200));
+      const vec x9 = v_load(blocks_norm1_multiply + (b * 38288 + n + 200));
       sum4 = v_fma(x8, x9, sum4);
-      const vec x10 = v_load(d_blocks_norm1_concat + (b * 36848 + n + 250));
-      const vec x11 = v_load(blocks_norm1_multiply + (b * 36848 + n + 250));
+      const vec x10 = v_load(d_blocks_norm1_concat + (b * 38288 + n + 250));
+      const vec x11 = v_load(blocks_norm1_multiply + (b * 38288 + n + 250));
       sum5 = v_fma(x10, x11, sum5);
-      const vec x12 = v_load(d_blocks_norm1_concat + (b * 36848 + n + 300));
-      const vec x13 = v_load(blocks_norm1_multiply + (b * 36848 + n + 300));
+      const vec x12 = v_load(d_blocks_norm1_concat + (b * 38288 + n + 300));
+      const vec x13 = v_load(blocks_norm1_multiply + (b * 38288 + n + 300));
       sum6 = v_fma(x12, x13, sum6);
-      const vec x14 = v_load(d_blocks_norm1_concat + (b * 36848 + n + 350));
-      const vec x15 = v_load(blocks_norm1_multiply + (b * 36848 + n + 350));
+      const vec x14 = v_load(d_blocks_norm1_concat + (b * 38288 + n + 350));
+      const vec x15 = v_load(blocks_norm1_multiply + (b * 38288 + n + 350));
       sum7 = v_fma(x14, x15, sum7);
     }
     {
-      const vec x16 = v_load_n(d_blocks_norm1_concat + (b * 36848 + 48), 2);
-      const vec x17 = v_load_n(blocks_norm1_multiply + (b * 36848 + 48), 2);
+      const vec x16 = v_load_n(d_blocks_norm1_concat + (b * 38288 + 48), 2);
+      const vec x17 = v_load_n(blocks_norm1_multiply + (b * 38288 + 48), 2);
       sum0 = v_fma(x16, x17, sum0);
-      const vec x18 = v_load_n(d_blocks_norm1_concat + (b * 36848 + 98), 2);
-      const vec x19 = v_load_n(blocks_norm1_multiply + (b * 36848 + 98), 2);
+      const vec x18 = v_load_n(d_blocks_norm1_concat + (b * 38288 + 98), 2);
+      const vec x19 = v_load_n(blocks_norm1_multiply + (b * 38288 + 98), 2);
       sum1 = v_fma(x18, x19, sum1);
-      const vec x20 = v_load_n(d_blocks_norm1_concat + (b * 36848 + 148), 2);
-      const vec x21 = v_load_n(blocks_norm1_multiply + (b * 36848 + 148), 2);
+      const vec x20 = v_load_n(d_blocks_norm1_concat + (b * 38288 + 148), 2);
+      const vec x21 = v_load_n(blocks_norm1_multiply + (b * 38288 + 148), 2);
       sum2 = v_fma(x20, x21, sum2);
-      const vec x22 = v_load_n(d_blocks_norm1_concat + (b * 36848 + 198), 2);
-      const vec x23 = v_load_n(blocks_norm1_multiply + (b * 36848 + 198), 2);
+      const vec x22 = v_load_n(d_blocks_norm1_concat + (b * 38288 + 198), 2);
+      const vec x23 = v_load_n(blocks_norm1_multiply + (b * 38288 + 198), 2);
       sum3 = v_fma(x22, x23, sum3);
-      const vec x24 = v_load_n(d_blocks_norm1_concat + (b * 36848 + 248), 2);
-      const vec x25 = v_load_n(blocks_norm1_multiply + (b * 36848 + 248), 2);
+      const vec x24 = v_load_n(d_blocks_norm1_concat + (b * 38288 + 248), 2);
+      const vec x25 = v_load_n(blocks_norm1_multiply + (b * 38288 + 248), 2);
       sum4 = v_fma(x24, x25, sum4);
-      const vec x26 = v_load_n(d_blocks_norm1_concat + (b * 36848 + 298), 2);
-      const vec x27 = v_load_n(blocks_norm1_multiply + (b * 36848 + 298), 2);
+      const vec x26 = v_load_n(d_blocks_norm1_concat + (b * 38288 + 298), 2);
+      const vec x27 = v_load_n(blocks_norm1_multiply + (b * 38288 + 298), 2);
       sum5 = v_fma(x26, x27, sum5);
-      const vec x28 = v_load_n(d_blocks_norm1_concat + (b * 36848 + 348), 2);
-      const vec x29 = v_load_n(blocks_norm1_multiply + (b * 36848 + 348), 2);
+      const vec x28 = v_load_n(d_blocks_norm1_concat + (b * 38288 + 348), 2);
+      const vec x29 = v_load_n(blocks_norm1_multiply + (b * 38288 + 348), 2);
       sum6 = v_fma(x28, x29, sum6);
-      const vec x30 = v_load_n(d_blocks_norm1_concat + (b * 36848 + 398), 2);
-      const vec x31 = v_load_n(blocks_norm1_multiply + (b * 36848 + 398), 2);
+      const vec x30 = v_load_n(d_blocks_norm1_concat + (b * 38288 + 398), 2);
+      const vec x31 = v_load_n(blocks_norm1_multiply + (b * 38288 + 398), 2);
       sum7 = v_fma(x30, x31, sum7);
     }
   }
@@ -6601,39 +6638,39 @@ static void blocks_norm1_bias_gradient_partial(const std::int64_t chunk, const s
   vec sum7 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(d_blocks_norm1_concat + (b * 36848 + n));
+      const vec x0 = v_load(d_blocks_norm1_concat + (b * 38288 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_norm1_concat + (b * 36848 + n + 50));
+      const vec x1 = v_load(d_blocks_norm1_concat + (b * 38288 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_norm1_concat + (b * 36848 + n + 100));
+      const vec x2 = v_load(d_blocks_norm1_concat + (b * 38288 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_norm1_concat + (b * 36848 + n + 150));
+      const vec x3 = v_load(d_blocks_norm1_concat + (b * 38288 + n + 150));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_blocks_norm1_concat + (b * 36848 + n + 200));
+      const vec x4 = v_load(d_blocks_norm1_concat + (b * 38288 + n + 200));
       sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_blocks_norm1_concat + (b * 36848 + n + 250));
+      const vec x5 = v_load(d_blocks_norm1_concat + (b * 38288 + n + 250));
       sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_blocks_norm1_concat + (b * 36848 + n + 300));
+      const vec x6 = v_load(d_blocks_norm1_concat + (b * 38288 + n + 300));
       sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_blocks_norm1_concat + (b * 36848 + n + 350));
+      const vec x7 = v_load(d_blocks_norm1_concat + (b * 38288 + n + 350));
       sum7 = v_add(sum7, x7);
     }
     {
-      const vec x8 = v_load_n(d_blocks_norm1_concat + (b * 36848 + 48), 2);
+      const vec x8 = v_load_n(d_blocks_norm1_concat + (b * 38288 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x8, 2, real(0.0)));
-      const vec x9 = v_load_n(d_blocks_norm1_concat + (b * 36848 + 98), 2);
+      const vec x9 = v_load_n(d_blocks_norm1_concat + (b * 38288 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x9, 2, real(0.0)));
-      const vec x10 = v_load_n(d_blocks_norm1_concat + (b * 36848 + 148), 2);
+      const vec x10 = v_load_n(d_blocks_norm1_concat + (b * 38288 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x10, 2, real(0.0)));
-      const vec x11 = v_load_n(d_blocks_norm1_concat + (b * 36848 + 198), 2);
+      const vec x11 = v_load_n(d_blocks_norm1_concat + (b * 38288 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x11, 2, real(0.0)));
-      const vec x12 = v_load_n(d_blocks_norm1_concat + (b * 36848 + 248), 2);
+      const vec x12 = v_load_n(d_blocks_norm1_concat + (b * 38288 + 248), 2);
       sum4 = v_add(sum4, v_keep_n(x12, 2, real(0.0)));
-      const vec x13 = v_load_n(d_blocks_norm1_concat + (b * 36848 + 298), 2);
+      const vec x13 = v_load_n(d_blocks_norm1_concat + (b * 38288 + 298), 2);
       sum5 = v_add(sum5, v_keep_n(x13, 2, real(0.0)));
-      const vec x14 = v_load_n(d_blocks_norm1_concat + (b * 36848 + 348), 2);
+      const vec x14 = v_load_n(d_blocks_norm1_concat + (b * 38288 + 348), 2);
       sum6 = v_add(sum6, v_keep_n(x14, 2, real(0.0)));
-      const vec x15 = v_load_n(d_blocks_norm1_concat + (b * 36848 + 398), 2);
+      const vec x15 = v_load_n(d_blocks_norm1_concat + (b * 38288 + 398), 2);
       sum7 = v_add(sum7, v_keep_n(x15, 2, real(0.0)));
     }
   }
@@ -6677,39 +6714,39 @@ static void linear_mapper_bias_gradient_partial(const std::int64_t chunk, const 
   vec sum7 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(d_blocks_carry_next + (b * 36848 + n + 1));
+      const vec x0 = v_load(d_blocks_carry_next + (b * 38288 + n + 1));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_carry_next + (b * 36848 + n + 51));
+      const vec x1 = v_load(d_blocks_carry_next + (b * 38288 + n + 51));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_carry_next + (b * 36848 + n + 101));
+      const vec x2 = v_load(d_blocks_carry_next + (b * 38288 + n + 101));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_carry_next + (b * 36848 + n + 151));
+      const vec x3 = v_load(d_blocks_carry_next + (b * 38288 + n + 151));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_blocks_carry_next + (b * 36848 + n + 201));
+      const vec x4 = v_load(d_blocks_carry_next + (b * 38288 + n + 201));
       sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_blocks_carry_next + (b * 36848 + n + 251));
+      const vec x5 = v_load(d_blocks_carry_next + (b * 38288 + n + 251));
       sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_blocks_carry_next + (b * 36848 + n + 301));
+      const vec x6 = v_load(d_blocks_carry_next + (b * 38288 + n + 301));
       sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_blocks_carry_next + (b * 36848 + n + 351));
+      const vec x7 = v_load(d_blocks_carry_next + (b * 38288 + n + 351));
       sum7 = v_add(sum7, x7);
     }
     {
-      const vec x8 = v_load_n(d_blocks_carry_next + (b * 36848 + 49), 1);
+      const vec x8 = v_load_n(d_blocks_carry_next + (b * 38288 + 49), 1);
       sum0 = v_add(sum0, v_keep_n(x8, 1, real(0.0)));
-      const vec x9 = v_load_n(d_blocks_carry_next + (b * 36848 + 99), 1);
+      const vec x9 = v_load_n(d_blocks_carry_next + (b * 38288 + 99), 1);
       sum1 = v_add(sum1, v_keep_n(x9, 1, real(0.0)));
-      const vec x10 = v_load_n(d_blocks_carry_next + (b * 36848 + 149), 1);
+      const vec x10 = v_load_n(d_blocks_carry_next + (b * 38288 + 149), 1);
       sum2 = v_add(sum2, v_keep_n(x10, 1, real(0.0)));
-      const vec x11 = v_load_n(d_blocks_carry_next + (b * 36848 + 199), 1);
+      const vec x11 = v_load_n(d_blocks_carry_next + (b * 38288 + 199), 1);
       sum3 = v_add(sum3, v_keep_n(x11, 1, real(0.0)));
-      const vec x12 = v_load_n(d_blocks_carry_next + (b * 36848 + 249), 1);
+      const vec x12 = v_load_n(d_blocks_carry_next + (b * 38288 + 249), 1);
       sum4 = v_add(sum4, v_keep_n(x12, 1, real(0.0)));
-      const vec x13 = v_load_n(d_blocks_carry_next + (b * 36848 + 299), 1);
+      const vec x13 = v_load_n(d_blocks_carry_next + (b * 38288 + 299), 1);
       sum5 = v_add(sum5, v_keep_n(x13, 1, real(0.0)));
-      const vec x14 = v_load_n(d_blocks_carry_next + (b * 36848 + 349), 1);
+      const vec x14 = v_load_n(d_blocks_carry_next + (b * 38288 + 349), 1);
       sum6 = v_add(sum6, v_keep_n(x14, 1, real(0.0)));
-      const vec x15 = v_load_n(d_blocks_carry_next + (b * 36848 + 399), 1);
+      const vec x15 = v_load_n(d_blocks_carry_next + (b * 38288 + 399), 1);
       sum7 = v_add(sum7, v_keep_n(x15, 1, real(0.0)));
     }
   }
@@ -6772,34 +6809,34 @@ static void linear_mapper_weight_gradient_partial(const std::int64_t chunk, cons
       vec sum23 = v_zero();
       for (std::int64_t b = begin; b < end; ++b) {
         for (std::int64_t n = 0; n < 48; n += 16) {
-          const vec x0 = v_load(d_blocks_carry_next + (d * 50 + b * 36848 + n + 1));
-          const vec x1 = v_load(rearrange + (c * 49 + b * 36848 + n));
+          const vec x0 = v_load(d_blocks_carry_next + (d * 50 + b * 38288 + n + 1));
+          const vec x1 = v_load(rearrange + (c * 49 + b * 38288 + n));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(rearrange + (c * 49 + b * 36848 + n + 49));
+          const vec x2 = v_load(rearrange + (c * 49 + b * 38288 + n + 49));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(rearrange + (c * 49 + b * 36848 + n + 98));
+          const vec x3 = v_load(rearrange + (c * 49 + b * 38288 + n + 98));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(rearrange + (c * 49 + b * 36848 + n + 147));
+          const vec x4 = v_load(rearrange + (c * 49 + b * 38288 + n + 147));
           sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_load(rearrange + (c * 49 + b * 36848 + n + 196));
+          const vec x5 = v_load(rearrange + (c * 49 + b * 38288 + n + 196));
           sum4 = v_fma(x0, x5, sum4);
-          const vec x6 = v_load(rearrange + (c * 49 + b * 36848 + n + 245));
+          const vec x6 = v_load(rearrange + (c * 49 + b * 38288 + n + 245));
           sum5 = v_fma(x0, x6, sum5);
-          const vec x7 = v_load(d_blocks_carry_next + (d * 50 + b * 36848 + n + 51));
+          const vec x7 = v_load(d_blocks_carry_next + (d * 50 + b * 38288 + n + 51));
           sum6 = v_fma(x7, x1, sum6);
           sum7 = v_fma(x7, x2, sum7);
           sum8 = v_fma(x7, x3, sum8);
           sum9 = v_fma(x7, x4, sum9);
           sum10 = v_fma(x7, x5, sum10);
           sum11 = v_fma(x7, x6, sum11);
-          const vec x8 = v_load(d_blocks_carry_next + (d * 50 + b * 36848 + n + 101));
+          const vec x8 = v_load(d_blocks_carry_next + (d * 50 + b * 38288 + n + 101));
           sum12 = v_fma(x8, x1, sum12);
           sum13 = v_fma(x8, x2, sum13);
           sum14 = v_fma(x8, x3, sum14);
           sum15 = v_fma(x8, x4, sum15);
           sum16 = v_fma(x8, x5, sum16);
           sum17 = v_fma(x8, x6, sum17);
-          const vec x9 = v_load(d_blocks_carry_next + (d * 50 + b * 36848 + n + 151));
+          const vec x9 = v_load(d_blocks_carry_next + (d * 50 + b * 38288 + n + 151));
           sum18 = v_fma(x9, x1, sum18);
           sum19 = v_fma(x9, x2, sum19);
           sum20 = v_fma(x9, x3, sum20);
@@ -6808,34 +6845,34 @@ static void linear_mapper_weight_gradient_partial(const std::int64_t chunk, cons
           sum23 = v_fma(x9, x6, sum23);
         }
         {
-          const vec x10 = v_load_n(d_blocks_carry_next + (d * 50 + b * 36848 + 49), 1);
-          const vec x11 = v_load_n(rearrange + (c * 49 + b * 36848 + 48), 1);
+          const vec x10 = v_load_n(d_blocks_carry_next + (d * 50 + b * 38288 + 49), 1);
+          const vec x11 = v_load_n(rearrange + (c * 49 + b * 38288 + 48), 1);
           sum0 = v_fma(x10, x11, sum0);
-          const vec x12 = v_load_n(rearrange + (c * 49 + b * 36848 + 97), 1);
+          const vec x12 = v_load_n(rearrange + (c * 49 + b * 38288 + 97), 1);
           sum1 = v_fma(x10, x12, sum1);
-          const vec x13 = v_load_n(rearrange + (c * 49 + b * 36848 + 146), 1);
+          const vec x13 = v_load_n(rearrange + (c * 49 + b * 38288 + 146), 1);
           sum2 = v_fma(x10, x13, sum2);
-          const vec x14 = v_load_n(rearrange + (c * 49 + b * 36848 + 195), 1);
+          const vec x14 = v_load_n(rearrange + (c * 49 + b * 38288 + 195), 1);
           sum3 = v_fma(x10, x14, sum3);
-          const vec x15 = v_load_n(rearrange + (c * 49 + b * 36848 + 244), 1);
+          const vec x15 = v_load_n(rearrange + (c * 49 + b * 38288 + 244), 1);
           sum4 = v_fma(x10, x15, sum4);
-          const vec x16 = v_load_n(rearrange + (c * 49 + b * 36848 + 293), 1);
+          const vec x16 = v_load_n(rearrange + (c * 49 + b * 38288 + 293), 1);
           sum5 = v_fma(x10, x16, sum5);
-          const vec x17 = v_load_n(d_blocks_carry_next + (d * 50 + b * 36848 + 99), 1);
+          const vec x17 = v_load_n(d_blocks_carry_next + (d * 50 + b * 38288 + 99), 1);
           sum6 = v_fma(x17, x11, sum6);
           sum7 = v_fma(x17, x12, sum7);
           sum8 = v_fma(x17, x13, sum8);
           sum9 = v_fma(x17, x14, sum9);
           sum10 = v_fma(x17, x15, sum10);
           sum11 = v_fma(x17, x16, sum11);
-          const vec x18 = v_load_n(d_blocks_carry_next + (d * 50 + b * 36848 + 149), 1);
+          const vec x18 = v_load_n(d_blocks_carry_next + (d * 50 + b * 38288 + 149), 1);
           sum12 = v_fma(x18, x11, sum12);
           sum13 = v_fma(x18, x12, sum13);
           sum14 = v_fma(x18, x13, sum14);
           sum15 = v_fma(x18, x14, sum15);
           sum16 = v_fma(x18, x15, sum16);
           sum17 = v_fma(x18, x16, sum17);
-          const vec x19 = v_load_n(d_blocks_carry_next + (d * 50 + b * 36848 + 199), 1);
+          const vec x19 = v_load_n(d_blocks_carry_next + (d * 50 + b * 38288 + 199), 1);
           sum18 = v_fma(x19, x11, sum18);
           sum19 = v_fma(x19, x12, sum19);
           sum20 = v_fma(x19, x13, sum20);
@@ -6912,52 +6949,52 @@ static void linear_mapper_weight_gradient_partial(const std::int64_t chunk, cons
       vec sum15 = v_zero();
       for (std::int64_t b = begin; b < end; ++b) {
         for (std::int64_t n = 0; n < 48; n += 16) {
-          const vec x20 = v_load(d_blocks_carry_next + (d * 50 + b * 36848 + n + 1));
-          const vec x21 = v_load(rearrange + (b * 36848 + n + 588));
+          const vec x20 = v_load(d_blocks_carry_next + (d * 50 + b * 38288 + n + 1));
+          const vec x21 = v_load(rearrange + (b * 38288 + n + 588));
           sum0 = v_fma(x20, x21, sum0);
-          const vec x22 = v_load(rearrange + (b * 36848 + n + 637));
+          const vec x22 = v_load(rearrange + (b * 38288 + n + 637));
           sum1 = v_fma(x20, x22, sum1);
-          const vec x23 = v_load(rearrange + (b * 36848 + n + 686));
+          const vec x23 = v_load(rearrange + (b * 38288 + n + 686));
           sum2 = v_fma(x20, x23, sum2);
-          const vec x24 = v_load(rearrange + (b * 36848 + n + 735));
+          const vec x24 = v_load(rearrange + (b * 38288 + n + 735));
           sum3 = v_fma(x20, x24, sum3);
-          const vec x25 = v_load(d_blocks_carry_next + (d * 50 + b * 36848 + n + 51));
+          const vec x25 = v_load(d_blocks_carry_next + (d * 50 + b * 38288 + n + 51));
           sum4 = v_fma(x25, x21, sum4);
           sum5 = v_fma(x25, x22, sum5);
           sum6 = v_fma(x25, x23, sum6);
           sum7 = v_fma(x25, x24, sum7);
-          const vec x26 = v_load(d_blocks_carry_next + (d * 50 + b * 36848 + n + 101));
+          const vec x26 = v_load(d_blocks_carry_next + (d * 50 + b * 38288 + n + 101));
           sum8 = v_fma(x26, x21, sum8);
           sum9 = v_fma(x26, x22, sum9);
           sum10 = v_fma(x26, x23, sum10);
           sum11 = v_fma(x26, x24, sum11);
-          const vec x27 = v_load(d_blocks_carry_next + (d * 50 + b * 36848 + n + 151));
+          const vec x27 = v_load(d_blocks_carry_next + (d * 50 + b * 38288 + n + 151));
           sum12 = v_fma(x27, x21, sum12);
           sum13 = v_fma(x27, x22, sum13);
           sum14 = v_fma(x27, x23, sum14);
           sum15 = v_fma(x27, x24, sum15);
         }
         {
-          const vec x28 = v_load_n(d_blocks_carry_next + (d * 50 + b * 36848 + 49), 1);
-          const vec x29 = v_load_n(rearrange + (b * 36848 + 636), 1);
+          const vec x28 = v_load_n(d_blocks_carry_next + (d * 50 + b * 38288 + 49), 1);
+          const vec x29 = v_load_n(rearrange + (b * 38288 + 636), 1);
           sum0 = v_fma(x28, x29, sum0);
-          const vec x30 = v_load_n(rearrange + (b * 36848 + 685), 1);
+          const vec x30 = v_load_n(rearrange + (b * 38288 + 685), 1);
           sum1 = v_fma(x28, x30, sum1);
-          const vec x31 = v_load_n(rearrange + (b * 36848 + 734), 1);
+          const vec x31 = v_load_n(rearrange + (b * 38288 + 734), 1);
           sum2 = v_fma(x28, x31, sum2);
-          const vec x32 = v_load_n(rearrange + (b * 36848 + 783), 1);
+          const vec x32 = v_load_n(rearrange + (b * 38288 + 783), 1);
           sum3 = v_fma(x28, x32, sum3);
-          const vec x33 = v_load_n(d_blocks_carry_next + (d * 50 + b * 36848 + 99), 1);
+          const vec x33 = v_load_n(d_blocks_carry_next + (d * 50 + b * 38288 + 99), 1);
           sum4 = v_fma(x33, x29, sum4);
           sum5 = v_fma(x33, x30, sum5);
           sum6 = v_fma(x33, x31, sum6);
           sum7 = v_fma(x33, x32, sum7);
-          const vec x34 = v_load_n(d_blocks_carry_next + (d * 50 + b * 36848 + 149), 1);
+          const vec x34 = v_load_n(d_blocks_carry_next + (d * 50 + b * 38288 + 149), 1);
           sum8 = v_fma(x34, x29, sum8);
           sum9 = v_fma(x34, x30, sum9);
           sum10 = v_fma(x34, x31, sum10);
           sum11 = v_fma(x34, x32, sum11);
-          const vec x35 = v_load_n(d_blocks_carry_next + (d * 50 + b * 36848 + 199), 1);
+          const vec x35 = v_load_n(d_blocks_carry_next + (d * 50 + b * 38288 + 199), 1);
           sum12 = v_fma(x35, x29, sum12);
           sum13 = v_fma(x35, x30, sum13);
           sum14 = v_fma(x35, x31, sum14);
@@ -7017,7 +7054,7 @@ static void class_token_gradient_partial(const std::int64_t chunk, const std::in
   for (std::int64_t i = 0; i < 1; ++i) {
     vec sum0 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_load_strided(d_blocks_carry_next + (b * 36848 + i), 50, 8);
+      const vec x0 = v_load_strided(d_blocks_carry_next + (b * 38288 + i), 50, 8);
       sum0 = v_add(sum0, x0);
     }
     v_store_n(partial + (chunk * 8 + i * 8), sum0, 8);
@@ -9084,7 +9121,7 @@ void vit_mnist_forward_avx512(const float* parameters, const float* images, cons
                               float* scratch) {
   // [B, C*P*P=16, N=49], every 11456 reals, live from kernel 1 to 2
   float* const rearrange = scratch + 16;
-  // [B, D=8, N+1=50] x 2 slots, every 11456 reals, live from kernel 2 to 19
+  // [B, D=8, N+1=50] x 2 slots, every 11456 reals, live from kernel 1 to 19
   float* const blocks_carry = scratch + 10064;
   // [B, D=8, N+1=50], every 11456 reals, live from kernel 4 to 14
   float* const blocks_norm1_add = scratch + 10864;
@@ -9118,55 +9155,59 @@ void vit_mnist_forward_avx512(const float* parameters, const float* images, cons
   float* const mlp_0_einsum = scratch + 16;
   // [D=8, 1], live from kernel 0 to 3
   float* const add = scratch;
+  std::int64_t place = -1;
   add_forward(parameters + 1872, table_sinusoidal_50x8_0, add);
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
-    rearrange_forward(images + image * 784, rearrange + image * 11456);
-    linear_mapper_forward(rearrange + image * 11456, parameters + 1744, parameters + 1728, table_sinusoidal_50x8_0,
+    if (place < 0) place = image;
+    rearrange_forward(images + image * 784, rearrange + place * 11456);
+    linear_mapper_forward(rearrange + place * 11456, parameters + 1744, parameters + 1728, table_sinusoidal_50x8_0,
                           blocks_carry + image * 11456);
     copy_forward(add, blocks_carry + image * 11456);
   }
   // blocks: 2 layers
   for (std::int64_t layer = 0; layer < 2; ++layer) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
+      if (place < 0) place = image;
       blocks_norm1_forward(blocks_carry + layer % 2 * 400 + image * 11456, parameters + 1696 - layer * 816,
-                           parameters + 1712 - layer * 816, blocks_norm1_add + image * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 11456, parameters + 1680 - layer * 816,
-                                       parameters + 1664 - layer * 816, blocks_mhsa_q_mappings_0_add + image * 11456);
-      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + image * 11456, parameters + 1648 - layer * 816,
-                                       parameters + 1632 - layer * 816, blocks_mhsa_k_mappings_0_add + image * 11456);
-      blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + image * 11456, blocks_mhsa_k_mappings_0_add + image * 11456,
-                          blocks_mhsa_einsum + image * 11456);
-      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + image * 11456, parameters + 1616 - layer * 816,
-                                       parameters + 1600 - layer * 816, blocks_mhsa_v_mappings_0_add + image * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 11456, parameters + 1584 - layer * 816,
-                                       parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_1_add + image * 11456);
-      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + image * 11456, parameters + 1552 - layer * 816,
-                                       parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_1_add + image * 11456);
-      blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + image * 11456, blocks_mhsa_k_mappings_1_add + image * 11456,
-                            blocks_mhsa_einsum_2 + image * 11456);
-      blocks_mhsa_forward_2(blocks_mhsa_einsum + image * 11456, blocks_mhsa_divide + image * 11456,
-                            blocks_mhsa_einsum_2 + image * 11456, blocks_mhsa_divide_2 + image * 11456);
-      blocks_mhsa_forward_3(blocks_mhsa_divide + image * 11456, blocks_mhsa_v_mappings_0_add + image * 11456,
-                            blocks_carry + layer % 2 * 400 + image * 11456, blocks_concat + image * 11456);
-      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + image * 11456, parameters + 1520 - layer * 816,
-                                       parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_1_add + image * 11456);
-      blocks_mhsa_forward_5(blocks_mhsa_divide_2 + image * 11456, blocks_mhsa_v_mappings_1_add + image * 11456,
-                            blocks_carry + layer % 2 * 400 + image * 11456, blocks_concat + image * 11456);
-      blocks_norm2_forward(blocks_concat + image * 11456, parameters + 1472 - layer * 816,
-                           parameters + 1488 - layer * 816, blocks_norm2_add + image * 11456);
-      blocks_mlp_0_forward(blocks_norm2_add + image * 11456, parameters + 1216 - layer * 816,
-                           parameters + 1184 - layer * 816, blocks_mlp_1_gelu + image * 11456);
-      blocks_mlp_2_forward(blocks_mlp_1_gelu + image * 11456, parameters + 928 - layer * 816,
-                           blocks_concat + image * 11456, parameters + 912 - layer * 816,
+                           parameters + 1712 - layer * 816, blocks_norm1_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456, parameters + 1680 - layer * 816,
+                                       parameters + 1664 - layer * 816, blocks_mhsa_q_mappings_0_add + place * 11456);
+      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + place * 11456, parameters + 1648 - layer * 816,
+                                       parameters + 1632 - layer * 816, blocks_mhsa_k_mappings_0_add + place * 11456);
+      blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + place * 11456, blocks_mhsa_k_mappings_0_add + place * 11456,
+                          blocks_mhsa_einsum + place * 11456);
+      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + place * 11456, parameters + 1616 - layer * 816,
+                                       parameters + 1600 - layer * 816, blocks_mhsa_v_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456, parameters + 1584 - layer * 816,
+                                       parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_1_add + place * 11456);
+      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + place * 11456, parameters + 1552 - layer * 816,
+                                       parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_1_add + place * 11456);
+      blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + place * 11456, blocks_mhsa_k_mappings_1_add + place * 11456,
+                            blocks_mhsa_einsum_2 + place * 11456);
+      blocks_mhsa_forward_2(blocks_mhsa_einsum + place * 11456, blocks_mhsa_divide + place * 11456,
+                            blocks_mhsa_einsum_2 + place * 11456, blocks_mhsa_divide_2 + place * 11456);
+      blocks_mhsa_forward_3(blocks_mhsa_divide + place * 11456, blocks_mhsa_v_mappings_0_add + place * 11456,
+                            blocks_carry + layer % 2 * 400 + image * 11456, blocks_concat + place * 11456);
+      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + place * 11456, parameters + 1520 - layer * 816,
+                                       parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_1_add + place * 11456);
+      blocks_mhsa_forward_5(blocks_mhsa_divide_2 + place * 11456, blocks_mhsa_v_mappings_1_add + place * 11456,
+                            blocks_carry + layer % 2 * 400 + image * 11456, blocks_concat + place * 11456);
+      blocks_norm2_forward(blocks_concat + place * 11456, parameters + 1472 - layer * 816,
+                           parameters + 1488 - layer * 816, blocks_norm2_add + place * 11456);
+      blocks_mlp_0_forward(blocks_norm2_add + place * 11456, parameters + 1216 - layer * 816,
+                           parameters + 1184 - layer * 816, blocks_mlp_1_gelu + place * 11456);
+      blocks_mlp_2_forward(blocks_mlp_1_gelu + place * 11456, parameters + 928 - layer * 816,
+                           blocks_concat + place * 11456, parameters + 912 - layer * 816,
                            blocks_carry + (layer + 1) % 2 * 400 + image * 11456);
     }
   }
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
-    mlp_0_forward(blocks_carry + image * 11456, parameters + 16, mlp_0_einsum + image * 11456);
-    mlp_0_forward_2(mlp_0_einsum + image * 11456, parameters, outputs + image * 10);
+    if (place < 0) place = image;
+    mlp_0_forward(blocks_carry + image * 11456, parameters + 16, mlp_0_einsum + place * 11456);
+    mlp_0_forward_2(mlp_0_einsum + place * 11456, parameters, outputs + image * 10);
   }
 }
 
@@ -9174,7 +9215,7 @@ void vit_mnist_evaluate_avx512(const float* parameters, const float* images, con
                                const std::int64_t batch, float* outputs, float* loss, float* scratch) {
   // [B, C*P*P=16, N=49], every 11456 reals, live from kernel 1 to 2
   float* const rearrange = scratch + 16;
-  // [B, D=8, N+1=50] x 2 slots, every 11456 reals, live from kernel 2 to 19
+  // [B, D=8, N+1=50] x 2 slots, every 11456 reals, live from kernel 1 to 19
   float* const blocks_carry = scratch + 10064;
   // [B, D=8, N+1=50], every 11456 reals, live from kernel 4 to 14
   float* const blocks_norm1_add = scratch + 10864;
@@ -9206,61 +9247,65 @@ void vit_mnist_evaluate_avx512(const float* parameters, const float* images, con
   float* const blocks_mlp_1_gelu = scratch + 16;
   // [B, CLASSES=10], every 11456 reals, live from kernel 19 to 20
   float* const mlp_0_einsum = scratch + 16;
-  // [B], every 11456 reals, live from kernel 20 to 21
+  // [B], every 11456 reals, live from kernel 19 to 21
   float* const add = scratch + 32;
-  // [B], every 11456 reals, live from kernel 20 to 21
+  // [B], every 11456 reals, live from kernel 19 to 21
   float* const reduce_sum = scratch + 48;
   // [D=8, 1], live from kernel 0 to 3
   float* const add_2 = scratch;
+  std::int64_t place = -1;
   add_forward_evaluate(parameters + 1872, table_sinusoidal_50x8_0, add_2);
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
-    rearrange_forward(images + image * 784, rearrange + image * 11456);
-    linear_mapper_forward(rearrange + image * 11456, parameters + 1744, parameters + 1728, table_sinusoidal_50x8_0,
+    if (place < 0) place = image;
+    rearrange_forward(images + image * 784, rearrange + place * 11456);
+    linear_mapper_forward(rearrange + place * 11456, parameters + 1744, parameters + 1728, table_sinusoidal_50x8_0,
                           blocks_carry + image * 11456);
     copy_forward_evaluate(add_2, blocks_carry + image * 11456);
   }
   // blocks: 2 layers
   for (std::int64_t layer = 0; layer < 2; ++layer) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
+      if (place < 0) place = image;
       blocks_norm1_forward(blocks_carry + layer % 2 * 400 + image * 11456, parameters + 1696 - layer * 816,
-                           parameters + 1712 - layer * 816, blocks_norm1_add + image * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 11456, parameters + 1680 - layer * 816,
-                                       parameters + 1664 - layer * 816, blocks_mhsa_q_mappings_0_add + image * 11456);
-      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + image * 11456, parameters + 1648 - layer * 816,
-                                       parameters + 1632 - layer * 816, blocks_mhsa_k_mappings_0_add + image * 11456);
-      blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + image * 11456, blocks_mhsa_k_mappings_0_add + image * 11456,
-                          blocks_mhsa_einsum + image * 11456);
-      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + image * 11456, parameters + 1616 - layer * 816,
-                                       parameters + 1600 - layer * 816, blocks_mhsa_v_mappings_0_add + image * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 11456, parameters + 1584 - layer * 816,
-                                       parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_1_add + image * 11456);
-      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + image * 11456, parameters + 1552 - layer * 816,
-                                       parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_1_add + image * 11456);
-      blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + image * 11456, blocks_mhsa_k_mappings_1_add + image * 11456,
-                            blocks_mhsa_einsum_2 + image * 11456);
-      blocks_mhsa_forward_2(blocks_mhsa_einsum + image * 11456, blocks_mhsa_divide + image * 11456,
-                            blocks_mhsa_einsum_2 + image * 11456, blocks_mhsa_divide_2 + image * 11456);
-      blocks_mhsa_forward_3(blocks_mhsa_divide + image * 11456, blocks_mhsa_v_mappings_0_add + image * 11456,
-                            blocks_carry + layer % 2 * 400 + image * 11456, blocks_concat + image * 11456);
-      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + image * 11456, parameters + 1520 - layer * 816,
-                                       parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_1_add + image * 11456);
-      blocks_mhsa_forward_5(blocks_mhsa_divide_2 + image * 11456, blocks_mhsa_v_mappings_1_add + image * 11456,
-                            blocks_carry + layer % 2 * 400 + image * 11456, blocks_concat + image * 11456);
-      blocks_norm2_forward(blocks_concat + image * 11456, parameters + 1472 - layer * 816,
-                           parameters + 1488 - layer * 816, blocks_norm2_add + image * 11456);
-      blocks_mlp_0_forward(blocks_norm2_add + image * 11456, parameters + 1216 - layer * 816,
-                           parameters + 1184 - layer * 816, blocks_mlp_1_gelu + image * 11456);
-      blocks_mlp_2_forward(blocks_mlp_1_gelu + image * 11456, parameters + 928 - layer * 816,
-                           blocks_concat + image * 11456, parameters + 912 - layer * 816,
+                           parameters + 1712 - layer * 816, blocks_norm1_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456, parameters + 1680 - layer * 816,
+                                       parameters + 1664 - layer * 816, blocks_mhsa_q_mappings_0_add + place * 11456);
+      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + place * 11456, parameters + 1648 - layer * 816,
+                                       parameters + 1632 - layer * 816, blocks_mhsa_k_mappings_0_add + place * 11456);
+      blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + place * 11456, blocks_mhsa_k_mappings_0_add + place * 11456,
+                          blocks_mhsa_einsum + place * 11456);
+      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + place * 11456, parameters + 1616 - layer * 816,
+                                       parameters + 1600 - layer * 816, blocks_mhsa_v_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456, parameters + 1584 - layer * 816,
+                                       parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_1_add + place * 11456);
+      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + place * 11456, parameters + 1552 - layer * 816,
+                                       parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_1_add + place * 11456);
+      blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + place * 11456, blocks_mhsa_k_mappings_1_add + place * 11456,
+                            blocks_mhsa_einsum_2 + place * 11456);
+      blocks_mhsa_forward_2(blocks_mhsa_einsum + place * 11456, blocks_mhsa_divide + place * 11456,
+                            blocks_mhsa_einsum_2 + place * 11456, blocks_mhsa_divide_2 + place * 11456);
+      blocks_mhsa_forward_3(blocks_mhsa_divide + place * 11456, blocks_mhsa_v_mappings_0_add + place * 11456,
+                            blocks_carry + layer % 2 * 400 + image * 11456, blocks_concat + place * 11456);
+      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + place * 11456, parameters + 1520 - layer * 816,
+                                       parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_1_add + place * 11456);
+      blocks_mhsa_forward_5(blocks_mhsa_divide_2 + place * 11456, blocks_mhsa_v_mappings_1_add + place * 11456,
+                            blocks_carry + layer % 2 * 400 + image * 11456, blocks_concat + place * 11456);
+      blocks_norm2_forward(blocks_concat + place * 11456, parameters + 1472 - layer * 816,
+                           parameters + 1488 - layer * 816, blocks_norm2_add + place * 11456);
+      blocks_mlp_0_forward(blocks_norm2_add + place * 11456, parameters + 1216 - layer * 816,
+                           parameters + 1184 - layer * 816, blocks_mlp_1_gelu + place * 11456);
+      blocks_mlp_2_forward(blocks_mlp_1_gelu + place * 11456, parameters + 928 - layer * 816,
+                           blocks_concat + place * 11456, parameters + 912 - layer * 816,
                            blocks_carry + (layer + 1) % 2 * 400 + image * 11456);
     }
   }
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
-    mlp_0_forward(blocks_carry + image * 11456, parameters + 16, mlp_0_einsum + image * 11456);
-    mlp_0_forward_2_evaluate(mlp_0_einsum + image * 11456, parameters, outputs + image * 10, labels + image,
+    if (place < 0) place = image;
+    mlp_0_forward(blocks_carry + image * 11456, parameters + 16, mlp_0_einsum + place * 11456);
+    mlp_0_forward_2_evaluate(mlp_0_einsum + place * 11456, parameters, outputs + image * 10, labels + image,
                              add + image * 11456, reduce_sum + image * 11456);
   }
   divide_forward(batch, add, reduce_sum, loss);
@@ -9269,165 +9314,168 @@ void vit_mnist_evaluate_avx512(const float* parameters, const float* images, con
 void vit_mnist_loss_and_gradients_avx512(const float* parameters, const float* images, const std::int32_t* labels,
                                          const std::int64_t batch, float* outputs, float* loss, float* gradients,
                                          float* scratch) {
-  // [B, C*P*P=16, N=49], every 36848 reals, live from kernel 1 to 67
+  // [B, C*P*P=16, N=49], every 38288 reals, live from kernel 1 to 67
   float* const rearrange = scratch + 43360;
-  // [B, D=8, N+1=50] x 2 slots, every 36848 reals, live from kernel 2 to 26
+  // [B, D=8, N+1=50] x 2 slots, every 38288 reals, live from kernel 1 to 26
   float* const blocks_carry = scratch + 32736;
-  // [B, N+1=50] x 2 slots, every 36848 reals, live from kernel 5 to 65
-  float* const blocks_norm1_rsqrt = scratch + 47856;
-  // [B, D=8, N+1=50] x 2 slots, every 36848 reals, live from kernel 5 to 65
+  // [B, N+1=50] x 2 slots, every 38288 reals, live from kernel 5 to 65
+  float* const blocks_norm1_rsqrt = scratch + 49296;
+  // [B, D=8, N+1=50] x 2 slots, every 38288 reals, live from kernel 5 to 65
   float* const blocks_norm1_multiply = scratch + 39360;
-  // [B, D=8, N+1=50] x 2 slots, every 36848 reals, live from kernel 5 to 65
+  // [B, D=8, N+1=50] x 2 slots, every 38288 reals, live from kernel 5 to 65
   float* const blocks_norm1_add = scratch + 40160;
-  // [B, K=4, N+1=50] x 2 slots, every 36848 reals, live from kernel 5 to 65
+  // [B, K=4, N+1=50] x 2 slots, every 38288 reals, live from kernel 5 to 65
   float* const blocks_mhsa_q_mappings_0_add = scratch + 44144;
-  // [B, K=4, N+1=50] x 2 slots, every 36848 reals, live from kernel 5 to 65
+  // [B, K=4, N+1=50] x 2 slots, every 38288 reals, live from kernel 5 to 65
   float* const blocks_mhsa_k_mappings_0_add = scratch + 44560;
-  // [B, N+1=50, N+1=50], every 36848 reals, live from kernel 8 to 13
+  // [B, N+1=50, N+1=50], every 38288 reals, live from kernel 8 to 13
   float* const blocks_mhsa_einsum = scratch + 27712;
-  // [B, N+1=50, N+1=50], every 36848 reals, live from kernel 12 to 13
+  // [B, N+1=50, N+1=50], every 38288 reals, live from kernel 12 to 13
   float* const blocks_mhsa_einsum_2 = scratch + 30224;
-  // [B, N+1=50, N+1=50] x 2 slots, every 36848 reals, live from kernel 5 to 65
+  // [B, N+1=50, N+1=50] x 2 slots, every 38288 reals, live from kernel 5 to 65
   float* const blocks_mhsa_divide = scratch + 11264;
-  // [B, N+1=50, N+1=50] x 2 slots, every 36848 reals, live from kernel 5 to 65
+  // [B, N+1=50, N+1=50] x 2 slots, every 38288 reals, live from kernel 5 to 65
   float* const blocks_mhsa_divide_2 = scratch + 16288;
-  // [B, K=4, N+1=50] x 2 slots, every 36848 reals, live from kernel 5 to 65
+  // [B, K=4, N+1=50] x 2 slots, every 38288 reals, live from kernel 5 to 65
   float* const blocks_mhsa_v_mappings_0_add = scratch + 44976;
-  // [B, D=8, N+1=50], every 36848 reals, live from kernel 14 to 19
+  // [B, D=8, N+1=50], every 38288 reals, live from kernel 14 to 19
   float* const blocks_concat = scratch + 27712;
-  // [B, K=4, N+1=50] x 2 slots, every 36848 reals, live from kernel 5 to 65
+  // [B, K=4, N+1=50] x 2 slots, every 38288 reals, live from kernel 5 to 65
   float* const blocks_mhsa_q_mappings_1_add = scratch + 45392;
-  // [B, K=4, N+1=50] x 2 slots, every 36848 reals, live from kernel 5 to 65
+  // [B, K=4, N+1=50] x 2 slots, every 38288 reals, live from kernel 5 to 65
   float* const blocks_mhsa_k_mappings_1_add = scratch + 45808;
-  // [B, K=4, N+1=50] x 2 slots, every 36848 reals, live from kernel 5 to 65
+  // [B, K=4, N+1=50] x 2 slots, every 38288 reals, live from kernel 5 to 65
   float* const blocks_mhsa_v_mappings_1_add = scratch + 46224;
-  // [B, N+1=50] x 2 slots, every 36848 reals, live from kernel 5 to 65
-  float* const blocks_norm2_rsqrt = scratch + 47984;
-  // [B, D=8, N+1=50] x 2 slots, every 36848 reals, live from kernel 5 to 65
+  // [B, N+1=50] x 2 slots, every 38288 reals, live from kernel 5 to 65
+  float* const blocks_norm2_rsqrt = scratch + 49424;
+  // [B, D=8, N+1=50] x 2 slots, every 38288 reals, live from kernel 5 to 65
   float* const blocks_norm2_multiply = scratch + 40960;
-  // [B, D=8, N+1=50] x 2 slots, every 36848 reals, live from kernel 5 to 65
+  // [B, D=8, N+1=50] x 2 slots, every 38288 reals, live from kernel 5 to 65
   float* const blocks_norm2_add = scratch + 41760;
-  // [B, M=32, N+1=50] x 2 slots, every 36848 reals, live from kernel 5 to 65
+  // [B, M=32, N+1=50] x 2 slots, every 38288 reals, live from kernel 5 to 65
   float* const blocks_mlp_0_add = scratch + 21312;
-  // [B, M=32, N+1=50] x 2 slots, every 36848 reals, live from kernel 5 to 65
+  // [B, M=32, N+1=50] x 2 slots, every 38288 reals, live from kernel 5 to 65
   float* const blocks_mlp_1_gelu = scratch + 24512;
-  // [B, CLASSES=10], every 36848 reals, live from kernel 20 to 21
+  // [B, CLASSES=10], every 38288 reals, live from kernel 20 to 21
   float* const mlp_0_einsum = scratch + 27712;
-  // [B], every 36848 reals, live from kernel 21 to 24
+  // [B], every 38288 reals, live from kernel 20 to 24
   float* const add = scratch + 27744;
-  // [B], every 36848 reals, live from kernel 21 to 24
+  // [B], every 38288 reals, live from kernel 20 to 24
   float* const reduce_sum = scratch + 27760;
-  // [B, CLASSES=10], every 36848 reals, live from kernel 21 to 26
+  // [B, CLASSES=10], every 38288 reals, live from kernel 20 to 26
   float* const d_mlp_1_multiply = scratch + 27728;
-  // [B, D=8], every 36848 reals, live from kernel 22 to 23
+  // [B, D=8], every 38288 reals, live from kernel 22 to 23
   float* const d_mlp_0_einsum = scratch + 27712;
-  // [B, D=8, N+1=50] x 2 slots, every 36848 reals, live from kernel 4 to 68
+  // [B, D=8, N+1=50] x 2 slots, every 38288 reals, live from kernel 1 to 68
   float* const d_blocks_carry = scratch + 42560;
-  // [B, M=32, N+1=50], every 36848 reals, live from kernel 27 to 49
+  // [B, M=32, N+1=50], every 38288 reals, live from kernel 27 to 49
   float* const d_blocks_mlp_1_multiply = scratch + 37760;
-  // [B, D=8, N+1=50], every 36848 reals, live from kernel 28 to 51
+  // [B, D=8, N+1=50], every 38288 reals, live from kernel 27 to 51
   float* const d_blocks_mlp_0_einsum = scratch + 46640;
-  // [B, D=8, N+1=50], every 36848 reals, live from kernel 29 to 45
+  // [B, D=8, N+1=50], every 38288 reals, live from kernel 29 to 45
   float* const d_blocks_add = scratch + 47040;
-  // [B, N+1=50, N+1=50], every 36848 reals, live from kernel 30 to 34
+  // [B, N+1=50, N+1=50], every 38288 reals, live from kernel 30 to 34
   float* const d_blocks_mhsa_einsum = scratch + 27712;
-  // [B, K=4, N+1=50], every 36848 reals, live from kernel 31 to 53
-  float* const d_blocks_mhsa_einsum_2 = scratch + 47440;
-  // [B, K=4, N+1=50], every 36848 reals, live from kernel 32 to 37
-  float* const d_blocks_mhsa_v_mappings_1_einsum = scratch + 47648;
-  // [B, N+1=50, N+1=50], every 36848 reals, live from kernel 33 to 34
+  // [B, K=4, N+1=50], every 38288 reals, live from kernel 27 to 53
+  float* const d_blocks_mhsa_einsum_2 = scratch + 47840;
+  // [B, K=4, N+1=50], every 38288 reals, live from kernel 32 to 37
+  float* const d_blocks_mhsa_v_mappings_1_einsum = scratch + 48048;
+  // [B, N+1=50, N+1=50], every 38288 reals, live from kernel 33 to 34
   float* const d_blocks_mhsa_einsum_3 = scratch + 30224;
-  // [B, N+1=50, N+1=50], every 36848 reals, live from kernel 34 to 36
+  // [B, N+1=50, N+1=50], every 38288 reals, live from kernel 34 to 36
   float* const d_blocks_mhsa_multiply = scratch + 32736;
-  // [B, N+1=50, N+1=50], every 36848 reals, live from kernel 34 to 42
+  // [B, N+1=50, N+1=50], every 38288 reals, live from kernel 34 to 42
   float* const d_blocks_mhsa_multiply_2 = scratch + 35248;
-  // [B, K=4, N+1=50], every 36848 reals, live from kernel 35 to 57
-  float* const d_blocks_mhsa_einsum_4 = scratch + 28112;
-  // [B, K=4, N+1=50], every 36848 reals, live from kernel 36 to 55
-  float* const d_blocks_mhsa_einsum_5 = scratch + 28320;
-  // [B, K=4, N+1=50], every 36848 reals, live from kernel 37 to 38
-  float* const d_blocks_mhsa_add = scratch + 28528;
-  // [B, D=8, N+1=50], every 36848 reals, live from kernel 38 to 65
-  float* const d_blocks_norm1_concat = scratch + 27712;
-  // [B, K=4, N+1=50], every 36848 reals, live from kernel 39 to 59
-  float* const d_blocks_mhsa_einsum_6 = scratch + 28528;
-  // [B, K=4, N+1=50], every 36848 reals, live from kernel 40 to 43
-  float* const d_blocks_mhsa_v_mappings_0_einsum = scratch + 28736;
-  // [B, K=4, N+1=50], every 36848 reals, live from kernel 41 to 63
-  float* const d_blocks_mhsa_einsum_7 = scratch + 28944;
-  // [B, K=4, N+1=50], every 36848 reals, live from kernel 42 to 61
-  float* const d_blocks_mhsa_einsum_8 = scratch + 29152;
-  // [B, K=4, N+1=50], every 36848 reals, live from kernel 43 to 44
-  float* const d_blocks_mhsa_add_2 = scratch + 29360;
+  // [B, K=4, N+1=50], every 38288 reals, live from kernel 27 to 57
+  float* const d_blocks_mhsa_einsum_4 = scratch + 48256;
+  // [B, K=4, N+1=50], every 38288 reals, live from kernel 27 to 55
+  float* const d_blocks_mhsa_einsum_5 = scratch + 48464;
+  // [B, K=4, N+1=50], every 38288 reals, live from kernel 37 to 38
+  float* const d_blocks_mhsa_add = scratch + 27712;
+  // [B, D=8, N+1=50], every 38288 reals, live from kernel 27 to 65
+  float* const d_blocks_norm1_concat = scratch + 47440;
+  // [B, K=4, N+1=50], every 38288 reals, live from kernel 27 to 59
+  float* const d_blocks_mhsa_einsum_6 = scratch + 48672;
+  // [B, K=4, N+1=50], every 38288 reals, live from kernel 40 to 43
+  float* const d_blocks_mhsa_v_mappings_0_einsum = scratch + 27712;
+  // [B, K=4, N+1=50], every 38288 reals, live from kernel 27 to 63
+  float* const d_blocks_mhsa_einsum_7 = scratch + 48880;
+  // [B, K=4, N+1=50], every 38288 reals, live from kernel 27 to 61
+  float* const d_blocks_mhsa_einsum_8 = scratch + 49088;
+  // [B, K=4, N+1=50], every 38288 reals, live from kernel 43 to 44
+  float* const d_blocks_mhsa_add_2 = scratch + 27920;
   // [D=8, 1], live from kernel 0 to 3
   float* const add_2 = scratch;
+  std::int64_t place = -1;
   add_forward_evaluate(parameters + 1872, table_sinusoidal_50x8_0, add_2);
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    rearrange_forward(images + image * 784, rearrange + image * 36848);
-    linear_mapper_forward(rearrange + image * 36848, parameters + 1744, parameters + 1728, table_sinusoidal_50x8_0,
-                          blocks_carry + image * 36848);
-    copy_forward_evaluate(add_2, blocks_carry + image * 36848);
-    blocks_backward(d_blocks_carry + image * 36848);
+    rearrange_forward(images + image * 784, rearrange + image * 38288);
+    linear_mapper_forward(rearrange + image * 38288, parameters + 1744, parameters + 1728, table_sinusoidal_50x8_0,
+                          blocks_carry + image * 38288);
+    copy_forward_evaluate(add_2, blocks_carry + image * 38288);
+    blocks_backward(d_blocks_carry + image * 38288);
   }
   // blocks: 2 layers
   for (std::int64_t layer = 0; layer < 2; ++layer) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
-      blocks_norm1_forward_train(blocks_carry + layer % 2 * 400 + image * 36848,
-                                 blocks_norm1_rsqrt + layer * 64 + image * 36848,
-                                 blocks_norm1_multiply + layer * 400 + image * 36848, parameters + 1696 - layer * 816,
-                                 parameters + 1712 - layer * 816, blocks_norm1_add + layer * 400 + image * 36848);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + layer * 400 + image * 36848, parameters + 1680 - layer * 816,
+      if (place < 0) place = image;
+      blocks_norm1_forward_train(blocks_carry + layer % 2 * 400 + image * 38288,
+                                 blocks_norm1_rsqrt + layer * 64 + image * 38288,
+                                 blocks_norm1_multiply + layer * 400 + image * 38288, parameters + 1696 - layer * 816,
+                                 parameters + 1712 - layer * 816, blocks_norm1_add + layer * 400 + image * 38288);
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + layer * 400 + image * 38288, parameters + 1680 - layer * 816,
                                        parameters + 1664 - layer * 816,
-                                       blocks_mhsa_q_mappings_0_add + layer * 208 + image * 36848);
-      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + layer * 400 + image * 36848, parameters + 1648 - layer * 816,
+                                       blocks_mhsa_q_mappings_0_add + layer * 208 + image * 38288);
+      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + layer * 400 + image * 38288, parameters + 1648 - layer * 816,
                                        parameters + 1632 - layer * 816,
-                                       blocks_mhsa_k_mappings_0_add + layer * 208 + image * 36848);
-      blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + layer * 208 + image * 36848,
-                          blocks_mhsa_k_mappings_0_add + layer * 208 + image * 36848,
-                          blocks_mhsa_einsum + image * 36848);
-      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + layer * 400 + image * 36848, parameters + 1616 - layer * 816,
+                                       blocks_mhsa_k_mappings_0_add + layer * 208 + image * 38288);
+      blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + layer * 208 + image * 38288,
+                          blocks_mhsa_k_mappings_0_add + layer * 208 + image * 38288,
+                          blocks_mhsa_einsum + place * 38288);
+      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + layer * 400 + image * 38288, parameters + 1616 - layer * 816,
                                        parameters + 1600 - layer * 816,
-                                       blocks_mhsa_v_mappings_0_add + layer * 208 + image * 36848);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + layer * 400 + image * 36848, parameters + 1584 - layer * 816,
+                                       blocks_mhsa_v_mappings_0_add + layer * 208 + image * 38288);
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + layer * 400 + image * 38288, parameters + 1584 - layer * 816,
                                        parameters + 1568 - layer * 816,
-                                       blocks_mhsa_q_mappings_1_add + layer * 208 + image * 36848);
-      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + layer * 400 + image * 36848, parameters + 1552 - layer * 816,
+                                       blocks_mhsa_q_mappings_1_add + layer * 208 + image * 38288);
+      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + layer * 400 + image * 38288, parameters + 1552 - layer * 816,
                                        parameters + 1536 - layer * 816,
-                                       blocks_mhsa_k_mappings_1_add + layer * 208 + image * 36848);
-      blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + layer * 208 + image * 36848,
-                            blocks_mhsa_k_mappings_1_add + layer * 208 + image * 36848,
-                            blocks_mhsa_einsum_2 + image * 36848);
-      blocks_mhsa_forward_2(blocks_mhsa_einsum + image * 36848, blocks_mhsa_divide + layer * 2512 + image * 36848,
-                            blocks_mhsa_einsum_2 + image * 36848, blocks_mhsa_divide_2 + layer * 2512 + image * 36848);
-      blocks_mhsa_forward_3(blocks_mhsa_divide + layer * 2512 + image * 36848,
-                            blocks_mhsa_v_mappings_0_add + layer * 208 + image * 36848,
-                            blocks_carry + layer % 2 * 400 + image * 36848, blocks_concat + image * 36848);
-      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + layer * 400 + image * 36848, parameters + 1520 - layer * 816,
+                                       blocks_mhsa_k_mappings_1_add + layer * 208 + image * 38288);
+      blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + layer * 208 + image * 38288,
+                            blocks_mhsa_k_mappings_1_add + layer * 208 + image * 38288,
+                            blocks_mhsa_einsum_2 + place * 38288);
+      blocks_mhsa_forward_2(blocks_mhsa_einsum + place * 38288, blocks_mhsa_divide + layer * 2512 + image * 38288,
+                            blocks_mhsa_einsum_2 + place * 38288, blocks_mhsa_divide_2 + layer * 2512 + image * 38288);
+      blocks_mhsa_forward_3(blocks_mhsa_divide + layer * 2512 + image * 38288,
+                            blocks_mhsa_v_mappings_0_add + layer * 208 + image * 38288,
+                            blocks_carry + layer % 2 * 400 + image * 38288, blocks_concat + place * 38288);
+      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + layer * 400 + image * 38288, parameters + 1520 - layer * 816,
                                        parameters + 1504 - layer * 816,
-                                       blocks_mhsa_v_mappings_1_add + layer * 208 + image * 36848);
-      blocks_mhsa_forward_5(blocks_mhsa_divide_2 + layer * 2512 + image * 36848,
-                            blocks_mhsa_v_mappings_1_add + layer * 208 + image * 36848,
-                            blocks_carry + layer % 2 * 400 + image * 36848, blocks_concat + image * 36848);
-      blocks_norm2_forward_train(blocks_concat + image * 36848, blocks_norm2_rsqrt + layer * 64 + image * 36848,
-                                 blocks_norm2_multiply + layer * 400 + image * 36848, parameters + 1472 - layer * 816,
-                                 parameters + 1488 - layer * 816, blocks_norm2_add + layer * 400 + image * 36848);
-      blocks_mlp_0_forward_train(blocks_norm2_add + layer * 400 + image * 36848, parameters + 1216 - layer * 816,
-                                 parameters + 1184 - layer * 816, blocks_mlp_0_add + layer * 1600 + image * 36848,
-                                 blocks_mlp_1_gelu + layer * 1600 + image * 36848);
-      blocks_mlp_2_forward(blocks_mlp_1_gelu + layer * 1600 + image * 36848, parameters + 928 - layer * 816,
-                           blocks_concat + image * 36848, parameters + 912 - layer * 816,
-                           blocks_carry + (layer + 1) % 2 * 400 + image * 36848);
+                                       blocks_mhsa_v_mappings_1_add + layer * 208 + image * 38288);
+      blocks_mhsa_forward_5(blocks_mhsa_divide_2 + layer * 2512 + image * 38288,
+                            blocks_mhsa_v_mappings_1_add + layer * 208 + image * 38288,
+                            blocks_carry + layer % 2 * 400 + image * 38288, blocks_concat + place * 38288);
+      blocks_norm2_forward_train(blocks_concat + place * 38288, blocks_norm2_rsqrt + layer * 64 + image * 38288,
+                                 blocks_norm2_multiply + layer * 400 + image * 38288, parameters + 1472 - layer * 816,
+                                 parameters + 1488 - layer * 816, blocks_norm2_add + layer * 400 + image * 38288);
+      blocks_mlp_0_forward_train(blocks_norm2_add + layer * 400 + image * 38288, parameters + 1216 - layer * 816,
+                                 parameters + 1184 - layer * 816, blocks_mlp_0_add + layer * 1600 + image * 38288,
+                                 blocks_mlp_1_gelu + layer * 1600 + image * 38288);
+      blocks_mlp_2_forward(blocks_mlp_1_gelu + layer * 1600 + image * 38288, parameters + 928 - layer * 816,
+                           blocks_concat + place * 38288, parameters + 912 - layer * 816,
+                           blocks_carry + (layer + 1) % 2 * 400 + image * 38288);
     }
   }
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
-    mlp_0_forward(blocks_carry + image * 36848, parameters + 16, mlp_0_einsum + image * 36848);
-    mlp_0_backward(batch, mlp_0_einsum + image * 36848, parameters, outputs + image * 10,
-                   d_mlp_1_multiply + image * 36848, labels + image, add + image * 36848, reduce_sum + image * 36848);
-    mlp_0_backward_2(d_mlp_1_multiply + image * 36848, parameters + 16, d_mlp_0_einsum + image * 36848);
-    copy_backward(d_mlp_0_einsum + image * 36848, d_blocks_carry + image * 36848);
+    if (place < 0) place = image;
+    mlp_0_forward(blocks_carry + image * 38288, parameters + 16, mlp_0_einsum + place * 38288);
+    mlp_0_backward(batch, mlp_0_einsum + place * 38288, parameters, outputs + image * 10,
+                   d_mlp_1_multiply + image * 38288, labels + image, add + image * 38288, reduce_sum + image * 38288);
+    mlp_0_backward_2(d_mlp_1_multiply + image * 38288, parameters + 16, d_mlp_0_einsum + place * 38288);
+    copy_backward(d_mlp_0_einsum + place * 38288, d_blocks_carry + image * 38288);
   }
   divide_forward_train(batch, add, reduce_sum, loss);
 #pragma omp parallel for schedule(static)
@@ -9440,57 +9488,58 @@ void vit_mnist_loss_and_gradients_avx512(const float* parameters, const float* i
   // blocks: 2 layers, the last one first
   for (std::int64_t pass = 0; pass < 2; ++pass) {
     const std::int64_t layer = 1 - pass;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
-      blocks_mlp_2_backward(d_blocks_carry + pass % 2 * 400 + image * 36848, parameters + 928 - layer * 816,
-                            blocks_mlp_0_add + layer * 1600 + image * 36848, d_blocks_mlp_1_multiply + image * 36848);
-      blocks_mlp_0_backward(d_blocks_mlp_1_multiply + image * 36848, parameters + 1216 - layer * 816,
-                            d_blocks_mlp_0_einsum + image * 36848);
-      blocks_norm2_backward(d_blocks_mlp_0_einsum + image * 36848, parameters + 1472 - layer * 816,
-                            blocks_norm2_multiply + layer * 400 + image * 36848,
-                            d_blocks_carry + pass % 2 * 400 + image * 36848,
-                            blocks_norm2_rsqrt + layer * 64 + image * 36848, d_blocks_add + image * 36848);
-      blocks_mhsa_backward(d_blocks_add + image * 36848, blocks_mhsa_v_mappings_1_add + layer * 208 + image * 36848,
-                           d_blocks_mhsa_einsum + image * 36848);
-      blocks_mhsa_backward_2(d_blocks_add + image * 36848, blocks_mhsa_divide_2 + layer * 2512 + image * 36848,
-                             d_blocks_mhsa_einsum_2 + image * 36848);
-      blocks_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + image * 36848, parameters + 1520 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_1_einsum + image * 36848);
-      blocks_mhsa_backward_6(d_blocks_add + image * 36848, blocks_mhsa_v_mappings_0_add + layer * 208 + image * 36848,
-                             d_blocks_mhsa_einsum_3 + image * 36848);
-      blocks_mhsa_backward_3(d_blocks_mhsa_einsum + image * 36848, blocks_mhsa_divide_2 + layer * 2512 + image * 36848,
-                             d_blocks_mhsa_einsum_3 + image * 36848, blocks_mhsa_divide + layer * 2512 + image * 36848,
-                             d_blocks_mhsa_multiply + image * 36848, d_blocks_mhsa_multiply_2 + image * 36848);
-      blocks_mhsa_backward_4(d_blocks_mhsa_multiply + image * 36848,
-                             blocks_mhsa_k_mappings_1_add + layer * 208 + image * 36848,
-                             d_blocks_mhsa_einsum_4 + image * 36848);
-      blocks_mhsa_backward_5(d_blocks_mhsa_multiply + image * 36848,
-                             blocks_mhsa_q_mappings_1_add + layer * 208 + image * 36848,
-                             d_blocks_mhsa_einsum_5 + image * 36848);
-      blocks_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + image * 36848, parameters + 1552 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_1_einsum + image * 36848,
-                                        d_blocks_mhsa_add + image * 36848);
-      blocks_mhsa_q_mappings_1_backward(d_blocks_mhsa_einsum_4 + image * 36848, parameters + 1584 - layer * 816,
-                                        d_blocks_mhsa_add + image * 36848, d_blocks_norm1_concat + image * 36848);
-      blocks_mhsa_backward_7(d_blocks_add + image * 36848, blocks_mhsa_divide + layer * 2512 + image * 36848,
-                             d_blocks_mhsa_einsum_6 + image * 36848);
-      blocks_mhsa_v_mappings_0_backward(d_blocks_mhsa_einsum_6 + image * 36848, parameters + 1616 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_0_einsum + image * 36848);
-      blocks_mhsa_backward_8(d_blocks_mhsa_multiply_2 + image * 36848,
-                             blocks_mhsa_k_mappings_0_add + layer * 208 + image * 36848,
-                             d_blocks_mhsa_einsum_7 + image * 36848);
-      blocks_mhsa_backward_9(d_blocks_mhsa_multiply_2 + image * 36848,
-                             blocks_mhsa_q_mappings_0_add + layer * 208 + image * 36848,
-                             d_blocks_mhsa_einsum_8 + image * 36848);
-      blocks_mhsa_k_mappings_0_backward(d_blocks_mhsa_einsum_8 + image * 36848, parameters + 1648 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_0_einsum + image * 36848,
-                                        d_blocks_mhsa_add_2 + image * 36848);
-      blocks_mhsa_q_mappings_0_backward(d_blocks_mhsa_einsum_7 + image * 36848, parameters + 1680 - layer * 816,
-                                        d_blocks_mhsa_add_2 + image * 36848, d_blocks_norm1_concat + image * 36848);
-      blocks_norm1_backward(d_blocks_norm1_concat + image * 36848, parameters + 1696 - layer * 816,
-                            blocks_norm1_multiply + layer * 400 + image * 36848, d_blocks_add + image * 36848,
-                            blocks_norm1_rsqrt + layer * 64 + image * 36848,
-                            d_blocks_carry + (pass + 1) % 2 * 400 + image * 36848);
+      if (place < 0) place = image;
+      blocks_mlp_2_backward(d_blocks_carry + pass % 2 * 400 + image * 38288, parameters + 928 - layer * 816,
+                            blocks_mlp_0_add + layer * 1600 + image * 38288, d_blocks_mlp_1_multiply + image * 38288);
+      blocks_mlp_0_backward(d_blocks_mlp_1_multiply + image * 38288, parameters + 1216 - layer * 816,
+                            d_blocks_mlp_0_einsum + image * 38288);
+      blocks_norm2_backward(d_blocks_mlp_0_einsum + image * 38288, parameters + 1472 - layer * 816,
+                            blocks_norm2_multiply + layer * 400 + image * 38288,
+                            d_blocks_carry + pass % 2 * 400 + image * 38288,
+                            blocks_norm2_rsqrt + layer * 64 + image * 38288, d_blocks_add + place * 38288);
+      blocks_mhsa_backward(d_blocks_add + place * 38288, blocks_mhsa_v_mappings_1_add + layer * 208 + image * 38288,
+                           d_blocks_mhsa_einsum + place * 38288);
+      blocks_mhsa_backward_2(d_blocks_add + place * 38288, blocks_mhsa_divide_2 + layer * 2512 + image * 38288,
+                             d_blocks_mhsa_einsum_2 + image * 38288);
+      blocks_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + image * 38288, parameters + 1520 - layer * 816,
+                                        d_blocks_mhsa_v_mappings_1_einsum + place * 38288);
+      blocks_mhsa_backward_6(d_blocks_add + place * 38288, blocks_mhsa_v_mappings_0_add + layer * 208 + image * 38288,
+                             d_blocks_mhsa_einsum_3 + place * 38288);
+      blocks_mhsa_backward_3(d_blocks_mhsa_einsum + place * 38288, blocks_mhsa_divide_2 + layer * 2512 + image * 38288,
+                             d_blocks_mhsa_einsum_3 + place * 38288, blocks_mhsa_divide + layer * 2512 + image * 38288,
+                             d_blocks_mhsa_multiply + place * 38288, d_blocks_mhsa_multiply_2 + place * 38288);
+      blocks_mhsa_backward_4(d_blocks_mhsa_multiply + place * 38288,
+                             blocks_mhsa_k_mappings_1_add + layer * 208 + image * 38288,
+                             d_blocks_mhsa_einsum_4 + image * 38288);
+      blocks_mhsa_backward_5(d_blocks_mhsa_multiply + place * 38288,
+                             blocks_mhsa_q_mappings_1_add + layer * 208 + image * 38288,
+                             d_blocks_mhsa_einsum_5 + image * 38288);
+      blocks_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + image * 38288, parameters + 1552 - layer * 816,
+                                        d_blocks_mhsa_v_mappings_1_einsum + place * 38288,
+                                        d_blocks_mhsa_add + place * 38288);
+      blocks_mhsa_q_mappings_1_backward(d_blocks_mhsa_einsum_4 + image * 38288, parameters + 1584 - layer * 816,
+                                        d_blocks_mhsa_add + place * 38288, d_blocks_norm1_concat + image * 38288);
+      blocks_mhsa_backward_7(d_blocks_add + place * 38288, blocks_mhsa_divide + layer * 2512 + image * 38288,
+                             d_blocks_mhsa_einsum_6 + image * 38288);
+      blocks_mhsa_v_mappings_0_backward(d_blocks_mhsa_einsum_6 + image * 38288, parameters + 1616 - layer * 816,
+                                        d_blocks_mhsa_v_mappings_0_einsum + place * 38288);
+      blocks_mhsa_backward_8(d_blocks_mhsa_multiply_2 + place * 38288,
+                             blocks_mhsa_k_mappings_0_add + layer * 208 + image * 38288,
+                             d_blocks_mhsa_einsum_7 + image * 38288);
+      blocks_mhsa_backward_9(d_blocks_mhsa_multiply_2 + place * 38288,
+                             blocks_mhsa_q_mappings_0_add + layer * 208 + image * 38288,
+                             d_blocks_mhsa_einsum_8 + image * 38288);
+      blocks_mhsa_k_mappings_0_backward(d_blocks_mhsa_einsum_8 + image * 38288, parameters + 1648 - layer * 816,
+                                        d_blocks_mhsa_v_mappings_0_einsum + place * 38288,
+                                        d_blocks_mhsa_add_2 + place * 38288);
+      blocks_mhsa_q_mappings_0_backward(d_blocks_mhsa_einsum_7 + image * 38288, parameters + 1680 - layer * 816,
+                                        d_blocks_mhsa_add_2 + place * 38288, d_blocks_norm1_concat + image * 38288);
+      blocks_norm1_backward(d_blocks_norm1_concat + image * 38288, parameters + 1696 - layer * 816,
+                            blocks_norm1_multiply + layer * 400 + image * 38288, d_blocks_add + place * 38288,
+                            blocks_norm1_rsqrt + layer * 64 + image * 38288,
+                            d_blocks_carry + (pass + 1) % 2 * 400 + image * 38288);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
@@ -9562,7 +9611,7 @@ void vit_mnist_input_gradient_avx512(const float* parameters, const float* image
                                      float* scratch) {
   // [B, C*P*P=16, N=49], every 29056 reals, live from kernel 1 to 2
   float* const rearrange = scratch + 16;
-  // [B, D=8, N+1=50] x 2 slots, every 29056 reals, live from kernel 2 to 20
+  // [B, D=8, N+1=50] x 2 slots, every 29056 reals, live from kernel 1 to 20
   float* const blocks_carry = scratch + 18288;
   // [B, N+1=50] x 2 slots, every 29056 reals, live from kernel 5 to 43
   float* const blocks_norm1_rsqrt = scratch + 28816;
@@ -9604,15 +9653,15 @@ void vit_mnist_input_gradient_avx512(const float* parameters, const float* image
   float* const blocks_mlp_1_gelu = scratch + 13264;
   // [B, CLASSES=10], every 29056 reals, live from kernel 20 to 21
   float* const mlp_0_einsum = scratch + 13264;
-  // [B], every 29056 reals, live from kernel 21 to 24
+  // [B], every 29056 reals, live from kernel 20 to 24
   float* const add = scratch + 13296;
-  // [B], every 29056 reals, live from kernel 21 to 24
+  // [B], every 29056 reals, live from kernel 20 to 24
   float* const reduce_sum = scratch + 13312;
   // [B, CLASSES=10], every 29056 reals, live from kernel 21 to 22
   float* const d_mlp_1_multiply = scratch + 13280;
   // [B, D=8], every 29056 reals, live from kernel 22 to 23
   float* const d_mlp_0_einsum = scratch + 13264;
-  // [B, D=8, N+1=50] x 2 slots, every 29056 reals, live from kernel 4 to 44
+  // [B, D=8, N+1=50] x 2 slots, every 29056 reals, live from kernel 1 to 44
   float* const d_blocks_carry = scratch + 24912;
   // [B, M=32, N+1=50], every 29056 reals, live from kernel 25 to 26
   float* const d_blocks_mlp_1_multiply = scratch + 13264;
@@ -9654,142 +9703,148 @@ void vit_mnist_input_gradient_avx512(const float* parameters, const float* image
   float* const d_linear_mapper_einsum = scratch + 16;
   // [D=8, 1], live from kernel 0 to 3
   float* const add_2 = scratch;
+  std::int64_t place = -1;
   add_forward_evaluate(parameters + 1872, table_sinusoidal_50x8_0, add_2);
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
-    rearrange_forward(images + image * 784, rearrange + image * 29056);
-    linear_mapper_forward(rearrange + image * 29056, parameters + 1744, parameters + 1728, table_sinusoidal_50x8_0,
+    if (place < 0) place = image;
+    rearrange_forward(images + image * 784, rearrange + place * 29056);
+    linear_mapper_forward(rearrange + place * 29056, parameters + 1744, parameters + 1728, table_sinusoidal_50x8_0,
                           blocks_carry + image * 29056);
     copy_forward_evaluate(add_2, blocks_carry + image * 29056);
     blocks_backward(d_blocks_carry + image * 29056);
   }
   // blocks: 2 layers
   for (std::int64_t layer = 0; layer < 2; ++layer) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
+      if (place < 0) place = image;
       blocks_norm1_forward_train(blocks_carry + layer % 2 * 400 + image * 29056,
                                  blocks_norm1_rsqrt + layer * 64 + image * 29056,
                                  blocks_norm1_multiply + layer * 400 + image * 29056, parameters + 1696 - layer * 816,
-                                 parameters + 1712 - layer * 816, blocks_norm1_add + image * 29056);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 29056, parameters + 1680 - layer * 816,
+                                 parameters + 1712 - layer * 816, blocks_norm1_add + place * 29056);
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 29056, parameters + 1680 - layer * 816,
                                        parameters + 1664 - layer * 816,
                                        blocks_mhsa_q_mappings_0_add + layer * 208 + image * 29056);
-      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + image * 29056, parameters + 1648 - layer * 816,
+      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + place * 29056, parameters + 1648 - layer * 816,
                                        parameters + 1632 - layer * 816,
                                        blocks_mhsa_k_mappings_0_add + layer * 208 + image * 29056);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + layer * 208 + image * 29056,
                           blocks_mhsa_k_mappings_0_add + layer * 208 + image * 29056,
-                          blocks_mhsa_einsum + image * 29056);
-      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + image * 29056, parameters + 1616 - layer * 816,
+                          blocks_mhsa_einsum + place * 29056);
+      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + place * 29056, parameters + 1616 - layer * 816,
                                        parameters + 1600 - layer * 816,
                                        blocks_mhsa_v_mappings_0_add + layer * 208 + image * 29056);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 29056, parameters + 1584 - layer * 816,
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 29056, parameters + 1584 - layer * 816,
                                        parameters + 1568 - layer * 816,
                                        blocks_mhsa_q_mappings_1_add + layer * 208 + image * 29056);
-      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + image * 29056, parameters + 1552 - layer * 816,
+      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + place * 29056, parameters + 1552 - layer * 816,
                                        parameters + 1536 - layer * 816,
                                        blocks_mhsa_k_mappings_1_add + layer * 208 + image * 29056);
       blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + layer * 208 + image * 29056,
                             blocks_mhsa_k_mappings_1_add + layer * 208 + image * 29056,
-                            blocks_mhsa_einsum_2 + image * 29056);
-      blocks_mhsa_forward_2(blocks_mhsa_einsum + image * 29056, blocks_mhsa_divide + layer * 2512 + image * 29056,
-                            blocks_mhsa_einsum_2 + image * 29056, blocks_mhsa_divide_2 + layer * 2512 + image * 29056);
+                            blocks_mhsa_einsum_2 + place * 29056);
+      blocks_mhsa_forward_2(blocks_mhsa_einsum + place * 29056, blocks_mhsa_divide + layer * 2512 + image * 29056,
+                            blocks_mhsa_einsum_2 + place * 29056, blocks_mhsa_divide_2 + layer * 2512 + image * 29056);
       blocks_mhsa_forward_3(blocks_mhsa_divide + layer * 2512 + image * 29056,
                             blocks_mhsa_v_mappings_0_add + layer * 208 + image * 29056,
-                            blocks_carry + layer % 2 * 400 + image * 29056, blocks_concat + image * 29056);
-      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + image * 29056, parameters + 1520 - layer * 816,
+                            blocks_carry + layer % 2 * 400 + image * 29056, blocks_concat + place * 29056);
+      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + place * 29056, parameters + 1520 - layer * 816,
                                        parameters + 1504 - layer * 816,
                                        blocks_mhsa_v_mappings_1_add + layer * 208 + image * 29056);
       blocks_mhsa_forward_5(blocks_mhsa_divide_2 + layer * 2512 + image * 29056,
                             blocks_mhsa_v_mappings_1_add + layer * 208 + image * 29056,
-                            blocks_carry + layer % 2 * 400 + image * 29056, blocks_concat + image * 29056);
-      blocks_norm2_forward_train(blocks_concat + image * 29056, blocks_norm2_rsqrt + layer * 64 + image * 29056,
+                            blocks_carry + layer % 2 * 400 + image * 29056, blocks_concat + place * 29056);
+      blocks_norm2_forward_train(blocks_concat + place * 29056, blocks_norm2_rsqrt + layer * 64 + image * 29056,
                                  blocks_norm2_multiply + layer * 400 + image * 29056, parameters + 1472 - layer * 816,
-                                 parameters + 1488 - layer * 816, blocks_norm2_add + image * 29056);
-      blocks_mlp_0_forward_train(blocks_norm2_add + image * 29056, parameters + 1216 - layer * 816,
+                                 parameters + 1488 - layer * 816, blocks_norm2_add + place * 29056);
+      blocks_mlp_0_forward_train(blocks_norm2_add + place * 29056, parameters + 1216 - layer * 816,
                                  parameters + 1184 - layer * 816, blocks_mlp_0_add + layer * 1600 + image * 29056,
-                                 blocks_mlp_1_gelu + image * 29056);
-      blocks_mlp_2_forward(blocks_mlp_1_gelu + image * 29056, parameters + 928 - layer * 816,
-                           blocks_concat + image * 29056, parameters + 912 - layer * 816,
+                                 blocks_mlp_1_gelu + place * 29056);
+      blocks_mlp_2_forward(blocks_mlp_1_gelu + place * 29056, parameters + 928 - layer * 816,
+                           blocks_concat + place * 29056, parameters + 912 - layer * 816,
                            blocks_carry + (layer + 1) % 2 * 400 + image * 29056);
     }
   }
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
-    mlp_0_forward(blocks_carry + image * 29056, parameters + 16, mlp_0_einsum + image * 29056);
-    mlp_0_backward(batch, mlp_0_einsum + image * 29056, parameters, outputs + image * 10,
-                   d_mlp_1_multiply + image * 29056, labels + image, add + image * 29056, reduce_sum + image * 29056);
-    mlp_0_backward_2(d_mlp_1_multiply + image * 29056, parameters + 16, d_mlp_0_einsum + image * 29056);
-    copy_backward(d_mlp_0_einsum + image * 29056, d_blocks_carry + image * 29056);
+    if (place < 0) place = image;
+    mlp_0_forward(blocks_carry + image * 29056, parameters + 16, mlp_0_einsum + place * 29056);
+    mlp_0_backward(batch, mlp_0_einsum + place * 29056, parameters, outputs + image * 10,
+                   d_mlp_1_multiply + place * 29056, labels + image, add + image * 29056, reduce_sum + image * 29056);
+    mlp_0_backward_2(d_mlp_1_multiply + place * 29056, parameters + 16, d_mlp_0_einsum + place * 29056);
+    copy_backward(d_mlp_0_einsum + place * 29056, d_blocks_carry + image * 29056);
   }
   divide_forward_input_gradient(batch, add, reduce_sum, loss);
   // blocks: 2 layers, the last one first
   for (std::int64_t pass = 0; pass < 2; ++pass) {
     const std::int64_t layer = 1 - pass;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
+      if (place < 0) place = image;
       blocks_mlp_2_backward(d_blocks_carry + pass % 2 * 400 + image * 29056, parameters + 928 - layer * 816,
-                            blocks_mlp_0_add + layer * 1600 + image * 29056, d_blocks_mlp_1_multiply + image * 29056);
-      blocks_mlp_0_backward(d_blocks_mlp_1_multiply + image * 29056, parameters + 1216 - layer * 816,
-                            d_blocks_mlp_0_einsum + image * 29056);
-      blocks_norm2_backward(d_blocks_mlp_0_einsum + image * 29056, parameters + 1472 - layer * 816,
+                            blocks_mlp_0_add + layer * 1600 + image * 29056, d_blocks_mlp_1_multiply + place * 29056);
+      blocks_mlp_0_backward(d_blocks_mlp_1_multiply + place * 29056, parameters + 1216 - layer * 816,
+                            d_blocks_mlp_0_einsum + place * 29056);
+      blocks_norm2_backward(d_blocks_mlp_0_einsum + place * 29056, parameters + 1472 - layer * 816,
                             blocks_norm2_multiply + layer * 400 + image * 29056,
                             d_blocks_carry + pass % 2 * 400 + image * 29056,
-                            blocks_norm2_rsqrt + layer * 64 + image * 29056, d_blocks_add + image * 29056);
-      blocks_mhsa_backward(d_blocks_add + image * 29056, blocks_mhsa_v_mappings_1_add + layer * 208 + image * 29056,
-                           d_blocks_mhsa_einsum + image * 29056);
-      blocks_mhsa_backward_2(d_blocks_add + image * 29056, blocks_mhsa_divide_2 + layer * 2512 + image * 29056,
-                             d_blocks_mhsa_einsum_2 + image * 29056);
-      blocks_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + image * 29056, parameters + 1520 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_1_einsum + image * 29056);
-      blocks_mhsa_backward_6(d_blocks_add + image * 29056, blocks_mhsa_v_mappings_0_add + layer * 208 + image * 29056,
-                             d_blocks_mhsa_einsum_3 + image * 29056);
-      blocks_mhsa_backward_3(d_blocks_mhsa_einsum + image * 29056, blocks_mhsa_divide_2 + layer * 2512 + image * 29056,
-                             d_blocks_mhsa_einsum_3 + image * 29056, blocks_mhsa_divide + layer * 2512 + image * 29056,
-                             d_blocks_mhsa_multiply + image * 29056, d_blocks_mhsa_multiply_2 + image * 29056);
-      blocks_mhsa_backward_4(d_blocks_mhsa_multiply + image * 29056,
+                            blocks_norm2_rsqrt + layer * 64 + image * 29056, d_blocks_add + place * 29056);
+      blocks_mhsa_backward(d_blocks_add + place * 29056, blocks_mhsa_v_mappings_1_add + layer * 208 + image * 29056,
+                           d_blocks_mhsa_einsum + place * 29056);
+      blocks_mhsa_backward_2(d_blocks_add + place * 29056, blocks_mhsa_divide_2 + layer * 2512 + image * 29056,
+                             d_blocks_mhsa_einsum_2 + place * 29056);
+      blocks_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + place * 29056, parameters + 1520 - layer * 816,
+                                        d_blocks_mhsa_v_mappings_1_einsum + place * 29056);
+      blocks_mhsa_backward_6(d_blocks_add + place * 29056, blocks_mhsa_v_mappings_0_add + layer * 208 + image * 29056,
+                             d_blocks_mhsa_einsum_3 + place * 29056);
+      blocks_mhsa_backward_3(d_blocks_mhsa_einsum + place * 29056, blocks_mhsa_divide_2 + layer * 2512 + image * 29056,
+                             d_blocks_mhsa_einsum_3 + place * 29056, blocks_mhsa_divide + layer * 2512 + image * 29056,
+                             d_blocks_mhsa_multiply + place * 29056, d_blocks_mhsa_multiply_2 + place * 29056);
+      blocks_mhsa_backward_4(d_blocks_mhsa_multiply + place * 29056,
                              blocks_mhsa_k_mappings_1_add + layer * 208 + image * 29056,
-                             d_blocks_mhsa_einsum_4 + image * 29056);
-      blocks_mhsa_backward_5(d_blocks_mhsa_multiply + image * 29056,
+                             d_blocks_mhsa_einsum_4 + place * 29056);
+      blocks_mhsa_backward_5(d_blocks_mhsa_multiply + place * 29056,
                              blocks_mhsa_q_mappings_1_add + layer * 208 + image * 29056,
-                             d_blocks_mhsa_einsum_5 + image * 29056);
-      blocks_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + image * 29056, parameters + 1552 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_1_einsum + image * 29056,
-                                        d_blocks_mhsa_add + image * 29056);
-      blocks_mhsa_q_mappings_1_backward_input_gradient(d_blocks_mhsa_einsum_4 + image * 29056,
+                             d_blocks_mhsa_einsum_5 + place * 29056);
+      blocks_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + place * 29056, parameters + 1552 - layer * 816,
+                                        d_blocks_mhsa_v_mappings_1_einsum + place * 29056,
+                                        d_blocks_mhsa_add + place * 29056);
+      blocks_mhsa_q_mappings_1_backward_input_gradient(d_blocks_mhsa_einsum_4 + place * 29056,
                                                        parameters + 1584 - layer * 816,
-                                                       d_blocks_mhsa_add + image * 29056,
+                                                       d_blocks_mhsa_add + place * 29056,
                                                        parameters + 1696 - layer * 816,
-                                                       d_blocks_norm1_concat + image * 29056);
-      blocks_mhsa_backward_7(d_blocks_add + image * 29056, blocks_mhsa_divide + layer * 2512 + image * 29056,
-                             d_blocks_mhsa_einsum_6 + image * 29056);
-      blocks_mhsa_v_mappings_0_backward(d_blocks_mhsa_einsum_6 + image * 29056, parameters + 1616 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_0_einsum + image * 29056);
-      blocks_mhsa_backward_8(d_blocks_mhsa_multiply_2 + image * 29056,
+                                                       d_blocks_norm1_concat + place * 29056);
+      blocks_mhsa_backward_7(d_blocks_add + place * 29056, blocks_mhsa_divide + layer * 2512 + image * 29056,
+                             d_blocks_mhsa_einsum_6 + place * 29056);
+      blocks_mhsa_v_mappings_0_backward(d_blocks_mhsa_einsum_6 + place * 29056, parameters + 1616 - layer * 816,
+                                        d_blocks_mhsa_v_mappings_0_einsum + place * 29056);
+      blocks_mhsa_backward_8(d_blocks_mhsa_multiply_2 + place * 29056,
                              blocks_mhsa_k_mappings_0_add + layer * 208 + image * 29056,
-                             d_blocks_mhsa_einsum_7 + image * 29056);
-      blocks_mhsa_backward_9(d_blocks_mhsa_multiply_2 + image * 29056,
+                             d_blocks_mhsa_einsum_7 + place * 29056);
+      blocks_mhsa_backward_9(d_blocks_mhsa_multiply_2 + place * 29056,
                              blocks_mhsa_q_mappings_0_add + layer * 208 + image * 29056,
-                             d_blocks_mhsa_einsum_8 + image * 29056);
-      blocks_mhsa_k_mappings_0_backward(d_blocks_mhsa_einsum_8 + image * 29056, parameters + 1648 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_0_einsum + image * 29056,
-                                        d_blocks_mhsa_add_2 + image * 29056);
-      blocks_mhsa_q_mappings_0_backward_input_gradient(d_blocks_mhsa_einsum_7 + image * 29056,
+                             d_blocks_mhsa_einsum_8 + place * 29056);
+      blocks_mhsa_k_mappings_0_backward(d_blocks_mhsa_einsum_8 + place * 29056, parameters + 1648 - layer * 816,
+                                        d_blocks_mhsa_v_mappings_0_einsum + place * 29056,
+                                        d_blocks_mhsa_add_2 + place * 29056);
+      blocks_mhsa_q_mappings_0_backward_input_gradient(d_blocks_mhsa_einsum_7 + place * 29056,
                                                        parameters + 1680 - layer * 816,
-                                                       d_blocks_mhsa_add_2 + image * 29056,
+                                                       d_blocks_mhsa_add_2 + place * 29056,
                                                        parameters + 1696 - layer * 816,
-                                                       d_blocks_norm1_concat + image * 29056);
-      blocks_norm1_backward_input_gradient(d_blocks_norm1_concat + image * 29056,
+                                                       d_blocks_norm1_concat + place * 29056);
+      blocks_norm1_backward_input_gradient(d_blocks_norm1_concat + place * 29056,
                                            blocks_norm1_multiply + layer * 400 + image * 29056,
-                                           d_blocks_add + image * 29056,
+                                           d_blocks_add + place * 29056,
                                            blocks_norm1_rsqrt + layer * 64 + image * 29056,
                                            d_blocks_carry + (pass + 1) % 2 * 400 + image * 29056);
     }
   }
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
-    linear_mapper_backward(d_blocks_carry + image * 29056, parameters + 1744, d_linear_mapper_einsum + image * 29056);
-    images_gradient(d_linear_mapper_einsum + image * 29056, image_gradients + image * 784);
+    if (place < 0) place = image;
+    linear_mapper_backward(d_blocks_carry + image * 29056, parameters + 1744, d_linear_mapper_einsum + place * 29056);
+    images_gradient(d_linear_mapper_einsum + place * 29056, image_gradients + image * 784);
   }
 }
 
@@ -9813,7 +9868,7 @@ void vit_mnist_inspect_avx512(const float* parameters, const float* images, cons
   float* const concat = scratch + 16;
   // [D=8, 1], live from kernel 0 to 4
   float* const add = scratch;
-  // [B, D=8, N+1=50] x 2 slots, every 12688 reals, live from kernel 6 to 26
+  // [B, D=8, N+1=50] x 2 slots, every 12688 reals, live from kernel 1 to 26
   float* const blocks_carry = scratch + 10064;
   // [B, D=8, N+1=50], every 12688 reals, live from kernel 7 to 18
   float* const blocks_norm1_add = scratch + 10864;
@@ -9857,60 +9912,63 @@ void vit_mnist_inspect_avx512(const float* parameters, const float* images, cons
   float* const blocks_mlp_1_gelu = scratch + 1616;
   // [B, CLASSES=10], every 12688 reals, live from kernel 26 to 27
   float* const mlp_0_einsum = scratch + 16;
+  std::int64_t place = -1;
   add_forward(parameters + 1872, table_sinusoidal_50x8_0, add);
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
-    rearrange_forward(images + image * 784, rearrange + image * 12688);
-    linear_mapper_forward_inspect(rearrange + image * 12688, parameters + 1744, linear_mapper_einsum + image * 12688);
-    linear_mapper_forward_2(linear_mapper_einsum + image * 12688, parameters + 1728, magnitudes + image * 38,
-                            table_sinusoidal_50x8_0, concat + image * 12688);
-    inspect_3(add, concat + image * 12688);
-    inspect_2(concat + image * 12688, magnitudes + 1 + image * 38);
-    inspect_5(concat + image * 12688, blocks_carry + image * 12688);
+    if (place < 0) place = image;
+    rearrange_forward(images + image * 784, rearrange + place * 12688);
+    linear_mapper_forward_inspect(rearrange + place * 12688, parameters + 1744, linear_mapper_einsum + place * 12688);
+    linear_mapper_forward_2(linear_mapper_einsum + place * 12688, parameters + 1728, magnitudes + image * 38,
+                            table_sinusoidal_50x8_0, concat + place * 12688);
+    inspect_3(add, concat + place * 12688);
+    inspect_2(concat + place * 12688, magnitudes + 1 + image * 38);
+    inspect_5(concat + place * 12688, blocks_carry + image * 12688);
   }
   // blocks: 2 layers
   for (std::int64_t layer = 0; layer < 2; ++layer) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
+      if (place < 0) place = image;
       blocks_norm1_forward_inspect(blocks_carry + layer % 2 * 400 + image * 12688, parameters + 1696 - layer * 816,
-                                   parameters + 1712 - layer * 816, blocks_norm1_add + image * 12688,
-                                   blocks_norm1_maximum + image * 12688);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 12688, parameters + 1680 - layer * 816,
-                                       parameters + 1664 - layer * 816, blocks_mhsa_q_mappings_0_add + image * 12688);
-      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + image * 12688, parameters + 1648 - layer * 816,
-                                       parameters + 1632 - layer * 816, blocks_mhsa_k_mappings_0_add + image * 12688);
-      blocks_mhsa_forward_inspect(blocks_mhsa_q_mappings_0_add + image * 12688,
-                                  blocks_mhsa_k_mappings_0_add + image * 12688, blocks_mhsa_einsum_3 + image * 12688);
-      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + image * 12688, parameters + 1616 - layer * 816,
-                                       parameters + 1600 - layer * 816, blocks_mhsa_v_mappings_0_add + image * 12688);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 12688, parameters + 1584 - layer * 816,
-                                       parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_1_add + image * 12688);
-      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + image * 12688, parameters + 1552 - layer * 816,
-                                       parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_1_add + image * 12688);
-      blocks_mhsa_forward_5_inspect(blocks_mhsa_q_mappings_1_add + image * 12688,
-                                    blocks_mhsa_k_mappings_1_add + image * 12688, blocks_mhsa_einsum_4 + image * 12688);
-      blocks_mhsa_forward_2_inspect(blocks_mhsa_einsum_3 + image * 12688, maps + layer * 5000 + image * 10000,
-                                    blocks_mhsa_einsum_4 + image * 12688, maps + 2500 + layer * 5000 + image * 10000,
-                                    blocks_mhsa_maximum + image * 12688, blocks_mhsa_maximum_2 + image * 12688);
-      blocks_mhsa_forward_3_inspect(blocks_mhsa_maximum + image * 12688, blocks_mhsa_maximum_2 + image * 12688,
+                                   parameters + 1712 - layer * 816, blocks_norm1_add + place * 12688,
+                                   blocks_norm1_maximum + place * 12688);
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 12688, parameters + 1680 - layer * 816,
+                                       parameters + 1664 - layer * 816, blocks_mhsa_q_mappings_0_add + place * 12688);
+      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + place * 12688, parameters + 1648 - layer * 816,
+                                       parameters + 1632 - layer * 816, blocks_mhsa_k_mappings_0_add + place * 12688);
+      blocks_mhsa_forward_inspect(blocks_mhsa_q_mappings_0_add + place * 12688,
+                                  blocks_mhsa_k_mappings_0_add + place * 12688, blocks_mhsa_einsum_3 + place * 12688);
+      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + place * 12688, parameters + 1616 - layer * 816,
+                                       parameters + 1600 - layer * 816, blocks_mhsa_v_mappings_0_add + place * 12688);
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 12688, parameters + 1584 - layer * 816,
+                                       parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_1_add + place * 12688);
+      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + place * 12688, parameters + 1552 - layer * 816,
+                                       parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_1_add + place * 12688);
+      blocks_mhsa_forward_5_inspect(blocks_mhsa_q_mappings_1_add + place * 12688,
+                                    blocks_mhsa_k_mappings_1_add + place * 12688, blocks_mhsa_einsum_4 + place * 12688);
+      blocks_mhsa_forward_2_inspect(blocks_mhsa_einsum_3 + place * 12688, maps + layer * 5000 + image * 10000,
+                                    blocks_mhsa_einsum_4 + place * 12688, maps + 2500 + layer * 5000 + image * 10000,
+                                    blocks_mhsa_maximum + place * 12688, blocks_mhsa_maximum_2 + place * 12688);
+      blocks_mhsa_forward_3_inspect(blocks_mhsa_maximum + place * 12688, blocks_mhsa_maximum_2 + place * 12688,
                                     magnitudes + 5 + layer * 17 + image * 38,
                                     magnitudes + 10 + layer * 17 + image * 38);
-      blocks_mhsa_forward_4_inspect(maps + layer * 5000 + image * 10000, blocks_mhsa_v_mappings_0_add + image * 12688,
-                                    blocks_mhsa_einsum + image * 12688, blocks_carry + layer % 2 * 400 + image * 12688,
-                                    blocks_concat + image * 12688);
-      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + image * 12688, parameters + 1520 - layer * 816,
-                                       parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_1_add + image * 12688);
-      blocks_mhsa_forward_6(maps + 2500 + layer * 5000 + image * 10000, blocks_mhsa_v_mappings_1_add + image * 12688,
-                            blocks_mhsa_einsum_2 + image * 12688, blocks_carry + layer % 2 * 400 + image * 12688,
-                            blocks_concat + image * 12688);
-      blocks_mhsa_q_mappings_0_forward_2(blocks_mhsa_q_mappings_0_add + image * 12688,
-                                         blocks_mhsa_k_mappings_0_add + image * 12688,
-                                         blocks_mhsa_v_mappings_0_add + image * 12688,
-                                         blocks_mhsa_einsum + image * 12688,
-                                         blocks_mhsa_q_mappings_1_add + image * 12688,
-                                         blocks_mhsa_k_mappings_1_add + image * 12688,
-                                         blocks_mhsa_v_mappings_1_add + image * 12688,
-                                         blocks_mhsa_einsum_2 + image * 12688, magnitudes + 3 + layer * 17 + image * 38,
+      blocks_mhsa_forward_4_inspect(maps + layer * 5000 + image * 10000, blocks_mhsa_v_mappings_0_add + place * 12688,
+                                    blocks_mhsa_einsum + place * 12688, blocks_carry + layer % 2 * 400 + image * 12688,
+                                    blocks_concat + place * 12688);
+      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + place * 12688, parameters + 1520 - layer * 816,
+                                       parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_1_add + place * 12688);
+      blocks_mhsa_forward_6(maps + 2500 + layer * 5000 + image * 10000, blocks_mhsa_v_mappings_1_add + place * 12688,
+                            blocks_mhsa_einsum_2 + place * 12688, blocks_carry + layer % 2 * 400 + image * 12688,
+                            blocks_concat + place * 12688);
+      blocks_mhsa_q_mappings_0_forward_2(blocks_mhsa_q_mappings_0_add + place * 12688,
+                                         blocks_mhsa_k_mappings_0_add + place * 12688,
+                                         blocks_mhsa_v_mappings_0_add + place * 12688,
+                                         blocks_mhsa_einsum + place * 12688,
+                                         blocks_mhsa_q_mappings_1_add + place * 12688,
+                                         blocks_mhsa_k_mappings_1_add + place * 12688,
+                                         blocks_mhsa_v_mappings_1_add + place * 12688,
+                                         blocks_mhsa_einsum_2 + place * 12688, magnitudes + 3 + layer * 17 + image * 38,
                                          magnitudes + 4 + layer * 17 + image * 38,
                                          magnitudes + 6 + layer * 17 + image * 38,
                                          magnitudes + 7 + layer * 17 + image * 38,
@@ -9918,28 +9976,29 @@ void vit_mnist_inspect_avx512(const float* parameters, const float* images, cons
                                          magnitudes + 9 + layer * 17 + image * 38,
                                          magnitudes + 11 + layer * 17 + image * 38,
                                          magnitudes + 12 + layer * 17 + image * 38);
-      blocks_norm2_forward_inspect(blocks_concat + image * 12688, parameters + 1472 - layer * 816,
-                                   parameters + 1488 - layer * 816, blocks_norm2_add + image * 12688,
-                                   blocks_norm2_maximum + image * 12688);
-      blocks_mlp_0_forward_inspect(blocks_norm2_add + image * 12688, parameters + 1216 - layer * 816,
-                                   blocks_mlp_0_einsum + image * 12688);
-      blocks_mlp_0_forward_2(blocks_mlp_0_einsum + image * 12688, parameters + 1184 - layer * 816,
+      blocks_norm2_forward_inspect(blocks_concat + place * 12688, parameters + 1472 - layer * 816,
+                                   parameters + 1488 - layer * 816, blocks_norm2_add + place * 12688,
+                                   blocks_norm2_maximum + place * 12688);
+      blocks_mlp_0_forward_inspect(blocks_norm2_add + place * 12688, parameters + 1216 - layer * 816,
+                                   blocks_mlp_0_einsum + place * 12688);
+      blocks_mlp_0_forward_2(blocks_mlp_0_einsum + place * 12688, parameters + 1184 - layer * 816,
                              magnitudes + 15 + layer * 17 + image * 38, magnitudes + 16 + layer * 17 + image * 38,
-                             blocks_mlp_1_gelu + image * 12688);
-      blocks_mlp_2_forward_inspect(blocks_mlp_1_gelu + image * 12688, parameters + 928 - layer * 816,
-                                   blocks_mlp_2_einsum + image * 12688);
-      blocks_norm1_forward_2(blocks_norm1_maximum + image * 12688, blocks_concat + image * 12688,
-                             blocks_norm2_maximum + image * 12688, blocks_mlp_2_einsum + image * 12688,
+                             blocks_mlp_1_gelu + place * 12688);
+      blocks_mlp_2_forward_inspect(blocks_mlp_1_gelu + place * 12688, parameters + 928 - layer * 816,
+                                   blocks_mlp_2_einsum + place * 12688);
+      blocks_norm1_forward_2(blocks_norm1_maximum + place * 12688, blocks_concat + place * 12688,
+                             blocks_norm2_maximum + place * 12688, blocks_mlp_2_einsum + place * 12688,
                              parameters + 912 - layer * 816, magnitudes + 2 + layer * 17 + image * 38,
                              magnitudes + 13 + layer * 17 + image * 38, magnitudes + 14 + layer * 17 + image * 38,
                              magnitudes + 17 + layer * 17 + image * 38, magnitudes + 18 + layer * 17 + image * 38,
                              blocks_carry + (layer + 1) % 2 * 400 + image * 12688);
     }
   }
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
-    mlp_0_forward(blocks_carry + image * 12688, parameters + 16, mlp_0_einsum + image * 12688);
-    mlp_0_forward_2_inspect(mlp_0_einsum + image * 12688, parameters, magnitudes + 36 + image * 38,
+    if (place < 0) place = image;
+    mlp_0_forward(blocks_carry + image * 12688, parameters + 16, mlp_0_einsum + place * 12688);
+    mlp_0_forward_2_inspect(mlp_0_einsum + place * 12688, parameters, magnitudes + 36 + image * 38,
                             magnitudes + 37 + image * 38);
   }
 }

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
 
 void vit_mnist_forward_scalar(const float* parameters, const float* images, const std::int64_t batch, float* outputs,
                               float* scratch);

@@ -27,6 +27,9 @@ constexpr const char* headers = R"cpp(#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
 
 #include "tests/cuda/cuda_case.hpp"
 #include "tests/cuda/host/device.hpp"

@@ -136,8 +136,8 @@ TEST_P(Simd, GeluAndItsGradientAreWithinAFewRoundingsOfOneNumber) {
     most = std::max(most, std::fabs(ys[i] - gelu(xs[i])) / size);
     most_gradient = std::max(most_gradient, std::fabs(gradients[i] - gelu_gradient(xs[i])));
   }
-  EXPECT_LE(most, 1.5e-7);
-  EXPECT_LE(most_gradient, 2e-7);
+  EXPECT_LE(most, 2e-7);
+  EXPECT_LE(most_gradient, 3e-7);
   EXPECT_LE(worst(GetParam().gelu, gelu, floats(1e-20f, 8.0f, 97, false), "gelu of positive numbers"), 3);
 }
 
@@ -145,8 +145,10 @@ TEST_P(Simd, GeluAndItsGradientHaveTheirLimitsAtTheirEnds) {
   EXPECT_EQ(at(GetParam().gelu, -infinity), 0);
   EXPECT_EQ(at(GetParam().gelu, -1000), 0);
   EXPECT_EQ(at(GetParam().gelu, infinity), infinity);
-  EXPECT_EQ(at(GetParam().gelu_gradient, -infinity), 0);
-  EXPECT_EQ(at(GetParam().gelu_gradient, infinity), 1);
+  EXPECT_NEAR(at(GetParam().gelu_gradient, -infinity), 0, 3e-7);
+  EXPECT_NEAR(at(GetParam().gelu_gradient, infinity), 1, 3e-7);
+  EXPECT_TRUE(std::isnan(at(GetParam().gelu, not_a_number)));
+  EXPECT_TRUE(std::isnan(at(GetParam().gelu_gradient, not_a_number)));
 }
 
 TEST_P(Simd, ArithmeticAgreesWithTheLanguageForEveryTail) {

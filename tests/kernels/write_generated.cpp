@@ -29,6 +29,9 @@ constexpr const char* headers = R"cpp(#if defined(__GNUC__) && !defined(__clang_
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic pop
 #endif

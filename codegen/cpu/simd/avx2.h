@@ -64,13 +64,18 @@ typedef __m256 vec;
   return _mm_cvtss_f32(_mm_max_ss(half, _mm_movehdup_ps(half)));
 }
 
-// Bits of single precision, for math.h. v_round rounds ties to even; v_pow2i takes whole numbers from -126 to 127;
+// Bits of single precision, for math.h. v_round rounds ties to even; v_pow2i takes whole numbers from -126 to 127,
+// v_scale gives x 2^n for n from -151 to 128;
 // a positive normal x is v_mantissa(x) * 2^v_exponent(x), mantissa in [sqrt(1/2), sqrt(2)).
 [[maybe_unused]] static inline vec v_round(vec x) {
   return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 [[maybe_unused]] static inline vec v_pow2i(vec x) {
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(x), _mm256_set1_epi32(127)), 23));
+}
+[[maybe_unused]] static inline vec v_scale(vec x, vec n) {  // in two steps: n is further than one exponent field
+  const vec half = v_round(v_mul(n, v_set(0.5f)));
+  return v_mul(v_mul(x, v_pow2i(half)), v_pow2i(v_sub(n, half)));
 }
 [[maybe_unused]] static inline vec v_exponent(vec x) {
   const __m256i from_root_half = _mm256_sub_epi32(_mm256_castps_si256(x), _mm256_set1_epi32(0x3f3504f3));

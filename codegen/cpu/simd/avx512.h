@@ -66,14 +66,12 @@ typedef __m512 vec;
   return _mm_cvtss_f32(_mm_max_ss(quarter, _mm_movehdup_ps(quarter)));
 }
 
-// Bits of single precision, for math.h. v_round rounds ties to even; v_pow2i takes whole numbers from -126 to 127;
+// Bits of single precision, for math.h. v_round rounds ties to even; v_scale gives x 2^n, n whole;
 // a positive normal x is v_mantissa(x) * 2^v_exponent(x), mantissa in [sqrt(1/2), sqrt(2)).
 [[maybe_unused]] static inline vec v_round(vec x) {
   return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
-[[maybe_unused]] static inline vec v_pow2i(vec x) {
-  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(_mm512_cvtps_epi32(x), _mm512_set1_epi32(127)), 23));
-}
+[[maybe_unused]] static inline vec v_scale(vec x, vec n) { return _mm512_scalef_ps(x, n); }
 [[maybe_unused]] static inline vec v_exponent(vec x) {
   const __m512i from_root_half = _mm512_sub_epi32(_mm512_castps_si512(x), _mm512_set1_epi32(0x3f3504f3));
   return _mm512_cvtepi32_ps(_mm512_srai_epi32(from_root_half, 23));

@@ -5,6 +5,14 @@
 [[maybe_unused]] static inline vec v_log(vec x) { return std::log(x); }
 [[maybe_unused]] static inline vec v_tanh(vec x) { return std::tanh(x); }
 [[maybe_unused]] static inline vec v_erf(vec x) { return std::erf(x); }
+[[maybe_unused]] static inline vec v_gelu(vec x) {
+  x = v_max(v_set(-40), x);  // where it is 0, so that -infinity gives 0
+  return x * 0.5 * std::erfc(-x * 0.70710678118654752);
+}
+[[maybe_unused]] static inline vec v_gelu_gradient(vec x) {
+  x = v_min(v_set(40), v_max(v_set(-40), x));
+  return 0.5 * std::erfc(-x * 0.70710678118654752) + x * 0.39894228040143268 * std::exp(-0.5 * x * x);
+}
 #else
 /// exp(x) = 2^n exp(r), |r| <= log(2) / 2. Exactly 0 below -105, infinite above 89, denormal in between where due.
 [[maybe_unused]] static inline vec v_exp(vec x) {
@@ -19,9 +27,7 @@
   p = v_fma(p, r, v_set(1.666666567e-1f));
   p = v_fma(p, r, v_set(5.000000000e-1f));
   p = v_add(v_fma(p, v_mul(r, r), r), v_set(1.0f));
-  // 2^n in two steps: n reaches from -151 to 128, further than one exponent field.
-  const vec half = v_round(v_mul(n, v_set(0.5f)));
-  return v_mul(v_mul(p, v_pow2i(half)), v_pow2i(v_sub(n, half)));
+  return v_scale(p, n);
 }
 
 /// log(x) = log(m) + e log(2), m in [sqrt(1/2), sqrt(2)). -infinity at 0, not a number below.
@@ -81,20 +87,53 @@
   far = v_sub(v_set(1.0f), v_exp(v_neg(v_mul(far, size))));
   return v_select_less(size, v_set(0.92f), near, v_select_less(x, v_zero(), v_neg(far), far));
 }
-#endif
 
-/// gelu(x) = x Phi(x), exact form (Hendrycks & Gimpel 2016). Held at -15, where it is 0, so that -infinity gives 0.
+/// gelu(x) = x Phi(x), exact form (Hendrycks & Gimpel 2016). Phi is 1/2 + x times a polynomial in x^2, within 2e-7, for
+/// |x| to 5.35, where it has come to 0 and 1; -infinity gives 0.
 [[maybe_unused]] static inline vec v_gelu(vec x) {
-  x = v_max(v_set(real(-15)), x);
-  const vec erf = v_erf(v_mul(x, v_set(real(0.70710678118654752))));
-  return v_mul(v_mul(x, v_set(real(0.5))), v_add(erf, v_set(real(1))));
+  const vec held = v_max(v_set(-5.35f), x), t = v_min(v_set(5.35f), held);
+  const vec u = v_fma(v_mul(t, t), v_set(0.06987509876f), v_set(-1.0f));
+  vec p = v_set(3.348651517e-04f);  // (Phi(t) - 1/2) / t
+  p = v_fma(p, u, v_set(-8.883510600e-04f));
+  p = v_fma(p, u, v_set(8.006113349e-04f));
+  p = v_fma(p, u, v_set(-1.144385780e-03f));
+  p = v_fma(p, u, v_set(3.392371116e-03f));
+  p = v_fma(p, u, v_set(-6.272869650e-03f));
+  p = v_fma(p, u, v_set(9.238593280e-03f));
+  p = v_fma(p, u, v_set(-1.358140167e-02f));
+  p = v_fma(p, u, v_set(1.929515973e-02f));
+  p = v_fma(p, u, v_set(-2.553315088e-02f));
+  p = v_fma(p, u, v_set(3.210752457e-02f));
+  p = v_fma(p, u, v_set(-3.940302879e-02f));
+  p = v_fma(p, u, v_set(4.888189957e-02f));
+  p = v_fma(p, u, v_set(-6.591891497e-02f));
+  p = v_fma(p, u, v_set(1.321490258e-01f));
+  return v_mul(held, v_max(v_fma(t, p, v_set(0.5f)), v_zero()));
 }
 
-/// d gelu(x) / dx = Phi(x) + x phi(x). Held at -15 and 15, where it is 0 and 1.
+/// d gelu(x) / dx = Phi(x) + x phi(x): 1/2 + x times a polynomial in x^2, within 3e-7, for |x| to 5.63, beyond which it
+/// is as good as 0 and 1.
 [[maybe_unused]] static inline vec v_gelu_gradient(vec x) {
-  x = v_min(v_set(real(15)), v_max(v_set(real(-15)), x));
-  const vec erf = v_erf(v_mul(x, v_set(real(0.70710678118654752))));
-  const vec density = v_exp(v_mul(v_mul(x, x), v_set(real(-0.5))));
-  const vec phi = v_mul(v_mul(x, v_set(real(0.39894228040143268))), density);
-  return v_fma(v_set(real(0.5)), v_add(erf, v_set(real(1))), phi);
+  const vec t = v_min(v_set(5.63333321f), v_max(v_set(-5.63333321f), x));
+  const vec u = v_fma(v_mul(t, t), v_set(0.06302300841f), v_set(-1.0f));
+  vec p = v_set(-1.593061839e-03f);  // (Phi(t) - 1/2) / t + phi(t)
+  p = v_fma(p, u, v_set(4.181942437e-03f));
+  p = v_fma(p, u, v_set(-2.437137999e-03f));
+  p = v_fma(p, u, v_set(1.975648804e-03f));
+  p = v_fma(p, u, v_set(-1.290747989e-02f));
+  p = v_fma(p, u, v_set(2.519198693e-02f));
+  p = v_fma(p, u, v_set(-3.096184321e-02f));
+  p = v_fma(p, u, v_set(4.097849131e-02f));
+  p = v_fma(p, u, v_set(-5.670175329e-02f));
+  p = v_fma(p, u, v_set(6.814377010e-02f));
+  p = v_fma(p, u, v_set(-7.222574949e-02f));
+  p = v_fma(p, u, v_set(7.040762156e-02f));
+  p = v_fma(p, u, v_set(-6.382109970e-02f));
+  p = v_fma(p, u, v_set(5.555455759e-02f));
+  p = v_fma(p, u, v_set(-5.009558797e-02f));
+  p = v_fma(p, u, v_set(5.123053119e-02f));
+  p = v_fma(p, u, v_set(-6.381980330e-02f));
+  p = v_fma(p, u, v_set(1.256564111e-01f));
+  return v_fma(t, p, v_set(0.5f));
 }
+#endif

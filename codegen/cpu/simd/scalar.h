@@ -45,7 +45,8 @@ typedef real vec;
 
 #if !defined(TESSERA_REAL_DOUBLE)
 // Bits of single precision, for math.h. v_round is exact for |x| < 2^22 and rounds ties to even; v_pow2i takes whole
-// numbers from -126 to 127; a positive normal x is v_mantissa(x) * 2^v_exponent(x), mantissa in [sqrt(1/2), sqrt(2)).
+// numbers from -126 to 127, v_scale gives x 2^n for n from -151 to 128; a positive normal x is
+// v_mantissa(x) * 2^v_exponent(x), mantissa in [sqrt(1/2), sqrt(2)).
 [[maybe_unused]] static inline vec v_round(vec x) {
   const float shift = 12582912.0f;  // 1.5 * 2^23: adding it leaves no bits for a fraction
   return (x + shift) - shift;
@@ -57,6 +58,10 @@ typedef real vec;
   bits <<= 23;
   std::memcpy(&x, &bits, sizeof x);
   return x;
+}
+[[maybe_unused]] static inline vec v_scale(vec x, vec n) {  // in two steps: n is further than one exponent field
+  const vec half = v_round(v_mul(n, v_set(0.5f)));
+  return v_mul(v_mul(x, v_pow2i(half)), v_pow2i(v_sub(n, half)));
 }
 [[maybe_unused]] static inline vec v_exponent(vec x) {
   std::uint32_t bits;
