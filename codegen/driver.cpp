@@ -21,6 +21,7 @@
 #include "codegen/passes/inspect.hpp"
 #include "codegen/passes/optimizer.hpp"
 #include "codegen/passes/print.hpp"
+#include "codegen/passes/recompute.hpp"
 #include "codegen/passes/simplify.hpp"
 #include "codegen/passes/subgraph.hpp"
 #include "codegen/passes/verify.hpp"
@@ -80,7 +81,7 @@ std::uint64_t hash_declaration(const graph::Graph& graph) {
 /// A graph through every stage after autodiff, each verified before the next reads it.
 Plan plan_program(const graph::Graph& graph, const std::string& name, const std::vector<Target>& targets,
                   Stages& stages) {
-  graph::Graph primitive = bring_columns_innermost(simplify(decompose(graph)));
+  graph::Graph primitive = bring_columns_innermost(recompute(simplify(decompose(graph))));
   verify(primitive);
   stages.dump(name + "_graph", print(primitive));
   KernelProgram kernels = lower(primitive, name);

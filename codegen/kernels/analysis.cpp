@@ -215,7 +215,8 @@ Analysis analyse(const Graph& graph) {
   // A product that only a sum over the batch reads is computed where it is summed, and never stored.
   for (std::size_t i = count; i-- > 0;) {
     const Node& n = graph.nodes[i];
-    if (a.role[i] != Role::member || !is_elementwise(n.op) || uses[i] != 1 || a.claim[i].kind != Claim::Kind::none)
+    if (a.role[i] != Role::member || !is_elementwise(n.op) || n.op == Op::copy || uses[i] != 1 ||
+        a.claim[i].kind != Claim::Kind::none)
       continue;
     if (reduces_batch(graph, graph[user[i]]) && graph[user[i]].region == n.region) a.role[i] = Role::inlined;
   }

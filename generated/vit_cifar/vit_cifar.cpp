@@ -420,13 +420,13 @@ const char* vit_cifar_summary(void) {
     "  optimizer bytes                  25,561,216                     25,561,216\n"
     "  forward scratch bytes            603,264 * B                    77,217,792\n"
     "  evaluate scratch bytes           603,264 * B                    77,217,792\n"
-    "  loss_and_gradients scratch bytes 1,131,520 + 7,500,416 * B      961,184,768\n"
+    "  loss_and_gradients scratch bytes 1,131,520 + 6,169,216 * B      790,791,168\n"
     "  input_gradient scratch bytes     1,024 + 4,280,576 * B          547,914,752\n"
     "  inspect scratch bytes            667,712 * B                    85,467,136\n"
     "  forward bytes in all             25,412,672 + 615,592 * B       104,208,448\n"
-    "  training step bytes in all       64,886,020 + 7,512,748 * B     1,026,517,764\n"
+    "  training step bytes in all       64,886,020 + 6,181,548 * B     856,124,164\n"
     "  forward FLOPs                    440,346,718 * B                56,364,379,904\n"
-    "  training step FLOPs              41,536,978 + 1,317,500,336 * B 168,681,579,986\n";
+    "  training step FLOPs              41,536,978 + 1,318,099,376 * B 168,758,257,106\n";
 }
 
 int vit_cifar_init(float* parameters, uint64_t seed) {

@@ -1781,8 +1781,8 @@ static void norm_backward(const real* d_norm_concat, const real* norm_weight, co
 static void divide_forward_train(const std::int64_t batch, const real* add, const real* reduce_sum, real* loss) {
   vec sum0 = v_zero();
   for (std::int64_t b = 0; b < batch; ++b) {
-    const vec x0 = v_load_strided(add + b * 1875104, 1875104, lanes);
-    const vec x1 = v_load_strided(reduce_sum + b * 1875104, 1875104, lanes);
+    const vec x0 = v_load_strided(add + b * 1542304, 1542304, lanes);
+    const vec x1 = v_load_strided(reduce_sum + b * 1542304, 1542304, lanes);
     const vec t2 = v_sub(x0, x1);
     sum0 = v_add(sum0, t2);
   }
@@ -1804,15 +1804,15 @@ static void head_bias_gradient_partial(const std::int64_t chunk, const std::int6
     vec sum3 = v_zero();
     vec sum4 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_load(d_multiply + (b * 1875104 + classes));
+      const vec x0 = v_load(d_multiply + (b * 1542304 + classes));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_multiply + (b * 1875104 + classes + 1));
+      const vec x1 = v_load(d_multiply + (b * 1542304 + classes + 1));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_multiply + (b * 1875104 + classes + 2));
+      const vec x2 = v_load(d_multiply + (b * 1542304 + classes + 2));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_multiply + (b * 1875104 + classes + 3));
+      const vec x3 = v_load(d_multiply + (b * 1542304 + classes + 3));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_multiply + (b * 1875104 + classes + 4));
+      const vec x4 = v_load(d_multiply + (b * 1542304 + classes + 4));
       sum4 = v_add(sum4, x4);
     }
     v_store(partial + (chunk * 10 + classes), sum0);
@@ -1846,16 +1846,16 @@ static void head_weight_gradient(const std::int64_t begin, const std::int64_t en
       vec sum6 = v_zero();
       vec sum7 = v_zero();
       for (std::int64_t b = 0; b < batch; ++b) {
-        const vec x0 = v_set(d_multiply[classes + b * 1875104]);
-        const vec x1 = v_load(norm_add + (d + b * 1875104));
+        const vec x0 = v_set(d_multiply[classes + b * 1542304]);
+        const vec x1 = v_load(norm_add + (d + b * 1542304));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(norm_add + (d + b * 1875104 + 1));
+        const vec x2 = v_load(norm_add + (d + b * 1542304 + 1));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(norm_add + (d + b * 1875104 + 2));
+        const vec x3 = v_load(norm_add + (d + b * 1542304 + 2));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(norm_add + (d + b * 1875104 + 3));
+        const vec x4 = v_load(norm_add + (d + b * 1542304 + 3));
         sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_multiply[classes + b * 1875104 + 1]);
+        const vec x5 = v_set(d_multiply[classes + b * 1542304 + 1]);
         sum4 = v_fma(x5, x1, sum4);
         sum5 = v_fma(x5, x2, sum5);
         sum6 = v_fma(x5, x3, sum6);
@@ -1889,29 +1889,29 @@ static void norm_weight_gradient_partial(const std::int64_t chunk, const std::in
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d));
-        const vec x1 = v_load(norm_multiply + (b * 1875104 + n * 256 + d));
+        const vec x0 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d));
+        const vec x1 = v_load(norm_multiply + (b * 1542304 + n * 256 + d));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 1));
-        const vec x3 = v_load(norm_multiply + (b * 1875104 + n * 256 + d + 1));
+        const vec x2 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 1));
+        const vec x3 = v_load(norm_multiply + (b * 1542304 + n * 256 + d + 1));
         sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 2));
-        const vec x5 = v_load(norm_multiply + (b * 1875104 + n * 256 + d + 2));
+        const vec x4 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 2));
+        const vec x5 = v_load(norm_multiply + (b * 1542304 + n * 256 + d + 2));
         sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 3));
-        const vec x7 = v_load(norm_multiply + (b * 1875104 + n * 256 + d + 3));
+        const vec x6 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 3));
+        const vec x7 = v_load(norm_multiply + (b * 1542304 + n * 256 + d + 3));
         sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 4));
-        const vec x9 = v_load(norm_multiply + (b * 1875104 + n * 256 + d + 4));
+        const vec x8 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 4));
+        const vec x9 = v_load(norm_multiply + (b * 1542304 + n * 256 + d + 4));
         sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 5));
-        const vec x11 = v_load(norm_multiply + (b * 1875104 + n * 256 + d + 5));
+        const vec x10 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 5));
+        const vec x11 = v_load(norm_multiply + (b * 1542304 + n * 256 + d + 5));
         sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 6));
-        const vec x13 = v_load(norm_multiply + (b * 1875104 + n * 256 + d + 6));
+        const vec x12 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 6));
+        const vec x13 = v_load(norm_multiply + (b * 1542304 + n * 256 + d + 6));
         sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 7));
-        const vec x15 = v_load(norm_multiply + (b * 1875104 + n * 256 + d + 7));
+        const vec x14 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 7));
+        const vec x15 = v_load(norm_multiply + (b * 1542304 + n * 256 + d + 7));
         sum7 = v_fma(x14, x15, sum7);
       }
     }
@@ -1951,21 +1951,21 @@ static void norm_bias_gradient_partial(const std::int64_t chunk, const std::int6
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d));
+        const vec x0 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 1));
+        const vec x1 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 1));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 2));
+        const vec x2 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 2));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 3));
+        const vec x3 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 3));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 4));
+        const vec x4 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 4));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 5));
+        const vec x5 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 5));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 6));
+        const vec x6 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 6));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_norm_concat + (b * 1875104 + n * 256 + d + 7));
+        const vec x7 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 7));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -2093,6 +2093,18 @@ static void transformer_blocks_ffn_linear2_backward(const std::int64_t image, co
   }
 }
 
+// b < B, n < N+1=65, m < M=512
+static void transformer_blocks_ffn_backward_2(const real* transformer_blocks_ffn_multiply,
+                                              real* d_transformer_blocks_ffn_linear2_copy) {
+  for (std::int64_t n = 0; n < 65; ++n) {
+    for (std::int64_t m = 0; m < 512; ++m) {
+      const vec x0 = v_load(transformer_blocks_ffn_multiply + (n * 512 + m));
+      const vec t1 = v_gelu(x0);
+      v_store(d_transformer_blocks_ffn_linear2_copy + (n * 512 + m), t1);
+    }
+  }
+}
+
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed)
 static void transformer_blocks_ffn_linear1_backward(const real* d_transformer_blocks_ffn_multiply_2,
                                                     const real* transformer_blocks_ffn_linear1_weight,
@@ -2156,13 +2168,30 @@ static void transformer_blocks_ffn_linear1_backward(const real* d_transformer_bl
   }
 }
 
-// b < B, n < N+1=65, d < D=256 (row)
-static void transformer_blocks_norm2_backward(const real* d_transformer_blocks_ffn_linear1_einsum,
+// b < B, n < N+1=65, d < D=256
+static void transformer_blocks_norm2_backward(const real* transformer_blocks_norm2_multiply,
                                               const real* transformer_blocks_norm2_weight,
-                                              const real* transformer_blocks_norm2_multiply,
-                                              const real* d_transformer_blocks_carry,
-                                              const real* transformer_blocks_norm2_rsqrt,
-                                              real* d_transformer_blocks_add) {
+                                              const real* transformer_blocks_norm2_bias,
+                                              real* d_transformer_blocks_ffn_linear1_copy) {
+  for (std::int64_t d = 0; d < 256; ++d) {
+    for (std::int64_t n = 0; n < 65; ++n) {
+      const vec x0 = v_load_strided(transformer_blocks_norm2_multiply + (n * 256 + d), 256, lanes);
+      const vec x1 = v_set(transformer_blocks_norm2_weight[d]);
+      const vec t2 = v_mul(x0, x1);
+      const vec x3 = v_set(transformer_blocks_norm2_bias[d]);
+      const vec t4 = v_add(t2, x3);
+      v_store_strided(d_transformer_blocks_ffn_linear1_copy + (n * 256 + d), 256, t4, lanes);
+    }
+  }
+}
+
+// b < B, n < N+1=65, d < D=256 (row)
+static void transformer_blocks_norm2_backward_2(const real* d_transformer_blocks_ffn_linear1_einsum,
+                                                const real* transformer_blocks_norm2_weight,
+                                                const real* transformer_blocks_norm2_multiply,
+                                                const real* d_transformer_blocks_carry,
+                                                const real* transformer_blocks_norm2_rsqrt,
+                                                real* d_transformer_blocks_add) {
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -2690,13 +2719,30 @@ static void transformer_blocks_attention_backward_10(const real* d_transformer_b
   }
 }
 
-// b < B, n < N+1=65, d < D=256 (row)
-static void transformer_blocks_norm1_backward(const real* d_transformer_blocks_attention_einsum_5,
+// b < B, n < N+1=65, d < D=256
+static void transformer_blocks_norm1_backward(const real* transformer_blocks_norm1_multiply,
                                               const real* transformer_blocks_norm1_weight,
-                                              const real* transformer_blocks_norm1_multiply,
-                                              const real* d_transformer_blocks_add,
-                                              const real* transformer_blocks_norm1_rsqrt,
-                                              real* d_transformer_blocks_carry_next) {
+                                              const real* transformer_blocks_norm1_bias,
+                                              real* d_transformer_blocks_attention_copy_2) {
+  for (std::int64_t d = 0; d < 256; ++d) {
+    for (std::int64_t n = 0; n < 65; ++n) {
+      const vec x0 = v_load_strided(transformer_blocks_norm1_multiply + (n * 256 + d), 256, lanes);
+      const vec x1 = v_set(transformer_blocks_norm1_weight[d]);
+      const vec t2 = v_mul(x0, x1);
+      const vec x3 = v_set(transformer_blocks_norm1_bias[d]);
+      const vec t4 = v_add(t2, x3);
+      v_store_strided(d_transformer_blocks_attention_copy_2 + (n * 256 + d), 256, t4, lanes);
+    }
+  }
+}
+
+// b < B, n < N+1=65, d < D=256 (row)
+static void transformer_blocks_norm1_backward_2(const real* d_transformer_blocks_attention_einsum_5,
+                                                const real* transformer_blocks_norm1_weight,
+                                                const real* transformer_blocks_norm1_multiply,
+                                                const real* d_transformer_blocks_add,
+                                                const real* transformer_blocks_norm1_rsqrt,
+                                                real* d_transformer_blocks_carry_next) {
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -2746,21 +2792,21 @@ static void transformer_blocks_ffn_linear2_bias_gradient_partial(const std::int6
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_multiply + (b * 1875104 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_ffn_multiply + (b * 1542304 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_ffn_multiply + (b * 1875104 + n * 256 + d + 1));
+        const vec x1 = v_load(d_transformer_blocks_ffn_multiply + (b * 1542304 + n * 256 + d + 1));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_ffn_multiply + (b * 1875104 + n * 256 + d + 2));
+        const vec x2 = v_load(d_transformer_blocks_ffn_multiply + (b * 1542304 + n * 256 + d + 2));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_ffn_multiply + (b * 1875104 + n * 256 + d + 3));
+        const vec x3 = v_load(d_transformer_blocks_ffn_multiply + (b * 1542304 + n * 256 + d + 3));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_ffn_multiply + (b * 1875104 + n * 256 + d + 4));
+        const vec x4 = v_load(d_transformer_blocks_ffn_multiply + (b * 1542304 + n * 256 + d + 4));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_ffn_multiply + (b * 1875104 + n * 256 + d + 5));
+        const vec x5 = v_load(d_transformer_blocks_ffn_multiply + (b * 1542304 + n * 256 + d + 5));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_ffn_multiply + (b * 1875104 + n * 256 + d + 6));
+        const vec x6 = v_load(d_transformer_blocks_ffn_multiply + (b * 1542304 + n * 256 + d + 6));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_ffn_multiply + (b * 1875104 + n * 256 + d + 7));
+        const vec x7 = v_load(d_transformer_blocks_ffn_multiply + (b * 1542304 + n * 256 + d + 7));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -2790,7 +2836,7 @@ static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t be
                                                            const std::int64_t batch,
                                                            real* gradient_transformer_blocks_ffn_linear2_weight,
                                                            const real* d_transformer_blocks_ffn_multiply,
-                                                           const real* transformer_blocks_ffn_gelu) {
+                                                           const real* d_transformer_blocks_ffn_linear2_copy) {
   for (std::int64_t d = begin; d < end; ++d) {
     for (std::int64_t m = 0; m < 512; ++m) {
       v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m), v_zero());
@@ -2808,16 +2854,16 @@ static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t be
         vec sum6 = v_zero();
         vec sum7 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1875104 + n * 256]);
-          const vec x1 = v_load(transformer_blocks_ffn_gelu + (m + b * 1875104 + n * 512));
+          const vec x0 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256]);
+          const vec x1 = v_load(d_transformer_blocks_ffn_linear2_copy + (m + b * 1542304 + n * 512));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_ffn_gelu + (m + b * 1875104 + n * 512 + 1));
+          const vec x2 = v_load(d_transformer_blocks_ffn_linear2_copy + (m + b * 1542304 + n * 512 + 1));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_ffn_gelu + (m + b * 1875104 + n * 512 + 2));
+          const vec x3 = v_load(d_transformer_blocks_ffn_linear2_copy + (m + b * 1542304 + n * 512 + 2));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_ffn_gelu + (m + b * 1875104 + n * 512 + 3));
+          const vec x4 = v_load(d_transformer_blocks_ffn_linear2_copy + (m + b * 1542304 + n * 512 + 3));
           sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1875104 + n * 256 + 1]);
+          const vec x5 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 1]);
           sum4 = v_fma(x5, x1, sum4);
           sum5 = v_fma(x5, x2, sum5);
           sum6 = v_fma(x5, x3, sum6);
@@ -2861,21 +2907,21 @@ static void transformer_blocks_ffn_linear1_bias_gradient_partial(const std::int6
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1875104 + n * 512 + m));
+        const vec x0 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1542304 + n * 512 + m));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1875104 + n * 512 + m + 1));
+        const vec x1 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1542304 + n * 512 + m + 1));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1875104 + n * 512 + m + 2));
+        const vec x2 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1542304 + n * 512 + m + 2));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1875104 + n * 512 + m + 3));
+        const vec x3 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1542304 + n * 512 + m + 3));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1875104 + n * 512 + m + 4));
+        const vec x4 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1542304 + n * 512 + m + 4));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1875104 + n * 512 + m + 5));
+        const vec x5 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1542304 + n * 512 + m + 5));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1875104 + n * 512 + m + 6));
+        const vec x6 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1542304 + n * 512 + m + 6));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1875104 + n * 512 + m + 7));
+        const vec x7 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1542304 + n * 512 + m + 7));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -2905,7 +2951,7 @@ static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t be
                                                            const std::int64_t batch,
                                                            real* gradient_transformer_blocks_ffn_linear1_weight,
                                                            const real* d_transformer_blocks_ffn_multiply_2,
-                                                           const real* transformer_blocks_norm2_add) {
+                                                           const real* d_transformer_blocks_ffn_linear1_copy) {
   for (std::int64_t m = begin; m < end; ++m) {
     for (std::int64_t d = 0; d < 256; ++d) {
       v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d), v_zero());
@@ -2923,16 +2969,16 @@ static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t be
         vec sum6 = v_zero();
         vec sum7 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1875104 + n * 512]);
-          const vec x1 = v_load(transformer_blocks_norm2_add + (d + b * 1875104 + n * 256));
+          const vec x0 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512]);
+          const vec x1 = v_load(d_transformer_blocks_ffn_linear1_copy + (d + b * 1542304 + n * 256));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_norm2_add + (d + b * 1875104 + n * 256 + 1));
+          const vec x2 = v_load(d_transformer_blocks_ffn_linear1_copy + (d + b * 1542304 + n * 256 + 1));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_norm2_add + (d + b * 1875104 + n * 256 + 2));
+          const vec x3 = v_load(d_transformer_blocks_ffn_linear1_copy + (d + b * 1542304 + n * 256 + 2));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_norm2_add + (d + b * 1875104 + n * 256 + 3));
+          const vec x4 = v_load(d_transformer_blocks_ffn_linear1_copy + (d + b * 1542304 + n * 256 + 3));
           sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1875104 + n * 512 + 1]);
+          const vec x5 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 1]);
           sum4 = v_fma(x5, x1, sum4);
           sum5 = v_fma(x5, x2, sum5);
           sum6 = v_fma(x5, x3, sum6);
@@ -2977,29 +3023,29 @@ static void transformer_blocks_norm2_weight_gradient_partial(const std::int64_t 
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_norm2_multiply + (b * 1875104 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_norm2_multiply + (b * 1542304 + n * 256 + d));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 1));
-        const vec x3 = v_load(transformer_blocks_norm2_multiply + (b * 1875104 + n * 256 + d + 1));
+        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 1));
+        const vec x3 = v_load(transformer_blocks_norm2_multiply + (b * 1542304 + n * 256 + d + 1));
         sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 2));
-        const vec x5 = v_load(transformer_blocks_norm2_multiply + (b * 1875104 + n * 256 + d + 2));
+        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 2));
+        const vec x5 = v_load(transformer_blocks_norm2_multiply + (b * 1542304 + n * 256 + d + 2));
         sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 3));
-        const vec x7 = v_load(transformer_blocks_norm2_multiply + (b * 1875104 + n * 256 + d + 3));
+        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 3));
+        const vec x7 = v_load(transformer_blocks_norm2_multiply + (b * 1542304 + n * 256 + d + 3));
         sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 4));
-        const vec x9 = v_load(transformer_blocks_norm2_multiply + (b * 1875104 + n * 256 + d + 4));
+        const vec x8 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 4));
+        const vec x9 = v_load(transformer_blocks_norm2_multiply + (b * 1542304 + n * 256 + d + 4));
         sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 5));
-        const vec x11 = v_load(transformer_blocks_norm2_multiply + (b * 1875104 + n * 256 + d + 5));
+        const vec x10 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 5));
+        const vec x11 = v_load(transformer_blocks_norm2_multiply + (b * 1542304 + n * 256 + d + 5));
         sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 6));
-        const vec x13 = v_load(transformer_blocks_norm2_multiply + (b * 1875104 + n * 256 + d + 6));
+        const vec x12 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 6));
+        const vec x13 = v_load(transformer_blocks_norm2_multiply + (b * 1542304 + n * 256 + d + 6));
         sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 7));
-        const vec x15 = v_load(transformer_blocks_norm2_multiply + (b * 1875104 + n * 256 + d + 7));
+        const vec x14 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 7));
+        const vec x15 = v_load(transformer_blocks_norm2_multiply + (b * 1542304 + n * 256 + d + 7));
         sum7 = v_fma(x14, x15, sum7);
       }
     }
@@ -3041,21 +3087,21 @@ static void transformer_blocks_norm2_bias_gradient_partial(const std::int64_t ch
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 1));
+        const vec x1 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 1));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 2));
+        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 2));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 3));
+        const vec x3 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 3));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 4));
+        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 4));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 5));
+        const vec x5 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 5));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 6));
+        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 6));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1875104 + n * 256 + d + 7));
+        const vec x7 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 7));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -3098,21 +3144,21 @@ static void transformer_blocks_attention_out_proj_bias_gradient_partial(const st
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_add + (b * 1875104 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_add + (b * 1542304 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_add + (b * 1875104 + n * 256 + d + 1));
+        const vec x1 = v_load(d_transformer_blocks_add + (b * 1542304 + n * 256 + d + 1));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_add + (b * 1875104 + n * 256 + d + 2));
+        const vec x2 = v_load(d_transformer_blocks_add + (b * 1542304 + n * 256 + d + 2));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_add + (b * 1875104 + n * 256 + d + 3));
+        const vec x3 = v_load(d_transformer_blocks_add + (b * 1542304 + n * 256 + d + 3));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_add + (b * 1875104 + n * 256 + d + 4));
+        const vec x4 = v_load(d_transformer_blocks_add + (b * 1542304 + n * 256 + d + 4));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_add + (b * 1875104 + n * 256 + d + 5));
+        const vec x5 = v_load(d_transformer_blocks_add + (b * 1542304 + n * 256 + d + 5));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_add + (b * 1875104 + n * 256 + d + 6));
+        const vec x6 = v_load(d_transformer_blocks_add + (b * 1542304 + n * 256 + d + 6));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_add + (b * 1875104 + n * 256 + d + 7));
+        const vec x7 = v_load(d_transformer_blocks_add + (b * 1542304 + n * 256 + d + 7));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -3160,16 +3206,16 @@ static void transformer_blocks_attention_out_proj_weight_gradient(const std::int
         vec sum6 = v_zero();
         vec sum7 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_set(d_transformer_blocks_add[d + b * 1875104 + n * 256]);
-          const vec x1 = v_load(transformer_blocks_attention_rearrange + (h + b * 1875104 + n * 256));
+          const vec x0 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256]);
+          const vec x1 = v_load(transformer_blocks_attention_rearrange + (h + b * 1542304 + n * 256));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_attention_rearrange + (h + b * 1875104 + n * 256 + 1));
+          const vec x2 = v_load(transformer_blocks_attention_rearrange + (h + b * 1542304 + n * 256 + 1));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_attention_rearrange + (h + b * 1875104 + n * 256 + 2));
+          const vec x3 = v_load(transformer_blocks_attention_rearrange + (h + b * 1542304 + n * 256 + 2));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_attention_rearrange + (h + b * 1875104 + n * 256 + 3));
+          const vec x4 = v_load(transformer_blocks_attention_rearrange + (h + b * 1542304 + n * 256 + 3));
           sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_transformer_blocks_add[d + b * 1875104 + n * 256 + 1]);
+          const vec x5 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 1]);
           sum4 = v_fma(x5, x1, sum4);
           sum5 = v_fma(x5, x2, sum5);
           sum6 = v_fma(x5, x3, sum6);
@@ -3214,21 +3260,21 @@ static void transformer_blocks_attention_in_proj_bias_gradient_partial(const std
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_attention_rearrange + (b * 1875104 + n * 768 + d));
+        const vec x0 = v_load(d_transformer_blocks_attention_rearrange + (b * 1542304 + n * 768 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_attention_rearrange + (b * 1875104 + n * 768 + d + 1));
+        const vec x1 = v_load(d_transformer_blocks_attention_rearrange + (b * 1542304 + n * 768 + d + 1));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_attention_rearrange + (b * 1875104 + n * 768 + d + 2));
+        const vec x2 = v_load(d_transformer_blocks_attention_rearrange + (b * 1542304 + n * 768 + d + 2));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_attention_rearrange + (b * 1875104 + n * 768 + d + 3));
+        const vec x3 = v_load(d_transformer_blocks_attention_rearrange + (b * 1542304 + n * 768 + d + 3));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_attention_rearrange + (b * 1875104 + n * 768 + d + 4));
+        const vec x4 = v_load(d_transformer_blocks_attention_rearrange + (b * 1542304 + n * 768 + d + 4));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_attention_rearrange + (b * 1875104 + n * 768 + d + 5));
+        const vec x5 = v_load(d_transformer_blocks_attention_rearrange + (b * 1542304 + n * 768 + d + 5));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_attention_rearrange + (b * 1875104 + n * 768 + d + 6));
+        const vec x6 = v_load(d_transformer_blocks_attention_rearrange + (b * 1542304 + n * 768 + d + 6));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_attention_rearrange + (b * 1875104 + n * 768 + d + 7));
+        const vec x7 = v_load(d_transformer_blocks_attention_rearrange + (b * 1542304 + n * 768 + d + 7));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -3258,7 +3304,7 @@ static void transformer_blocks_attention_in_proj_weight_gradient(const std::int6
                                                                  const std::int64_t batch,
                                                                  real* gradient_transformer_blocks_attention_in_proj_weight,
                                                                  const real* d_transformer_blocks_attention_rearrange,
-                                                                 const real* transformer_blocks_norm1_add) {
+                                                                 const real* d_transformer_blocks_attention_copy_2) {
   for (std::int64_t d = begin; d < end; ++d) {
     for (std::int64_t d2 = 0; d2 < 256; ++d2) {
       v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2), v_zero());
@@ -3276,16 +3322,16 @@ static void transformer_blocks_attention_in_proj_weight_gradient(const std::int6
         vec sum6 = v_zero();
         vec sum7 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1875104 + n * 768]);
-          const vec x1 = v_load(transformer_blocks_norm1_add + (d2 + b * 1875104 + n * 256));
+          const vec x0 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1542304 + n * 768]);
+          const vec x1 = v_load(d_transformer_blocks_attention_copy_2 + (d2 + b * 1542304 + n * 256));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_norm1_add + (d2 + b * 1875104 + n * 256 + 1));
+          const vec x2 = v_load(d_transformer_blocks_attention_copy_2 + (d2 + b * 1542304 + n * 256 + 1));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_norm1_add + (d2 + b * 1875104 + n * 256 + 2));
+          const vec x3 = v_load(d_transformer_blocks_attention_copy_2 + (d2 + b * 1542304 + n * 256 + 2));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_norm1_add + (d2 + b * 1875104 + n * 256 + 3));
+          const vec x4 = v_load(d_transformer_blocks_attention_copy_2 + (d2 + b * 1542304 + n * 256 + 3));
           sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1875104 + n * 768 + 1]);
+          const vec x5 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1542304 + n * 768 + 1]);
           sum4 = v_fma(x5, x1, sum4);
           sum5 = v_fma(x5, x2, sum5);
           sum6 = v_fma(x5, x3, sum6);
@@ -3330,29 +3376,29 @@ static void transformer_blocks_norm1_weight_gradient_partial(const std::int64_t 
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_norm1_multiply + (b * 1875104 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_norm1_multiply + (b * 1542304 + n * 256 + d));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 1));
-        const vec x3 = v_load(transformer_blocks_norm1_multiply + (b * 1875104 + n * 256 + d + 1));
+        const vec x2 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 1));
+        const vec x3 = v_load(transformer_blocks_norm1_multiply + (b * 1542304 + n * 256 + d + 1));
         sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 2));
-        const vec x5 = v_load(transformer_blocks_norm1_multiply + (b * 1875104 + n * 256 + d + 2));
+        const vec x4 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 2));
+        const vec x5 = v_load(transformer_blocks_norm1_multiply + (b * 1542304 + n * 256 + d + 2));
         sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 3));
-        const vec x7 = v_load(transformer_blocks_norm1_multiply + (b * 1875104 + n * 256 + d + 3));
+        const vec x6 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 3));
+        const vec x7 = v_load(transformer_blocks_norm1_multiply + (b * 1542304 + n * 256 + d + 3));
         sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 4));
-        const vec x9 = v_load(transformer_blocks_norm1_multiply + (b * 1875104 + n * 256 + d + 4));
+        const vec x8 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 4));
+        const vec x9 = v_load(transformer_blocks_norm1_multiply + (b * 1542304 + n * 256 + d + 4));
         sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 5));
-        const vec x11 = v_load(transformer_blocks_norm1_multiply + (b * 1875104 + n * 256 + d + 5));
+        const vec x10 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 5));
+        const vec x11 = v_load(transformer_blocks_norm1_multiply + (b * 1542304 + n * 256 + d + 5));
         sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 6));
-        const vec x13 = v_load(transformer_blocks_norm1_multiply + (b * 1875104 + n * 256 + d + 6));
+        const vec x12 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 6));
+        const vec x13 = v_load(transformer_blocks_norm1_multiply + (b * 1542304 + n * 256 + d + 6));
         sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 7));
-        const vec x15 = v_load(transformer_blocks_norm1_multiply + (b * 1875104 + n * 256 + d + 7));
+        const vec x14 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 7));
+        const vec x15 = v_load(transformer_blocks_norm1_multiply + (b * 1542304 + n * 256 + d + 7));
         sum7 = v_fma(x14, x15, sum7);
       }
     }
@@ -3394,21 +3440,21 @@ static void transformer_blocks_norm1_bias_gradient_partial(const std::int64_t ch
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 1));
+        const vec x1 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 1));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 2));
+        const vec x2 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 2));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 3));
+        const vec x3 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 3));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 4));
+        const vec x4 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 4));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 5));
+        const vec x5 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 5));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 6));
+        const vec x6 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 6));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1875104 + n * 256 + d + 7));
+        const vec x7 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 7));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -3461,21 +3507,21 @@ static void reduce_sum_backward_partial(const std::int64_t chunk, const std::int
     vec sum6 = v_zero();
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_load(d_multiply_2 + (b * 1875104 + n));
+      const vec x0 = v_load(d_multiply_2 + (b * 1542304 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_multiply_2 + (b * 1875104 + n + 1));
+      const vec x1 = v_load(d_multiply_2 + (b * 1542304 + n + 1));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_multiply_2 + (b * 1875104 + n + 2));
+      const vec x2 = v_load(d_multiply_2 + (b * 1542304 + n + 2));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_multiply_2 + (b * 1875104 + n + 3));
+      const vec x3 = v_load(d_multiply_2 + (b * 1542304 + n + 3));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_multiply_2 + (b * 1875104 + n + 4));
+      const vec x4 = v_load(d_multiply_2 + (b * 1542304 + n + 4));
       sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_multiply_2 + (b * 1875104 + n + 5));
+      const vec x5 = v_load(d_multiply_2 + (b * 1542304 + n + 5));
       sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_multiply_2 + (b * 1875104 + n + 6));
+      const vec x6 = v_load(d_multiply_2 + (b * 1542304 + n + 6));
       sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_multiply_2 + (b * 1875104 + n + 7));
+      const vec x7 = v_load(d_multiply_2 + (b * 1542304 + n + 7));
       sum7 = v_add(sum7, x7);
     }
     v_store(partial + (chunk * 16640 + n), sum0);
@@ -3524,21 +3570,21 @@ static void patch_embed_bias_gradient_partial(const std::int64_t chunk, const st
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 64; ++n) {
-        const vec x0 = v_load(d_multiply_2 + (b * 1875104 + n * 256 + d + 256));
+        const vec x0 = v_load(d_multiply_2 + (b * 1542304 + n * 256 + d + 256));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_multiply_2 + (b * 1875104 + n * 256 + d + 257));
+        const vec x1 = v_load(d_multiply_2 + (b * 1542304 + n * 256 + d + 257));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_multiply_2 + (b * 1875104 + n * 256 + d + 258));
+        const vec x2 = v_load(d_multiply_2 + (b * 1542304 + n * 256 + d + 258));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_multiply_2 + (b * 1875104 + n * 256 + d + 259));
+        const vec x3 = v_load(d_multiply_2 + (b * 1542304 + n * 256 + d + 259));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_multiply_2 + (b * 1875104 + n * 256 + d + 260));
+        const vec x4 = v_load(d_multiply_2 + (b * 1542304 + n * 256 + d + 260));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_multiply_2 + (b * 1875104 + n * 256 + d + 261));
+        const vec x5 = v_load(d_multiply_2 + (b * 1542304 + n * 256 + d + 261));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_multiply_2 + (b * 1875104 + n * 256 + d + 262));
+        const vec x6 = v_load(d_multiply_2 + (b * 1542304 + n * 256 + d + 262));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_multiply_2 + (b * 1875104 + n * 256 + d + 263));
+        const vec x7 = v_load(d_multiply_2 + (b * 1542304 + n * 256 + d + 263));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -3581,16 +3627,16 @@ static void patch_embed_weight_gradient(const std::int64_t begin, const std::int
         vec sum6 = v_zero();
         vec sum7 = v_zero();
         for (std::int64_t n = 0; n < 64; ++n) {
-          const vec x0 = v_set(d_multiply_2[d + b * 1875104 + n * 256 + 256]);
-          const vec x1 = v_load(rearrange + (c + b * 1875104 + n * 48));
+          const vec x0 = v_set(d_multiply_2[d + b * 1542304 + n * 256 + 256]);
+          const vec x1 = v_load(rearrange + (c + b * 1542304 + n * 48));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(rearrange + (c + b * 1875104 + n * 48 + 1));
+          const vec x2 = v_load(rearrange + (c + b * 1542304 + n * 48 + 1));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(rearrange + (c + b * 1875104 + n * 48 + 2));
+          const vec x3 = v_load(rearrange + (c + b * 1542304 + n * 48 + 2));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(rearrange + (c + b * 1875104 + n * 48 + 3));
+          const vec x4 = v_load(rearrange + (c + b * 1542304 + n * 48 + 3));
           sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_multiply_2[d + b * 1875104 + n * 256 + 257]);
+          const vec x5 = v_set(d_multiply_2[d + b * 1542304 + n * 256 + 257]);
           sum4 = v_fma(x5, x1, sum4);
           sum5 = v_fma(x5, x2, sum5);
           sum6 = v_fma(x5, x3, sum6);
@@ -3632,21 +3678,21 @@ static void reduce_sum_backward_2_partial(const std::int64_t chunk, const std::i
     vec sum6 = v_zero();
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_load(d_multiply_2 + (b * 1875104 + d));
+      const vec x0 = v_load(d_multiply_2 + (b * 1542304 + d));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_multiply_2 + (b * 1875104 + d + 1));
+      const vec x1 = v_load(d_multiply_2 + (b * 1542304 + d + 1));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_multiply_2 + (b * 1875104 + d + 2));
+      const vec x2 = v_load(d_multiply_2 + (b * 1542304 + d + 2));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_multiply_2 + (b * 1875104 + d + 3));
+      const vec x3 = v_load(d_multiply_2 + (b * 1542304 + d + 3));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_multiply_2 + (b * 1875104 + d + 4));
+      const vec x4 = v_load(d_multiply_2 + (b * 1542304 + d + 4));
       sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_multiply_2 + (b * 1875104 + d + 5));
+      const vec x5 = v_load(d_multiply_2 + (b * 1542304 + d + 5));
       sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_multiply_2 + (b * 1875104 + d + 6));
+      const vec x6 = v_load(d_multiply_2 + (b * 1542304 + d + 6));
       sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_multiply_2 + (b * 1875104 + d + 7));
+      const vec x7 = v_load(d_multiply_2 + (b * 1542304 + d + 7));
       sum7 = v_add(sum7, x7);
     }
     v_store(partial + (chunk * 256 + d), sum0);
@@ -5023,168 +5069,172 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
                                          const std::int32_t* labels, const std::int32_t* random,
                                          const std::int64_t batch, float* outputs, float* loss, float* gradients,
                                          float* scratch) {
-  // [B, N=64, C*P*P=48], every 1875104 reals, live from kernel 0 to 57
-  float* const rearrange = scratch + 2153952;
-  // [B, N+1=65, D=256] x 2 slots, every 1875104 reals, live from kernel 0 to 14
-  float* const transformer_blocks_carry = scratch + 1920464;
-  // [B, N+1=65] x 6 slots, every 1875104 reals, live from kernel 4 to 52
-  float* const transformer_blocks_norm1_rsqrt = scratch + 2157024;
-  // [B, N+1=65, D=256] x 6 slots, every 1875104 reals, live from kernel 4 to 52
-  float* const transformer_blocks_norm1_multiply = scratch + 1387456;
-  // [B, N+1=65, D=256] x 6 slots, every 1875104 reals, live from kernel 4 to 52
+  // [B, N=64, C*P*P=48], every 1542304 reals, live from kernel 0 to 60
+  float* const rearrange = scratch + 1821152;
+  // [B, N+1=65, D=256] x 2 slots, every 1542304 reals, live from kernel 0 to 14
+  float* const transformer_blocks_carry = scratch + 1521104;
+  // [B, N+1=65] x 6 slots, every 1542304 reals, live from kernel 4 to 55
+  float* const transformer_blocks_norm1_rsqrt = scratch + 1824224;
+  // [B, N+1=65, D=256] x 6 slots, every 1542304 reals, live from kernel 4 to 55
+  float* const transformer_blocks_norm1_multiply = scratch + 1187776;
+  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 4 to 5
   float* const transformer_blocks_norm1_add = scratch + 1487296;
-  // [B, N+1=65, 3*D=768] x 6 slots, every 1875104 reals, live from kernel 4 to 52
+  // [B, N+1=65, 3*D=768] x 6 slots, every 1542304 reals, live from kernel 4 to 55
   float* const transformer_blocks_attention_add = scratch + 282880;
-  // [B, H=8, K=32, N+1=65], every 1875104 reals, live from kernel 6 to 7
-  float* const transformer_blocks_attention_copy = scratch + 1953744;
-  // [B, H=8, N+1=65, N+1=65], every 1875104 reals, live from kernel 7 to 8
-  float* const transformer_blocks_attention_einsum = scratch + 1886656;
-  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1875104 reals, live from kernel 4 to 52
+  // [B, H=8, K=32, N+1=65], every 1542304 reals, live from kernel 6 to 7
+  float* const transformer_blocks_attention_copy = scratch + 1554384;
+  // [B, H=8, N+1=65, N+1=65], every 1542304 reals, live from kernel 7 to 8
+  float* const transformer_blocks_attention_einsum = scratch + 1487296;
+  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1542304 reals, live from kernel 4 to 55
   float* const transformer_blocks_attention_divide = scratch + 582400;
-  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1875104 reals, live from kernel 4 to 52
+  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1542304 reals, live from kernel 4 to 55
   float* const transformer_blocks_attention_multiply = scratch + 785248;
-  // [B, N+1=65, H*K=256] x 6 slots, every 1875104 reals, live from kernel 4 to 52
-  float* const transformer_blocks_attention_rearrange = scratch + 1587136;
-  // [B, N+1=65, D=256], every 1875104 reals, live from kernel 10 to 11
-  float* const transformer_blocks_attention_out_proj_einsum = scratch + 1886656;
-  // [B, N+1=65] x 6 slots, every 1875104 reals, live from kernel 4 to 52
-  float* const transformer_blocks_norm2_rsqrt = scratch + 2157504;
-  // [B, N+1=65, D=256], every 1875104 reals, live from kernel 11 to 13
-  float* const transformer_blocks_add = scratch + 1903296;
-  // [B, N+1=65, D=256] x 6 slots, every 1875104 reals, live from kernel 4 to 52
-  float* const transformer_blocks_norm2_multiply = scratch + 1686976;
-  // [B, N+1=65, D=256] x 6 slots, every 1875104 reals, live from kernel 4 to 52
-  float* const transformer_blocks_norm2_add = scratch + 1786816;
-  // [B, N+1=65, M=512] x 6 slots, every 1875104 reals, live from kernel 4 to 52
+  // [B, N+1=65, H*K=256] x 6 slots, every 1542304 reals, live from kernel 4 to 55
+  float* const transformer_blocks_attention_rearrange = scratch + 1287616;
+  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 10 to 11
+  float* const transformer_blocks_attention_out_proj_einsum = scratch + 1487296;
+  // [B, N+1=65] x 6 slots, every 1542304 reals, live from kernel 4 to 55
+  float* const transformer_blocks_norm2_rsqrt = scratch + 1824704;
+  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 11 to 13
+  float* const transformer_blocks_add = scratch + 1554384;
+  // [B, N+1=65, D=256] x 6 slots, every 1542304 reals, live from kernel 4 to 55
+  float* const transformer_blocks_norm2_multiply = scratch + 1387456;
+  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 11 to 12
+  float* const transformer_blocks_norm2_add = scratch + 1571024;
+  // [B, N+1=65, M=512] x 6 slots, every 1542304 reals, live from kernel 4 to 55
   float* const transformer_blocks_ffn_multiply = scratch + 988096;
-  // [B, N+1=65, M=512] x 6 slots, every 1875104 reals, live from kernel 4 to 52
-  float* const transformer_blocks_ffn_gelu = scratch + 1187776;
-  // [B, N+1=65], every 1875104 reals, live from kernel 14 to 19
-  float* const norm_rsqrt = scratch + 1920192;
-  // [B, N+1=65, D=256], every 1875104 reals, live from kernel 14 to 23
-  float* const norm_multiply = scratch + 1886656;
-  // [B, N+1=65, D=256], every 1875104 reals, live from kernel 14 to 22
-  float* const norm_add = scratch + 1903296;
-  // [B], every 1875104 reals, live from kernel 14 to 20
-  float* const add = scratch + 1920288;
-  // [B], every 1875104 reals, live from kernel 14 to 20
-  float* const reduce_sum = scratch + 1920304;
-  // [B, CLASSES=10], every 1875104 reals, live from kernel 14 to 22
-  float* const d_multiply = scratch + 1920272;
-  // [B, D=256], every 1875104 reals, live from kernel 17 to 18
-  float* const d_head_einsum = scratch + 1919936;
-  // [B, N+1=65, D=256], every 1875104 reals, live from kernel 0 to 24
-  float* const d_norm_concat = scratch + 1970384;
-  // [B, N+1=65, D=256] x 2 slots, every 1875104 reals, live from kernel 14 to 53
-  float* const d_transformer_blocks_carry = scratch + 2004192;
-  // [B, N+1=65, D=256], every 1875104 reals, live from kernel 25 to 42
-  float* const d_transformer_blocks_ffn_multiply = scratch + 2070752;
-  // [B, N+1=65, M=512], every 1875104 reals, live from kernel 25 to 44
-  float* const d_transformer_blocks_ffn_multiply_2 = scratch + 2037472;
-  // [B, N+1=65, D=256], every 1875104 reals, live from kernel 25 to 46
-  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 2087392;
-  // [B, N+1=65, D=256], every 1875104 reals, live from kernel 25 to 48
-  float* const d_transformer_blocks_add = scratch + 2104032;
-  // [B, N+1=65, D=256], every 1875104 reals, live from kernel 29 to 32
-  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 1970384;
-  // [B, H=8, K=32, N+1=65], every 1875104 reals, live from kernel 30 to 31
-  float* const d_transformer_blocks_attention_copy = scratch + 1987024;
-  // [B, H=8, N+1=65, N+1=65], every 1875104 reals, live from kernel 31 to 33
-  float* const d_transformer_blocks_attention_einsum = scratch + 1936576;
-  // [B, H=8, N+1=65, K=32], every 1875104 reals, live from kernel 32 to 38
-  float* const d_transformer_blocks_attention_einsum_2 = scratch + 2120672;
-  // [B, H=8, N+1=65, N+1=65], every 1875104 reals, live from kernel 33 to 35
-  float* const d_transformer_blocks_attention_multiply = scratch + 1970384;
-  // [B, H=8, N+1=65, K=32], every 1875104 reals, live from kernel 34 to 36
-  float* const d_transformer_blocks_attention_einsum_3 = scratch + 1936576;
-  // [B, H=8, N+1=65, K=32], every 1875104 reals, live from kernel 35 to 37
-  float* const d_transformer_blocks_attention_einsum_4 = scratch + 1953216;
-  // [B, N+1=65, 3*D=768], every 1875104 reals, live from kernel 25 to 50
-  float* const d_transformer_blocks_attention_rearrange = scratch + 1886656;
-  // [B, N+1=65, D=256], every 1875104 reals, live from kernel 25 to 52
-  float* const d_transformer_blocks_attention_einsum_5 = scratch + 2137312;
-  // [B, N+1=65, D=256], every 1875104 reals, live from kernel 53 to 58
+  // [B, N+1=65, M=512], every 1542304 reals, live from kernel 12 to 13
+  float* const transformer_blocks_ffn_gelu = scratch + 1487296;
+  // [B, N+1=65], every 1542304 reals, live from kernel 14 to 19
+  float* const norm_rsqrt = scratch + 1520832;
+  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 14 to 23
+  float* const norm_multiply = scratch + 1487296;
+  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 14 to 22
+  float* const norm_add = scratch + 1503936;
+  // [B], every 1542304 reals, live from kernel 14 to 20
+  float* const add = scratch + 1520928;
+  // [B], every 1542304 reals, live from kernel 14 to 20
+  float* const reduce_sum = scratch + 1520944;
+  // [B, CLASSES=10], every 1542304 reals, live from kernel 14 to 22
+  float* const d_multiply = scratch + 1520912;
+  // [B, D=256], every 1542304 reals, live from kernel 17 to 18
+  float* const d_head_einsum = scratch + 1520576;
+  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 0 to 24
+  float* const d_norm_concat = scratch + 1587664;
+  // [B, N+1=65, D=256] x 2 slots, every 1542304 reals, live from kernel 14 to 56
+  float* const d_transformer_blocks_carry = scratch + 1604832;
+  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 25 to 45
+  float* const d_transformer_blocks_ffn_multiply = scratch + 1704672;
+  // [B, N+1=65, M=512], every 1542304 reals, live from kernel 25 to 47
+  float* const d_transformer_blocks_ffn_multiply_2 = scratch + 1638112;
+  // [B, N+1=65, M=512], every 1542304 reals, live from kernel 25 to 45
+  float* const d_transformer_blocks_ffn_linear2_copy = scratch + 1671392;
+  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 25 to 49
+  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 1721312;
+  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 25 to 47
+  float* const d_transformer_blocks_ffn_linear1_copy = scratch + 1737952;
+  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 25 to 51
+  float* const d_transformer_blocks_add = scratch + 1754592;
+  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 31 to 34
+  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 1571024;
+  // [B, H=8, K=32, N+1=65], every 1542304 reals, live from kernel 32 to 33
+  float* const d_transformer_blocks_attention_copy = scratch + 1587664;
+  // [B, H=8, N+1=65, N+1=65], every 1542304 reals, live from kernel 33 to 35
+  float* const d_transformer_blocks_attention_einsum = scratch + 1537216;
+  // [B, H=8, N+1=65, K=32], every 1542304 reals, live from kernel 34 to 40
+  float* const d_transformer_blocks_attention_einsum_2 = scratch + 1771232;
+  // [B, H=8, N+1=65, N+1=65], every 1542304 reals, live from kernel 35 to 37
+  float* const d_transformer_blocks_attention_multiply = scratch + 1571024;
+  // [B, H=8, N+1=65, K=32], every 1542304 reals, live from kernel 36 to 38
+  float* const d_transformer_blocks_attention_einsum_3 = scratch + 1537216;
+  // [B, H=8, N+1=65, K=32], every 1542304 reals, live from kernel 37 to 39
+  float* const d_transformer_blocks_attention_einsum_4 = scratch + 1553856;
+  // [B, N+1=65, 3*D=768], every 1542304 reals, live from kernel 25 to 53
+  float* const d_transformer_blocks_attention_rearrange = scratch + 1487296;
+  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 25 to 55
+  float* const d_transformer_blocks_attention_einsum_5 = scratch + 1787872;
+  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 25 to 53
+  float* const d_transformer_blocks_attention_copy_2 = scratch + 1804512;
+  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 56 to 61
   float* const d_multiply_2 = scratch + 282880;
-  // [N+1=65, D=256], live from kernel 54 to 55
+  // [N+1=65, D=256], live from kernel 57 to 58
   float* const d_reduce_sum = scratch + 266240;
-  // [D=256], live from kernel 58 to 59
+  // [D=256], live from kernel 61 to 62
   float* const d_reduce_sum_2 = scratch + 4096;
   std::int64_t place = -1;
   const std::int64_t parts = threads();
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    rearrange_forward(images + image * 3072, rearrange + image * 1875104);
-    patch_embed_forward_train(image, rearrange + image * 1875104, packed, parameters + 3182352, parameters + 3165712,
-                              random, transformer_blocks_carry + image * 1875104);
+    rearrange_forward(images + image * 3072, rearrange + image * 1542304);
+    patch_embed_forward_train(image, rearrange + image * 1542304, packed, parameters + 3182352, parameters + 3165712,
+                              random, transformer_blocks_carry + image * 1542304);
     multiply_forward(image, parameters + 3194896, parameters + 3165712, random,
-                     transformer_blocks_carry + image * 1875104);
-    norm_backward_2(d_norm_concat + image * 1875104);
+                     transformer_blocks_carry + image * 1542304);
+    norm_backward_2(d_norm_concat + image * 1542304);
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
 #pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
       if (place < 0) place = image;
-      transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1875104,
-                                             transformer_blocks_norm1_rsqrt + layer * 80 + image * 1875104,
-                                             transformer_blocks_norm1_multiply + layer * 16640 + image * 1875104,
+      transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1542304,
+                                             transformer_blocks_norm1_rsqrt + layer * 80 + image * 1542304,
+                                             transformer_blocks_norm1_multiply + layer * 16640 + image * 1542304,
                                              parameters + 3165200 - layer * 527104,
                                              parameters + 3165456 - layer * 527104,
-                                             transformer_blocks_norm1_add + layer * 16640 + image * 1875104);
-      transformer_blocks_attention_forward(transformer_blocks_norm1_add + layer * 16640 + image * 1875104,
+                                             transformer_blocks_norm1_add + place * 1542304);
+      transformer_blocks_attention_forward(transformer_blocks_norm1_add + place * 1542304,
                                            packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
-                                           transformer_blocks_attention_add + layer * 49920 + image * 1875104);
-      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1875104,
-                                             transformer_blocks_attention_copy + place * 1875104);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + layer * 49920 + image * 1875104,
-                                             transformer_blocks_attention_copy + place * 1875104,
-                                             transformer_blocks_attention_einsum + place * 1875104);
-      transformer_blocks_attention_forward_4_train(image, layer, transformer_blocks_attention_einsum + place * 1875104,
-                                                   transformer_blocks_attention_divide + layer * 33808 + image * 1875104,
+                                           transformer_blocks_attention_add + layer * 49920 + image * 1542304);
+      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1542304,
+                                             transformer_blocks_attention_copy + place * 1542304);
+      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + layer * 49920 + image * 1542304,
+                                             transformer_blocks_attention_copy + place * 1542304,
+                                             transformer_blocks_attention_einsum + place * 1542304);
+      transformer_blocks_attention_forward_4_train(image, layer, transformer_blocks_attention_einsum + place * 1542304,
+                                                   transformer_blocks_attention_divide + layer * 33808 + image * 1542304,
                                                    random,
-                                                   transformer_blocks_attention_multiply + layer * 33808 + image * 1875104);
-      transformer_blocks_attention_forward_5_train(transformer_blocks_attention_multiply + layer * 33808 + image * 1875104,
-                                                   transformer_blocks_attention_add + layer * 49920 + image * 1875104,
-                                                   transformer_blocks_attention_rearrange + layer * 16640 + image * 1875104);
-      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + layer * 16640 + image * 1875104,
+                                                   transformer_blocks_attention_multiply + layer * 33808 + image * 1542304);
+      transformer_blocks_attention_forward_5_train(transformer_blocks_attention_multiply + layer * 33808 + image * 1542304,
+                                                   transformer_blocks_attention_add + layer * 49920 + image * 1542304,
+                                                   transformer_blocks_attention_rearrange + layer * 16640 + image * 1542304);
+      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + layer * 16640 + image * 1542304,
                                                     packed + 1191936 + layer * 65536,
-                                                    transformer_blocks_attention_out_proj_einsum + place * 1875104);
-      transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1875104,
-                                                            transformer_blocks_attention_out_proj_einsum + place * 1875104,
+                                                    transformer_blocks_attention_out_proj_einsum + place * 1542304);
+      transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1542304,
+                                                            transformer_blocks_attention_out_proj_einsum + place * 1542304,
                                                             parameters + 2902032 - layer * 527104,
-                                                            transformer_blocks_norm2_rsqrt + layer * 80 + image * 1875104,
-                                                            transformer_blocks_add + place * 1875104,
-                                                            transformer_blocks_norm2_multiply + layer * 16640 + image * 1875104,
+                                                            transformer_blocks_norm2_rsqrt + layer * 80 + image * 1542304,
+                                                            transformer_blocks_add + place * 1542304,
+                                                            transformer_blocks_norm2_multiply + layer * 16640 + image * 1542304,
                                                             parameters + 2901520 - layer * 527104,
                                                             parameters + 2901776 - layer * 527104,
-                                                            transformer_blocks_norm2_add + layer * 16640 + image * 1875104);
-      transformer_blocks_ffn_linear1_forward_train(image, layer,
-                                                   transformer_blocks_norm2_add + layer * 16640 + image * 1875104,
+                                                            transformer_blocks_norm2_add + place * 1542304);
+      transformer_blocks_ffn_linear1_forward_train(image, layer, transformer_blocks_norm2_add + place * 1542304,
                                                    packed + 1585152 + layer * 131072,
                                                    parameters + 2769936 - layer * 527104, random,
-                                                   transformer_blocks_ffn_multiply + layer * 33280 + image * 1875104,
-                                                   transformer_blocks_ffn_gelu + layer * 33280 + image * 1875104);
-      transformer_blocks_ffn_linear2_forward_train(image, layer,
-                                                   transformer_blocks_ffn_gelu + layer * 33280 + image * 1875104,
+                                                   transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304,
+                                                   transformer_blocks_ffn_gelu + place * 1542304);
+      transformer_blocks_ffn_linear2_forward_train(image, layer, transformer_blocks_ffn_gelu + place * 1542304,
                                                    packed + 2371584 + layer * 131072,
-                                                   transformer_blocks_add + place * 1875104,
+                                                   transformer_blocks_add + place * 1542304,
                                                    parameters + 2638608 - layer * 527104, random,
-                                                   transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1875104);
+                                                   transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1542304);
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    norm_forward_train(transformer_blocks_carry + image * 1875104, norm_rsqrt + place * 1875104,
-                       norm_multiply + image * 1875104, parameters + 2576, parameters + 2832,
-                       norm_add + image * 1875104);
-    head_forward(norm_add + image * 1875104, parameters + 16, parameters, outputs + image * 10);
-    multiply_backward(batch, outputs + image * 10, d_multiply + image * 1875104, labels + image, add + image * 1875104,
-                      reduce_sum + image * 1875104);
-    head_backward(d_multiply + image * 1875104, parameters + 16, d_head_einsum + place * 1875104);
-    copy_backward(d_head_einsum + place * 1875104, d_norm_concat + image * 1875104);
-    norm_backward(d_norm_concat + image * 1875104, parameters + 2576, norm_multiply + image * 1875104,
-                  norm_rsqrt + place * 1875104, d_transformer_blocks_carry + image * 1875104);
+    norm_forward_train(transformer_blocks_carry + image * 1542304, norm_rsqrt + place * 1542304,
+                       norm_multiply + image * 1542304, parameters + 2576, parameters + 2832,
+                       norm_add + image * 1542304);
+    head_forward(norm_add + image * 1542304, parameters + 16, parameters, outputs + image * 10);
+    multiply_backward(batch, outputs + image * 10, d_multiply + image * 1542304, labels + image, add + image * 1542304,
+                      reduce_sum + image * 1542304);
+    head_backward(d_multiply + image * 1542304, parameters + 16, d_head_einsum + place * 1542304);
+    copy_backward(d_head_einsum + place * 1542304, d_norm_concat + image * 1542304);
+    norm_backward(d_norm_concat + image * 1542304, parameters + 2576, norm_multiply + image * 1542304,
+                  norm_rsqrt + place * 1542304, d_transformer_blocks_carry + image * 1542304);
   }
   divide_forward_train(batch, add, reduce_sum, loss);
 #pragma omp parallel for schedule(static)
@@ -5208,57 +5258,65 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
 #pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
       if (place < 0) place = image;
-      transformer_blocks_ffn_backward(image, layer, d_transformer_blocks_carry + pass % 2 * 16640 + image * 1875104,
-                                      random, d_transformer_blocks_ffn_multiply + image * 1875104);
-      transformer_blocks_ffn_linear2_backward(image, layer, d_transformer_blocks_ffn_multiply + image * 1875104,
+      transformer_blocks_ffn_backward(image, layer, d_transformer_blocks_carry + pass % 2 * 16640 + image * 1542304,
+                                      random, d_transformer_blocks_ffn_multiply + image * 1542304);
+      transformer_blocks_ffn_linear2_backward(image, layer, d_transformer_blocks_ffn_multiply + image * 1542304,
                                               parameters + 2638864 - layer * 527104,
-                                              transformer_blocks_ffn_multiply + layer * 33280 + image * 1875104, random,
-                                              d_transformer_blocks_ffn_multiply_2 + image * 1875104);
-      transformer_blocks_ffn_linear1_backward(d_transformer_blocks_ffn_multiply_2 + image * 1875104,
+                                              transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304, random,
+                                              d_transformer_blocks_ffn_multiply_2 + image * 1542304);
+      transformer_blocks_ffn_backward_2(transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304,
+                                        d_transformer_blocks_ffn_linear2_copy + image * 1542304);
+      transformer_blocks_ffn_linear1_backward(d_transformer_blocks_ffn_multiply_2 + image * 1542304,
                                               parameters + 2770448 - layer * 527104,
-                                              d_transformer_blocks_ffn_linear1_einsum + image * 1875104);
-      transformer_blocks_norm2_backward(d_transformer_blocks_ffn_linear1_einsum + image * 1875104,
-                                        parameters + 2901520 - layer * 527104,
-                                        transformer_blocks_norm2_multiply + layer * 16640 + image * 1875104,
-                                        d_transformer_blocks_carry + pass % 2 * 16640 + image * 1875104,
-                                        transformer_blocks_norm2_rsqrt + layer * 80 + image * 1875104,
-                                        d_transformer_blocks_add + image * 1875104);
-      transformer_blocks_attention_out_proj_backward(d_transformer_blocks_add + image * 1875104,
+                                              d_transformer_blocks_ffn_linear1_einsum + image * 1542304);
+      transformer_blocks_norm2_backward(transformer_blocks_norm2_multiply + layer * 16640 + image * 1542304,
+                                        parameters + 2901520 - layer * 527104, parameters + 2901776 - layer * 527104,
+                                        d_transformer_blocks_ffn_linear1_copy + image * 1542304);
+      transformer_blocks_norm2_backward_2(d_transformer_blocks_ffn_linear1_einsum + image * 1542304,
+                                          parameters + 2901520 - layer * 527104,
+                                          transformer_blocks_norm2_multiply + layer * 16640 + image * 1542304,
+                                          d_transformer_blocks_carry + pass % 2 * 16640 + image * 1542304,
+                                          transformer_blocks_norm2_rsqrt + layer * 80 + image * 1542304,
+                                          d_transformer_blocks_add + image * 1542304);
+      transformer_blocks_attention_out_proj_backward(d_transformer_blocks_add + image * 1542304,
                                                      parameters + 2902288 - layer * 527104,
-                                                     d_transformer_blocks_attention_out_proj_einsum + place * 1875104);
-      transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1875104,
-                                            d_transformer_blocks_attention_copy + place * 1875104);
-      transformer_blocks_attention_backward_2(d_transformer_blocks_attention_out_proj_einsum + place * 1875104,
-                                              d_transformer_blocks_attention_copy + place * 1875104,
-                                              d_transformer_blocks_attention_einsum + place * 1875104);
-      transformer_blocks_attention_backward_3(d_transformer_blocks_attention_out_proj_einsum + place * 1875104,
-                                              transformer_blocks_attention_multiply + layer * 33808 + image * 1875104,
-                                              d_transformer_blocks_attention_einsum_2 + place * 1875104);
-      transformer_blocks_attention_backward_4(image, layer, d_transformer_blocks_attention_einsum + place * 1875104,
+                                                     d_transformer_blocks_attention_out_proj_einsum + place * 1542304);
+      transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1542304,
+                                            d_transformer_blocks_attention_copy + place * 1542304);
+      transformer_blocks_attention_backward_2(d_transformer_blocks_attention_out_proj_einsum + place * 1542304,
+                                              d_transformer_blocks_attention_copy + place * 1542304,
+                                              d_transformer_blocks_attention_einsum + place * 1542304);
+      transformer_blocks_attention_backward_3(d_transformer_blocks_attention_out_proj_einsum + place * 1542304,
+                                              transformer_blocks_attention_multiply + layer * 33808 + image * 1542304,
+                                              d_transformer_blocks_attention_einsum_2 + place * 1542304);
+      transformer_blocks_attention_backward_4(image, layer, d_transformer_blocks_attention_einsum + place * 1542304,
                                               random,
-                                              transformer_blocks_attention_divide + layer * 33808 + image * 1875104,
-                                              d_transformer_blocks_attention_multiply + place * 1875104);
-      transformer_blocks_attention_backward_5(d_transformer_blocks_attention_multiply + place * 1875104,
-                                              transformer_blocks_attention_add + layer * 49920 + image * 1875104,
-                                              d_transformer_blocks_attention_einsum_3 + place * 1875104);
-      transformer_blocks_attention_backward_6(d_transformer_blocks_attention_multiply + place * 1875104,
-                                              transformer_blocks_attention_add + layer * 49920 + image * 1875104,
-                                              d_transformer_blocks_attention_einsum_4 + place * 1875104);
-      transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + place * 1875104,
-                                              d_transformer_blocks_attention_rearrange + image * 1875104);
-      transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + place * 1875104,
-                                              d_transformer_blocks_attention_rearrange + image * 1875104);
-      transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + place * 1875104,
-                                              d_transformer_blocks_attention_rearrange + image * 1875104);
-      transformer_blocks_attention_backward_10(d_transformer_blocks_attention_rearrange + image * 1875104,
+                                              transformer_blocks_attention_divide + layer * 33808 + image * 1542304,
+                                              d_transformer_blocks_attention_multiply + place * 1542304);
+      transformer_blocks_attention_backward_5(d_transformer_blocks_attention_multiply + place * 1542304,
+                                              transformer_blocks_attention_add + layer * 49920 + image * 1542304,
+                                              d_transformer_blocks_attention_einsum_3 + place * 1542304);
+      transformer_blocks_attention_backward_6(d_transformer_blocks_attention_multiply + place * 1542304,
+                                              transformer_blocks_attention_add + layer * 49920 + image * 1542304,
+                                              d_transformer_blocks_attention_einsum_4 + place * 1542304);
+      transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + place * 1542304,
+                                              d_transformer_blocks_attention_rearrange + image * 1542304);
+      transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + place * 1542304,
+                                              d_transformer_blocks_attention_rearrange + image * 1542304);
+      transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + place * 1542304,
+                                              d_transformer_blocks_attention_rearrange + image * 1542304);
+      transformer_blocks_attention_backward_10(d_transformer_blocks_attention_rearrange + image * 1542304,
                                                parameters + 2968592 - layer * 527104,
-                                               d_transformer_blocks_attention_einsum_5 + image * 1875104);
-      transformer_blocks_norm1_backward(d_transformer_blocks_attention_einsum_5 + image * 1875104,
-                                        parameters + 3165200 - layer * 527104,
-                                        transformer_blocks_norm1_multiply + layer * 16640 + image * 1875104,
-                                        d_transformer_blocks_add + image * 1875104,
-                                        transformer_blocks_norm1_rsqrt + layer * 80 + image * 1875104,
-                                        d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1875104);
+                                               d_transformer_blocks_attention_einsum_5 + image * 1542304);
+      transformer_blocks_norm1_backward(transformer_blocks_norm1_multiply + layer * 16640 + image * 1542304,
+                                        parameters + 3165200 - layer * 527104, parameters + 3165456 - layer * 527104,
+                                        d_transformer_blocks_attention_copy_2 + image * 1542304);
+      transformer_blocks_norm1_backward_2(d_transformer_blocks_attention_einsum_5 + image * 1542304,
+                                          parameters + 3165200 - layer * 527104,
+                                          transformer_blocks_norm1_multiply + layer * 16640 + image * 1542304,
+                                          d_transformer_blocks_add + image * 1542304,
+                                          transformer_blocks_norm1_rsqrt + layer * 80 + image * 1542304,
+                                          d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1542304);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
@@ -5270,7 +5328,7 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
       transformer_blocks_ffn_linear2_weight_gradient(share(256, 2, part, parts), share(256, 2, part + 1, parts), batch,
                                                      gradients + 2638864 - layer * 527104,
                                                      d_transformer_blocks_ffn_multiply,
-                                                     transformer_blocks_ffn_gelu + layer * 33280);
+                                                     d_transformer_blocks_ffn_linear2_copy);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
@@ -5282,7 +5340,7 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
       transformer_blocks_ffn_linear1_weight_gradient(share(512, 2, part, parts), share(512, 2, part + 1, parts), batch,
                                                      gradients + 2770448 - layer * 527104,
                                                      d_transformer_blocks_ffn_multiply_2,
-                                                     transformer_blocks_norm2_add + layer * 16640);
+                                                     d_transformer_blocks_ffn_linear1_copy);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
@@ -5314,7 +5372,7 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
       transformer_blocks_attention_in_proj_weight_gradient(share(768, 2, part, parts), share(768, 2, part + 1, parts),
                                                            batch, gradients + 2968592 - layer * 527104,
                                                            d_transformer_blocks_attention_rearrange,
-                                                           transformer_blocks_norm1_add + layer * 16640);
+                                                           d_transformer_blocks_attention_copy_2);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
@@ -5328,7 +5386,7 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    multiply_backward_2(image, d_transformer_blocks_carry + image * 1875104, random, d_multiply_2 + image * 1875104);
+    multiply_backward_2(image, d_transformer_blocks_carry + image * 1542304, random, d_multiply_2 + image * 1542304);
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
@@ -5527,12 +5585,12 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
       transformer_blocks_ffn_linear1_backward_input_gradient(d_transformer_blocks_ffn_multiply + place * 1070144,
                                                              parameters + 2770448 - layer * 527104,
                                                              d_transformer_blocks_ffn_linear1_einsum + place * 1070144);
-      transformer_blocks_norm2_backward(d_transformer_blocks_ffn_linear1_einsum + place * 1070144,
-                                        parameters + 2901520 - layer * 527104,
-                                        transformer_blocks_norm2_multiply + layer * 16640 + image * 1070144,
-                                        d_transformer_blocks_carry + pass % 2 * 16640 + image * 1070144,
-                                        transformer_blocks_norm2_rsqrt + layer * 80 + image * 1070144,
-                                        d_transformer_blocks_add + place * 1070144);
+      transformer_blocks_norm2_backward_2(d_transformer_blocks_ffn_linear1_einsum + place * 1070144,
+                                          parameters + 2901520 - layer * 527104,
+                                          transformer_blocks_norm2_multiply + layer * 16640 + image * 1070144,
+                                          d_transformer_blocks_carry + pass % 2 * 16640 + image * 1070144,
+                                          transformer_blocks_norm2_rsqrt + layer * 80 + image * 1070144,
+                                          d_transformer_blocks_add + place * 1070144);
       transformer_blocks_attention_out_proj_backward(d_transformer_blocks_add + place * 1070144,
                                                      parameters + 2902288 - layer * 527104,
                                                      d_transformer_blocks_attention_out_proj_einsum + place * 1070144);
@@ -5562,12 +5620,12 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
       transformer_blocks_attention_backward_10(d_transformer_blocks_attention_rearrange + place * 1070144,
                                                parameters + 2968592 - layer * 527104,
                                                d_transformer_blocks_attention_einsum_5 + place * 1070144);
-      transformer_blocks_norm1_backward(d_transformer_blocks_attention_einsum_5 + place * 1070144,
-                                        parameters + 3165200 - layer * 527104,
-                                        transformer_blocks_norm1_multiply + layer * 16640 + image * 1070144,
-                                        d_transformer_blocks_add + place * 1070144,
-                                        transformer_blocks_norm1_rsqrt + layer * 80 + image * 1070144,
-                                        d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1070144);
+      transformer_blocks_norm1_backward_2(d_transformer_blocks_attention_einsum_5 + place * 1070144,
+                                          parameters + 3165200 - layer * 527104,
+                                          transformer_blocks_norm1_multiply + layer * 16640 + image * 1070144,
+                                          d_transformer_blocks_add + place * 1070144,
+                                          transformer_blocks_norm1_rsqrt + layer * 80 + image * 1070144,
+                                          d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1070144);
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)

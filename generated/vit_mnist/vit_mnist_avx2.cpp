@@ -2665,15 +2665,15 @@ static void copy_backward(const real* d_mlp_0_einsum, real* d_blocks_carry) {
 static void divide_forward_train(const std::int64_t batch, const real* add, const real* reduce_sum, real* loss) {
   vec sum0 = v_zero();
   for (std::int64_t b = 0; b + 8 <= batch; b += 8) {
-    const vec x0 = v_load_strided(add + b * 38288, 38288, lanes);
-    const vec x1 = v_load_strided(reduce_sum + b * 38288, 38288, lanes);
+    const vec x0 = v_load_strided(add + b * 36288, 36288, lanes);
+    const vec x1 = v_load_strided(reduce_sum + b * 36288, 36288, lanes);
     const vec t2 = v_sub(x0, x1);
     sum0 = v_add(sum0, t2);
   }
   const std::int64_t b_rest = (batch - 0) / 8 * 8;
   if (b_rest < batch) {
-    const vec x3 = v_load_strided(add + b_rest * 38288, 38288, static_cast<int>(batch - b_rest));
-    const vec x4 = v_load_strided(reduce_sum + b_rest * 38288, 38288, static_cast<int>(batch - b_rest));
+    const vec x3 = v_load_strided(add + b_rest * 36288, 36288, static_cast<int>(batch - b_rest));
+    const vec x4 = v_load_strided(reduce_sum + b_rest * 36288, 36288, static_cast<int>(batch - b_rest));
     const vec t5 = v_sub(x3, x4);
     sum0 = v_add(sum0, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
   }
@@ -2691,9 +2691,9 @@ static void mlp_0_bias_gradient_partial(const std::int64_t chunk, const std::int
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
-    const vec x0 = v_load(d_mlp_1_multiply + b * 38288);
+    const vec x0 = v_load(d_mlp_1_multiply + b * 36288);
     sum0 = v_add(sum0, x0);
-    const vec x1 = v_load_n(d_mlp_1_multiply + (b * 38288 + 8), 2);
+    const vec x1 = v_load_n(d_mlp_1_multiply + (b * 36288 + 8), 2);
     sum1 = v_add(sum1, x1);
   }
   v_store(partial + chunk * 10, sum0);
@@ -2729,18 +2729,18 @@ static void mlp_0_weight_gradient_partial(const std::int64_t chunk, const std::i
     vec sum6 = v_zero();
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_load(d_mlp_1_multiply + b * 38288);
-      const vec x1 = v_set(blocks_carry_next[d * 50 + b * 38288]);
+      const vec x0 = v_load(d_mlp_1_multiply + b * 36288);
+      const vec x1 = v_set(blocks_carry_next[d * 50 + b * 36288]);
       sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load_n(d_mlp_1_multiply + (b * 38288 + 8), 2);
+      const vec x2 = v_load_n(d_mlp_1_multiply + (b * 36288 + 8), 2);
       sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_carry_next[d * 50 + b * 38288 + 50]);
+      const vec x3 = v_set(blocks_carry_next[d * 50 + b * 36288 + 50]);
       sum2 = v_fma(x0, x3, sum2);
       sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_carry_next[d * 50 + b * 38288 + 100]);
+      const vec x4 = v_set(blocks_carry_next[d * 50 + b * 36288 + 100]);
       sum4 = v_fma(x0, x4, sum4);
       sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_carry_next[d * 50 + b * 38288 + 150]);
+      const vec x5 = v_set(blocks_carry_next[d * 50 + b * 36288 + 150]);
       sum6 = v_fma(x0, x5, sum6);
       sum7 = v_fma(x2, x5, sum7);
     }
@@ -2896,6 +2896,17 @@ static void blocks_mlp_2_backward(const real* d_blocks_carry, const real* blocks
   }
 }
 
+// b < B, n < N+1=50, m < M=32; lanes along m
+static void blocks_mlp_1_backward(const real* blocks_mlp_0_add, real* d_blocks_mlp_2_copy) {
+  for (std::int64_t n = 0; n < 50; ++n) {
+    for (std::int64_t m = 0; m < 32; m += 8) {
+      const vec x0 = v_load_strided(blocks_mlp_0_add + (n + m * 50), 50, lanes);
+      const vec t1 = v_gelu(x0);
+      v_store(d_blocks_mlp_2_copy + (n * 32 + m), t1);
+    }
+  }
+}
+
 // b < B, n < N+1=50, d < D=8, m < M=32 (summed); lanes along n
 static void blocks_mlp_0_backward(const real* d_blocks_mlp_1_multiply, const real* blocks_mlp_0_weight,
                                   real* d_blocks_mlp_0_einsum) {
@@ -2971,10 +2982,33 @@ static void blocks_mlp_0_backward(const real* d_blocks_mlp_1_multiply, const rea
   }
 }
 
+// b < B, n < N+1=50, d < D=8; lanes along n
+static void blocks_norm2_backward(const real* blocks_norm2_multiply, const real* blocks_norm2_weight,
+                                  const real* blocks_norm2_bias, real* d_blocks_mlp_0_copy) {
+  for (std::int64_t d = 0; d < 8; ++d) {
+    for (std::int64_t n = 0; n < 48; n += 8) {
+      const vec x0 = v_load(blocks_norm2_multiply + (n + d * 50));
+      const vec x1 = v_set(blocks_norm2_weight[d]);
+      const vec t2 = v_mul(x0, x1);
+      const vec x3 = v_set(blocks_norm2_bias[d]);
+      const vec t4 = v_add(t2, x3);
+      v_store(d_blocks_mlp_0_copy + (n + d * 50), t4);
+    }
+    {
+      const vec x5 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
+      const vec x6 = v_set(blocks_norm2_weight[d]);
+      const vec t7 = v_mul(x5, x6);
+      const vec x8 = v_set(blocks_norm2_bias[d]);
+      const vec t9 = v_add(t7, x8);
+      v_store_n(d_blocks_mlp_0_copy + (d * 50 + 48), t9, 2);
+    }
+  }
+}
+
 // b < B, n < N+1=50, d < D=8 (row); lanes along n
-static void blocks_norm2_backward(const real* d_blocks_mlp_0_einsum, const real* blocks_norm2_weight,
-                                  const real* blocks_norm2_multiply, const real* d_blocks_carry,
-                                  const real* blocks_norm2_rsqrt, real* d_blocks_add) {
+static void blocks_norm2_backward_2(const real* d_blocks_mlp_0_einsum, const real* blocks_norm2_weight,
+                                    const real* blocks_norm2_multiply, const real* d_blocks_carry,
+                                    const real* blocks_norm2_rsqrt, real* d_blocks_add) {
   for (std::int64_t n = 0; n < 48; n += 8) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -4609,39 +4643,39 @@ static void blocks_mlp_2_bias_gradient_partial(const std::int64_t chunk, const s
   vec sum7 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_carry + (b * 38288 + n));
+      const vec x0 = v_load(d_blocks_carry + (b * 36288 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_carry + (b * 38288 + n + 50));
+      const vec x1 = v_load(d_blocks_carry + (b * 36288 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_carry + (b * 38288 + n + 100));
+      const vec x2 = v_load(d_blocks_carry + (b * 36288 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_carry + (b * 38288 + n + 150));
+      const vec x3 = v_load(d_blocks_carry + (b * 36288 + n + 150));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_blocks_carry + (b * 38288 + n + 200));
+      const vec x4 = v_load(d_blocks_carry + (b * 36288 + n + 200));
       sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_blocks_carry + (b * 38288 + n + 250));
+      const vec x5 = v_load(d_blocks_carry + (b * 36288 + n + 250));
       sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_blocks_carry + (b * 38288 + n + 300));
+      const vec x6 = v_load(d_blocks_carry + (b * 36288 + n + 300));
       sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_blocks_carry + (b * 38288 + n + 350));
+      const vec x7 = v_load(d_blocks_carry + (b * 36288 + n + 350));
       sum7 = v_add(sum7, x7);
     }
     {
-      const vec x8 = v_load_n(d_blocks_carry + (b * 38288 + 48), 2);
+      const vec x8 = v_load_n(d_blocks_carry + (b * 36288 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x8, 2, real(0.0)));
-      const vec x9 = v_load_n(d_blocks_carry + (b * 38288 + 98), 2);
+      const vec x9 = v_load_n(d_blocks_carry + (b * 36288 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x9, 2, real(0.0)));
-      const vec x10 = v_load_n(d_blocks_carry + (b * 38288 + 148), 2);
+      const vec x10 = v_load_n(d_blocks_carry + (b * 36288 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x10, 2, real(0.0)));
-      const vec x11 = v_load_n(d_blocks_carry + (b * 38288 + 198), 2);
+      const vec x11 = v_load_n(d_blocks_carry + (b * 36288 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x11, 2, real(0.0)));
-      const vec x12 = v_load_n(d_blocks_carry + (b * 38288 + 248), 2);
+      const vec x12 = v_load_n(d_blocks_carry + (b * 36288 + 248), 2);
       sum4 = v_add(sum4, v_keep_n(x12, 2, real(0.0)));
-      const vec x13 = v_load_n(d_blocks_carry + (b * 38288 + 298), 2);
+      const vec x13 = v_load_n(d_blocks_carry + (b * 36288 + 298), 2);
       sum5 = v_add(sum5, v_keep_n(x13, 2, real(0.0)));
-      const vec x14 = v_load_n(d_blocks_carry + (b * 38288 + 348), 2);
+      const vec x14 = v_load_n(d_blocks_carry + (b * 36288 + 348), 2);
       sum6 = v_add(sum6, v_keep_n(x14, 2, real(0.0)));
-      const vec x15 = v_load_n(d_blocks_carry + (b * 38288 + 398), 2);
+      const vec x15 = v_load_n(d_blocks_carry + (b * 36288 + 398), 2);
       sum7 = v_add(sum7, v_keep_n(x15, 2, real(0.0)));
     }
   }
@@ -4670,97 +4704,62 @@ static void blocks_mlp_2_bias_gradient_sum(real* gradient_blocks_mlp_2_bias, con
   v_store(gradient_blocks_mlp_2_bias, sum0);
 }
 
-// d < D=8, m < M=32, b < B (summed), n < N+1=50 (summed); lanes along n
+// d < D=8, m < M=32, b < B (summed), n < N+1=50 (summed); lanes along m
 static void blocks_mlp_2_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
-                                                 const real* d_blocks_carry, const real* blocks_mlp_1_gelu,
+                                                 const real* d_blocks_carry, const real* d_blocks_mlp_2_copy,
                                                  real* partial) {
   const std::int64_t begin = chunk * batch / 16;
   const std::int64_t end = (chunk + 1) * batch / 16;
   for (std::int64_t d = 0; d < 6; d += 3) {
-    for (std::int64_t m = 0; m < 32; m += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      for (std::int64_t b = begin; b < end; ++b) {
-        for (std::int64_t n = 0; n < 48; n += 8) {
-          const vec x0 = v_load(d_blocks_carry + (d * 50 + b * 38288 + n));
-          const vec x1 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 38288 + n));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 38288 + n + 50));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 38288 + n + 100));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 38288 + n + 150));
-          sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_load(d_blocks_carry + (d * 50 + b * 38288 + n + 50));
-          sum4 = v_fma(x5, x1, sum4);
-          sum5 = v_fma(x5, x2, sum5);
-          sum6 = v_fma(x5, x3, sum6);
-          sum7 = v_fma(x5, x4, sum7);
-          const vec x6 = v_load(d_blocks_carry + (d * 50 + b * 38288 + n + 100));
-          sum8 = v_fma(x6, x1, sum8);
-          sum9 = v_fma(x6, x2, sum9);
-          sum10 = v_fma(x6, x3, sum10);
-          sum11 = v_fma(x6, x4, sum11);
-        }
-        {
-          const vec x7 = v_load_n(d_blocks_carry + (d * 50 + b * 38288 + 48), 2);
-          const vec x8 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 38288 + 48), 2);
-          sum0 = v_fma(x7, x8, sum0);
-          const vec x9 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 38288 + 98), 2);
-          sum1 = v_fma(x7, x9, sum1);
-          const vec x10 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 38288 + 148), 2);
-          sum2 = v_fma(x7, x10, sum2);
-          const vec x11 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 38288 + 198), 2);
-          sum3 = v_fma(x7, x11, sum3);
-          const vec x12 = v_load_n(d_blocks_carry + (d * 50 + b * 38288 + 98), 2);
-          sum4 = v_fma(x12, x8, sum4);
-          sum5 = v_fma(x12, x9, sum5);
-          sum6 = v_fma(x12, x10, sum6);
-          sum7 = v_fma(x12, x11, sum7);
-          const vec x13 = v_load_n(d_blocks_carry + (d * 50 + b * 38288 + 148), 2);
-          sum8 = v_fma(x13, x8, sum8);
-          sum9 = v_fma(x13, x9, sum9);
-          sum10 = v_fma(x13, x10, sum10);
-          sum11 = v_fma(x13, x11, sum11);
-        }
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    vec sum8 = v_zero();
+    vec sum9 = v_zero();
+    vec sum10 = v_zero();
+    vec sum11 = v_zero();
+    for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t n = 0; n < 50; ++n) {
+        const vec x0 = v_set(d_blocks_carry[d * 50 + b * 36288 + n]);
+        const vec x1 = v_load(d_blocks_mlp_2_copy + (b * 36288 + n * 32));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(d_blocks_mlp_2_copy + (b * 36288 + n * 32 + 8));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(d_blocks_mlp_2_copy + (b * 36288 + n * 32 + 16));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_load(d_blocks_mlp_2_copy + (b * 36288 + n * 32 + 24));
+        sum3 = v_fma(x0, x4, sum3);
+        const vec x5 = v_set(d_blocks_carry[d * 50 + b * 36288 + n + 50]);
+        sum4 = v_fma(x5, x1, sum4);
+        sum5 = v_fma(x5, x2, sum5);
+        sum6 = v_fma(x5, x3, sum6);
+        sum7 = v_fma(x5, x4, sum7);
+        const vec x6 = v_set(d_blocks_carry[d * 50 + b * 36288 + n + 100]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        sum10 = v_fma(x6, x3, sum10);
+        sum11 = v_fma(x6, x4, sum11);
       }
-      const vec all0 = v_set(v_sum(sum0));
-      v_store_n(partial + (chunk * 256 + (d * 32 + m)), all0, 1);
-      const vec all1 = v_set(v_sum(sum1));
-      v_store_n(partial + (chunk * 256 + (d * 32 + (m + 1))), all1, 1);
-      const vec all2 = v_set(v_sum(sum2));
-      v_store_n(partial + (chunk * 256 + (d * 32 + (m + 2))), all2, 1);
-      const vec all3 = v_set(v_sum(sum3));
-      v_store_n(partial + (chunk * 256 + (d * 32 + (m + 3))), all3, 1);
-      const vec all4 = v_set(v_sum(sum4));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 32 + m)), all4, 1);
-      const vec all5 = v_set(v_sum(sum5));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 32 + (m + 1))), all5, 1);
-      const vec all6 = v_set(v_sum(sum6));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 32 + (m + 2))), all6, 1);
-      const vec all7 = v_set(v_sum(sum7));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 32 + (m + 3))), all7, 1);
-      const vec all8 = v_set(v_sum(sum8));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 64 + m)), all8, 1);
-      const vec all9 = v_set(v_sum(sum9));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 64 + (m + 1))), all9, 1);
-      const vec all10 = v_set(v_sum(sum10));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 64 + (m + 2))), all10, 1);
-      const vec all11 = v_set(v_sum(sum11));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 64 + (m + 3))), all11, 1);
     }
+    v_store(partial + (chunk * 256 + d * 32), sum0);
+    v_store(partial + (chunk * 256 + (d * 32 + 8)), sum1);
+    v_store(partial + (chunk * 256 + (d * 32 + 16)), sum2);
+    v_store(partial + (chunk * 256 + (d * 32 + 24)), sum3);
+    v_store(partial + (chunk * 256 + (d * 32 + 32)), sum4);
+    v_store(partial + (chunk * 256 + (d * 32 + 32 + 8)), sum5);
+    v_store(partial + (chunk * 256 + (d * 32 + 32 + 16)), sum6);
+    v_store(partial + (chunk * 256 + (d * 32 + 32 + 24)), sum7);
+    v_store(partial + (chunk * 256 + (d * 32 + 64)), sum8);
+    v_store(partial + (chunk * 256 + (d * 32 + 64 + 8)), sum9);
+    v_store(partial + (chunk * 256 + (d * 32 + 64 + 16)), sum10);
+    v_store(partial + (chunk * 256 + (d * 32 + 64 + 24)), sum11);
   }
-  for (std::int64_t m = 0; m < 32; m += 4) {
+  {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     vec sum2 = v_zero();
@@ -4770,59 +4769,35 @@ static void blocks_mlp_2_weight_gradient_partial(const std::int64_t chunk, const
     vec sum6 = v_zero();
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_carry + (b * 38288 + n + 300));
-        const vec x15 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 38288 + n));
-        sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 38288 + n + 50));
-        sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 38288 + n + 100));
-        sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(blocks_mlp_1_gelu + (m * 50 + b * 38288 + n + 150));
-        sum3 = v_fma(x14, x18, sum3);
-        const vec x19 = v_load(d_blocks_carry + (b * 38288 + n + 350));
-        sum4 = v_fma(x19, x15, sum4);
-        sum5 = v_fma(x19, x16, sum5);
-        sum6 = v_fma(x19, x17, sum6);
-        sum7 = v_fma(x19, x18, sum7);
-      }
-      {
-        const vec x20 = v_load_n(d_blocks_carry + (b * 38288 + 348), 2);
-        const vec x21 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 38288 + 48), 2);
-        sum0 = v_fma(x20, x21, sum0);
-        const vec x22 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 38288 + 98), 2);
-        sum1 = v_fma(x20, x22, sum1);
-        const vec x23 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 38288 + 148), 2);
-        sum2 = v_fma(x20, x23, sum2);
-        const vec x24 = v_load_n(blocks_mlp_1_gelu + (m * 50 + b * 38288 + 198), 2);
-        sum3 = v_fma(x20, x24, sum3);
-        const vec x25 = v_load_n(d_blocks_carry + (b * 38288 + 398), 2);
-        sum4 = v_fma(x25, x21, sum4);
-        sum5 = v_fma(x25, x22, sum5);
-        sum6 = v_fma(x25, x23, sum6);
-        sum7 = v_fma(x25, x24, sum7);
+      for (std::int64_t n = 0; n < 50; ++n) {
+        const vec x7 = v_set(d_blocks_carry[b * 36288 + n + 300]);
+        const vec x8 = v_load(d_blocks_mlp_2_copy + (b * 36288 + n * 32));
+        sum0 = v_fma(x7, x8, sum0);
+        const vec x9 = v_load(d_blocks_mlp_2_copy + (b * 36288 + n * 32 + 8));
+        sum1 = v_fma(x7, x9, sum1);
+        const vec x10 = v_load(d_blocks_mlp_2_copy + (b * 36288 + n * 32 + 16));
+        sum2 = v_fma(x7, x10, sum2);
+        const vec x11 = v_load(d_blocks_mlp_2_copy + (b * 36288 + n * 32 + 24));
+        sum3 = v_fma(x7, x11, sum3);
+        const vec x12 = v_set(d_blocks_carry[b * 36288 + n + 350]);
+        sum4 = v_fma(x12, x8, sum4);
+        sum5 = v_fma(x12, x9, sum5);
+        sum6 = v_fma(x12, x10, sum6);
+        sum7 = v_fma(x12, x11, sum7);
       }
     }
-    const vec all0 = v_set(v_sum(sum0));
-    v_store_n(partial + (chunk * 256 + (192 + m)), all0, 1);
-    const vec all1 = v_set(v_sum(sum1));
-    v_store_n(partial + (chunk * 256 + (192 + (m + 1))), all1, 1);
-    const vec all2 = v_set(v_sum(sum2));
-    v_store_n(partial + (chunk * 256 + (192 + (m + 2))), all2, 1);
-    const vec all3 = v_set(v_sum(sum3));
-    v_store_n(partial + (chunk * 256 + (192 + (m + 3))), all3, 1);
-    const vec all4 = v_set(v_sum(sum4));
-    v_store_n(partial + (chunk * 256 + (224 + m)), all4, 1);
-    const vec all5 = v_set(v_sum(sum5));
-    v_store_n(partial + (chunk * 256 + (224 + (m + 1))), all5, 1);
-    const vec all6 = v_set(v_sum(sum6));
-    v_store_n(partial + (chunk * 256 + (224 + (m + 2))), all6, 1);
-    const vec all7 = v_set(v_sum(sum7));
-    v_store_n(partial + (chunk * 256 + (224 + (m + 3))), all7, 1);
+    v_store(partial + (chunk * 256 + 192), sum0);
+    v_store(partial + (chunk * 256 + 200), sum1);
+    v_store(partial + (chunk * 256 + 208), sum2);
+    v_store(partial + (chunk * 256 + 216), sum3);
+    v_store(partial + (chunk * 256 + 224), sum4);
+    v_store(partial + (chunk * 256 + 232), sum5);
+    v_store(partial + (chunk * 256 + 240), sum6);
+    v_store(partial + (chunk * 256 + 248), sum7);
   }
 }
 
-// d < D=8, m < M=32, b < B (summed), n < N+1=50 (summed); lanes along n
+// d < D=8, m < M=32, b < B (summed), n < N+1=50 (summed); lanes along m
 static void blocks_mlp_2_weight_gradient_sum(real* gradient_blocks_mlp_2_weight, const real* partial) {
   for (std::int64_t d = 0; d < 8; ++d) {
     for (std::int64_t m = 0; m < 32; m += 8) {
@@ -4851,39 +4826,39 @@ static void blocks_mlp_0_bias_gradient_partial(const std::int64_t chunk, const s
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x0 = v_load(d_blocks_mlp_1_multiply + (b * 38288 + n + m * 50));
+        const vec x0 = v_load(d_blocks_mlp_1_multiply + (b * 36288 + n + m * 50));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_blocks_mlp_1_multiply + (b * 38288 + n + m * 50 + 50));
+        const vec x1 = v_load(d_blocks_mlp_1_multiply + (b * 36288 + n + m * 50 + 50));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_blocks_mlp_1_multiply + (b * 38288 + n + m * 50 + 100));
+        const vec x2 = v_load(d_blocks_mlp_1_multiply + (b * 36288 + n + m * 50 + 100));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_blocks_mlp_1_multiply + (b * 38288 + n + m * 50 + 150));
+        const vec x3 = v_load(d_blocks_mlp_1_multiply + (b * 36288 + n + m * 50 + 150));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_blocks_mlp_1_multiply + (b * 38288 + n + m * 50 + 200));
+        const vec x4 = v_load(d_blocks_mlp_1_multiply + (b * 36288 + n + m * 50 + 200));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_blocks_mlp_1_multiply + (b * 38288 + n + m * 50 + 250));
+        const vec x5 = v_load(d_blocks_mlp_1_multiply + (b * 36288 + n + m * 50 + 250));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_blocks_mlp_1_multiply + (b * 38288 + n + m * 50 + 300));
+        const vec x6 = v_load(d_blocks_mlp_1_multiply + (b * 36288 + n + m * 50 + 300));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_blocks_mlp_1_multiply + (b * 38288 + n + m * 50 + 350));
+        const vec x7 = v_load(d_blocks_mlp_1_multiply + (b * 36288 + n + m * 50 + 350));
         sum7 = v_add(sum7, x7);
       }
       {
-        const vec x8 = v_load_n(d_blocks_mlp_1_multiply + (b * 38288 + m * 50 + 48), 2);
+        const vec x8 = v_load_n(d_blocks_mlp_1_multiply + (b * 36288 + m * 50 + 48), 2);
         sum0 = v_add(sum0, v_keep_n(x8, 2, real(0.0)));
-        const vec x9 = v_load_n(d_blocks_mlp_1_multiply + (b * 38288 + m * 50 + 98), 2);
+        const vec x9 = v_load_n(d_blocks_mlp_1_multiply + (b * 36288 + m * 50 + 98), 2);
         sum1 = v_add(sum1, v_keep_n(x9, 2, real(0.0)));
-        const vec x10 = v_load_n(d_blocks_mlp_1_multiply + (b * 38288 + m * 50 + 148), 2);
+        const vec x10 = v_load_n(d_blocks_mlp_1_multiply + (b * 36288 + m * 50 + 148), 2);
         sum2 = v_add(sum2, v_keep_n(x10, 2, real(0.0)));
-        const vec x11 = v_load_n(d_blocks_mlp_1_multiply + (b * 38288 + m * 50 + 198), 2);
+        const vec x11 = v_load_n(d_blocks_mlp_1_multiply + (b * 36288 + m * 50 + 198), 2);
         sum3 = v_add(sum3, v_keep_n(x11, 2, real(0.0)));
-        const vec x12 = v_load_n(d_blocks_mlp_1_multiply + (b * 38288 + m * 50 + 248), 2);
+        const vec x12 = v_load_n(d_blocks_mlp_1_multiply + (b * 36288 + m * 50 + 248), 2);
         sum4 = v_add(sum4, v_keep_n(x12, 2, real(0.0)));
-        const vec x13 = v_load_n(d_blocks_mlp_1_multiply + (b * 38288 + m * 50 + 298), 2);
+        const vec x13 = v_load_n(d_blocks_mlp_1_multiply + (b * 36288 + m * 50 + 298), 2);
         sum5 = v_add(sum5, v_keep_n(x13, 2, real(0.0)));
-        const vec x14 = v_load_n(d_blocks_mlp_1_multiply + (b * 38288 + m * 50 + 348), 2);
+        const vec x14 = v_load_n(d_blocks_mlp_1_multiply + (b * 36288 + m * 50 + 348), 2);
         sum6 = v_add(sum6, v_keep_n(x14, 2, real(0.0)));
-        const vec x15 = v_load_n(d_blocks_mlp_1_multiply + (b * 38288 + m * 50 + 398), 2);
+        const vec x15 = v_load_n(d_blocks_mlp_1_multiply + (b * 36288 + m * 50 + 398), 2);
         sum7 = v_add(sum7, v_keep_n(x15, 2, real(0.0)));
       }
     }
@@ -4917,7 +4892,7 @@ static void blocks_mlp_0_bias_gradient_sum(real* gradient_blocks_mlp_0_bias, con
 
 // m < M=32, d < D=8, b < B (summed), n < N+1=50 (summed); lanes along n
 static void blocks_mlp_0_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
-                                                 const real* d_blocks_mlp_1_multiply, const real* blocks_norm2_add,
+                                                 const real* d_blocks_mlp_1_multiply, const real* d_blocks_mlp_0_copy,
                                                  real* partial) {
   const std::int64_t begin = chunk * batch / 16;
   const std::int64_t end = (chunk + 1) * batch / 16;
@@ -4937,42 +4912,42 @@ static void blocks_mlp_0_weight_gradient_partial(const std::int64_t chunk, const
       vec sum11 = v_zero();
       for (std::int64_t b = begin; b < end; ++b) {
         for (std::int64_t n = 0; n < 48; n += 8) {
-          const vec x0 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 38288 + n));
-          const vec x1 = v_load(blocks_norm2_add + (d * 50 + b * 38288 + n));
+          const vec x0 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 36288 + n));
+          const vec x1 = v_load(d_blocks_mlp_0_copy + (d * 50 + b * 36288 + n));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(blocks_norm2_add + (d * 50 + b * 38288 + n + 50));
+          const vec x2 = v_load(d_blocks_mlp_0_copy + (d * 50 + b * 36288 + n + 50));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(blocks_norm2_add + (d * 50 + b * 38288 + n + 100));
+          const vec x3 = v_load(d_blocks_mlp_0_copy + (d * 50 + b * 36288 + n + 100));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(blocks_norm2_add + (d * 50 + b * 38288 + n + 150));
+          const vec x4 = v_load(d_blocks_mlp_0_copy + (d * 50 + b * 36288 + n + 150));
           sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 38288 + n + 50));
+          const vec x5 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 36288 + n + 50));
           sum4 = v_fma(x5, x1, sum4);
           sum5 = v_fma(x5, x2, sum5);
           sum6 = v_fma(x5, x3, sum6);
           sum7 = v_fma(x5, x4, sum7);
-          const vec x6 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 38288 + n + 100));
+          const vec x6 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 36288 + n + 100));
           sum8 = v_fma(x6, x1, sum8);
           sum9 = v_fma(x6, x2, sum9);
           sum10 = v_fma(x6, x3, sum10);
           sum11 = v_fma(x6, x4, sum11);
         }
         {
-          const vec x7 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 38288 + 48), 2);
-          const vec x8 = v_load_n(blocks_norm2_add + (d * 50 + b * 38288 + 48), 2);
+          const vec x7 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 36288 + 48), 2);
+          const vec x8 = v_load_n(d_blocks_mlp_0_copy + (d * 50 + b * 36288 + 48), 2);
           sum0 = v_fma(x7, x8, sum0);
-          const vec x9 = v_load_n(blocks_norm2_add + (d * 50 + b * 38288 + 98), 2);
+          const vec x9 = v_load_n(d_blocks_mlp_0_copy + (d * 50 + b * 36288 + 98), 2);
           sum1 = v_fma(x7, x9, sum1);
-          const vec x10 = v_load_n(blocks_norm2_add + (d * 50 + b * 38288 + 148), 2);
+          const vec x10 = v_load_n(d_blocks_mlp_0_copy + (d * 50 + b * 36288 + 148), 2);
           sum2 = v_fma(x7, x10, sum2);
-          const vec x11 = v_load_n(blocks_norm2_add + (d * 50 + b * 38288 + 198), 2);
+          const vec x11 = v_load_n(d_blocks_mlp_0_copy + (d * 50 + b * 36288 + 198), 2);
           sum3 = v_fma(x7, x11, sum3);
-          const vec x12 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 38288 + 98), 2);
+          const vec x12 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 36288 + 98), 2);
           sum4 = v_fma(x12, x8, sum4);
           sum5 = v_fma(x12, x9, sum5);
           sum6 = v_fma(x12, x10, sum6);
           sum7 = v_fma(x12, x11, sum7);
-          const vec x13 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 38288 + 148), 2);
+          const vec x13 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 36288 + 148), 2);
           sum8 = v_fma(x13, x8, sum8);
           sum9 = v_fma(x13, x9, sum9);
           sum10 = v_fma(x13, x10, sum10);
@@ -5016,32 +4991,32 @@ static void blocks_mlp_0_weight_gradient_partial(const std::int64_t chunk, const
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_mlp_1_multiply + (b * 38288 + n + 1500));
-        const vec x15 = v_load(blocks_norm2_add + (d * 50 + b * 38288 + n));
+        const vec x14 = v_load(d_blocks_mlp_1_multiply + (b * 36288 + n + 1500));
+        const vec x15 = v_load(d_blocks_mlp_0_copy + (d * 50 + b * 36288 + n));
         sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(blocks_norm2_add + (d * 50 + b * 38288 + n + 50));
+        const vec x16 = v_load(d_blocks_mlp_0_copy + (d * 50 + b * 36288 + n + 50));
         sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(blocks_norm2_add + (d * 50 + b * 38288 + n + 100));
+        const vec x17 = v_load(d_blocks_mlp_0_copy + (d * 50 + b * 36288 + n + 100));
         sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(blocks_norm2_add + (d * 50 + b * 38288 + n + 150));
+        const vec x18 = v_load(d_blocks_mlp_0_copy + (d * 50 + b * 36288 + n + 150));
         sum3 = v_fma(x14, x18, sum3);
-        const vec x19 = v_load(d_blocks_mlp_1_multiply + (b * 38288 + n + 1550));
+        const vec x19 = v_load(d_blocks_mlp_1_multiply + (b * 36288 + n + 1550));
         sum4 = v_fma(x19, x15, sum4);
         sum5 = v_fma(x19, x16, sum5);
         sum6 = v_fma(x19, x17, sum6);
         sum7 = v_fma(x19, x18, sum7);
       }
       {
-        const vec x20 = v_load_n(d_blocks_mlp_1_multiply + (b * 38288 + 1548), 2);
-        const vec x21 = v_load_n(blocks_norm2_add + (d * 50 + b * 38288 + 48), 2);
+        const vec x20 = v_load_n(d_blocks_mlp_1_multiply + (b * 36288 + 1548), 2);
+        const vec x21 = v_load_n(d_blocks_mlp_0_copy + (d * 50 + b * 36288 + 48), 2);
         sum0 = v_fma(x20, x21, sum0);
-        const vec x22 = v_load_n(blocks_norm2_add + (d * 50 + b * 38288 + 98), 2);
+        const vec x22 = v_load_n(d_blocks_mlp_0_copy + (d * 50 + b * 36288 + 98), 2);
         sum1 = v_fma(x20, x22, sum1);
-        const vec x23 = v_load_n(blocks_norm2_add + (d * 50 + b * 38288 + 148), 2);
+        const vec x23 = v_load_n(d_blocks_mlp_0_copy + (d * 50 + b * 36288 + 148), 2);
         sum2 = v_fma(x20, x23, sum2);
-        const vec x24 = v_load_n(blocks_norm2_add + (d * 50 + b * 38288 + 198), 2);
+        const vec x24 = v_load_n(d_blocks_mlp_0_copy + (d * 50 + b * 36288 + 198), 2);
         sum3 = v_fma(x20, x24, sum3);
-        const vec x25 = v_load_n(d_blocks_mlp_1_multiply + (b * 38288 + 1598), 2);
+        const vec x25 = v_load_n(d_blocks_mlp_1_multiply + (b * 36288 + 1598), 2);
         sum4 = v_fma(x25, x21, sum4);
         sum5 = v_fma(x25, x22, sum5);
         sum6 = v_fma(x25, x23, sum6);
@@ -5092,55 +5067,55 @@ static void blocks_norm2_weight_gradient_partial(const std::int64_t chunk, const
   vec sum7 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_mlp_0_einsum + (b * 38288 + n));
-      const vec x1 = v_load(blocks_norm2_multiply + (b * 38288 + n));
+      const vec x0 = v_load(d_blocks_mlp_0_einsum + (b * 36288 + n));
+      const vec x1 = v_load(blocks_norm2_multiply + (b * 36288 + n));
       sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_mlp_0_einsum + (b * 38288 + n + 50));
-      const vec x3 = v_load(blocks_norm2_multiply + (b * 38288 + n + 50));
+      const vec x2 = v_load(d_blocks_mlp_0_einsum + (b * 36288 + n + 50));
+      const vec x3 = v_load(blocks_norm2_multiply + (b * 36288 + n + 50));
       sum1 = v_fma(x2, x3, sum1);
-      const vec x4 = v_load(d_blocks_mlp_0_einsum + (b * 38288 + n + 100));
-      const vec x5 = v_load(blocks_norm2_multiply + (b * 38288 + n + 100));
+      const vec x4 = v_load(d_blocks_mlp_0_einsum + (b * 36288 + n + 100));
+      const vec x5 = v_load(blocks_norm2_multiply + (b * 36288 + n + 100));
       sum2 = v_fma(x4, x5, sum2);
-      const vec x6 = v_load(d_blocks_mlp_0_einsum + (b * 38288 + n + 150));
-      const vec x7 = v_load(blocks_norm2_multiply + (b * 38288 + n + 150));
+      const vec x6 = v_load(d_blocks_mlp_0_einsum + (b * 36288 + n + 150));
+      const vec x7 = v_load(blocks_norm2_multiply + (b * 36288 + n + 150));
       sum3 = v_fma(x6, x7, sum3);
-      const vec x8 = v_load(d_blocks_mlp_0_einsum + (b * 38288 + n + 200));
-      const vec x9 = v_load(blocks_norm2_multiply + (b * 38288 + n + 200));
+      const vec x8 = v_load(d_blocks_mlp_0_einsum + (b * 36288 + n + 200));
+      const vec x9 = v_load(blocks_norm2_multiply + (b * 36288 + n + 200));
       sum4 = v_fma(x8, x9, sum4);
-      const vec x10 = v_load(d_blocks_mlp_0_einsum + (b * 38288 + n + 250));
-      const vec x11 = v_load(blocks_norm2_multiply + (b * 38288 + n + 250));
+      const vec x10 = v_load(d_blocks_mlp_0_einsum + (b * 36288 + n + 250));
+      const vec x11 = v_load(blocks_norm2_multiply + (b * 36288 + n + 250));
       sum5 = v_fma(x10, x11, sum5);
-      const vec x12 = v_load(d_blocks_mlp_0_einsum + (b * 38288 + n + 300));
-      const vec x13 = v_load(blocks_norm2_multiply + (b * 38288 + n + 300));
+      const vec x12 = v_load(d_blocks_mlp_0_einsum + (b * 36288 + n + 300));
+      const vec x13 = v_load(blocks_norm2_multiply + (b * 36288 + n + 300));
       sum6 = v_fma(x12, x13, sum6);
-      const vec x14 = v_load(d_blocks_mlp_0_einsum + (b * 38288 + n + 350));
-      const vec x15 = v_load(blocks_norm2_multiply + (b * 38288 + n + 350));
+      const vec x14 = v_load(d_blocks_mlp_0_einsum + (b * 36288 + n + 350));
+      const vec x15 = v_load(blocks_norm2_multiply + (b * 36288 + n + 350));
       sum7 = v_fma(x14, x15, sum7);
     }
     {
-      const vec x16 = v_load_n(d_blocks_mlp_0_einsum + (b * 38288 + 48), 2);
-      const vec x17 = v_load_n(blocks_norm2_multiply + (b * 38288 + 48), 2);
+      const vec x16 = v_load_n(d_blocks_mlp_0_einsum + (b * 36288 + 48), 2);
+      const vec x17 = v_load_n(blocks_norm2_multiply + (b * 36288 + 48), 2);
       sum0 = v_fma(x16, x17, sum0);
-      const vec x18 = v_load_n(d_blocks_mlp_0_einsum + (b * 38288 + 98), 2);
-      const vec x19 = v_load_n(blocks_norm2_multiply + (b * 38288 + 98), 2);
+      const vec x18 = v_load_n(d_blocks_mlp_0_einsum + (b * 36288 + 98), 2);
+      const vec x19 = v_load_n(blocks_norm2_multiply + (b * 36288 + 98), 2);
       sum1 = v_fma(x18, x19, sum1);
-      const vec x20 = v_load_n(d_blocks_mlp_0_einsum + (b * 38288 + 148), 2);
-      const vec x21 = v_load_n(blocks_norm2_multiply + (b * 38288 + 148), 2);
+      const vec x20 = v_load_n(d_blocks_mlp_0_einsum + (b * 36288 + 148), 2);
+      const vec x21 = v_load_n(blocks_norm2_multiply + (b * 36288 + 148), 2);
       sum2 = v_fma(x20, x21, sum2);
-      const vec x22 = v_load_n(d_blocks_mlp_0_einsum + (b * 38288 + 198), 2);
-      const vec x23 = v_load_n(blocks_norm2_multiply + (b * 38288 + 198), 2);
+      const vec x22 = v_load_n(d_blocks_mlp_0_einsum + (b * 36288 + 198), 2);
+      const vec x23 = v_load_n(blocks_norm2_multiply + (b * 36288 + 198), 2);
       sum3 = v_fma(x22, x23, sum3);
-      const vec x24 = v_load_n(d_blocks_mlp_0_einsum + (b * 38288 + 248), 2);
-      const vec x25 = v_load_n(blocks_norm2_multiply + (b * 38288 + 248), 2);
+      const vec x24 = v_load_n(d_blocks_mlp_0_einsum + (b * 36288 + 248), 2);
+      const vec x25 = v_load_n(blocks_norm2_multiply + (b * 36288 + 248), 2);
       sum4 = v_fma(x24, x25, sum4);
-      const vec x26 = v_load_n(d_blocks_mlp_0_einsum + (b * 38288 + 298), 2);
-      const vec x27 = v_load_n(blocks_norm2_multiply + (b * 38288 + 298), 2);
+      const vec x26 = v_load_n(d_blocks_mlp_0_einsum + (b * 36288 + 298), 2);
+      const vec x27 = v_load_n(blocks_norm2_multiply + (b * 36288 + 298), 2);
       sum5 = v_fma(x26, x27, sum5);
-      const vec x28 = v_load_n(d_blocks_mlp_0_einsum + (b * 38288 + 348), 2);
-      const vec x29 = v_load_n(blocks_norm2_multiply + (b * 38288 + 348), 2);
+      const vec x28 = v_load_n(d_blocks_mlp_0_einsum + (b * 36288 + 348), 2);
+      const vec x29 = v_load_n(blocks_norm2_multiply + (b * 36288 + 348), 2);
       sum6 = v_fma(x28, x29, sum6);
-      const vec x30 = v_load_n(d_blocks_mlp_0_einsum + (b * 38288 + 398), 2);
-      const vec x31 = v_load_n(blocks_norm2_multiply + (b * 38288 + 398), 2);
+      const vec x30 = v_load_n(d_blocks_mlp_0_einsum + (b * 36288 + 398), 2);
+      const vec x31 = v_load_n(blocks_norm2_multiply + (b * 36288 + 398), 2);
       sum7 = v_fma(x30, x31, sum7);
     }
   }
@@ -5184,39 +5159,39 @@ static void blocks_norm2_bias_gradient_partial(const std::int64_t chunk, const s
   vec sum7 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_mlp_0_einsum + (b * 38288 + n));
+      const vec x0 = v_load(d_blocks_mlp_0_einsum + (b * 36288 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mlp_0_einsum + (b * 38288 + n + 50));
+      const vec x1 = v_load(d_blocks_mlp_0_einsum + (b * 36288 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mlp_0_einsum + (b * 38288 + n + 100));
+      const vec x2 = v_load(d_blocks_mlp_0_einsum + (b * 36288 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mlp_0_einsum + (b * 38288 + n + 150));
+      const vec x3 = v_load(d_blocks_mlp_0_einsum + (b * 36288 + n + 150));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_blocks_mlp_0_einsum + (b * 38288 + n + 200));
+      const vec x4 = v_load(d_blocks_mlp_0_einsum + (b * 36288 + n + 200));
       sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_blocks_mlp_0_einsum + (b * 38288 + n + 250));
+      const vec x5 = v_load(d_blocks_mlp_0_einsum + (b * 36288 + n + 250));
       sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_blocks_mlp_0_einsum + (b * 38288 + n + 300));
+      const vec x6 = v_load(d_blocks_mlp_0_einsum + (b * 36288 + n + 300));
       sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_blocks_mlp_0_einsum + (b * 38288 + n + 350));
+      const vec x7 = v_load(d_blocks_mlp_0_einsum + (b * 36288 + n + 350));
       sum7 = v_add(sum7, x7);
     }
     {
-      const vec x8 = v_load_n(d_blocks_mlp_0_einsum + (b * 38288 + 48), 2);
+      const vec x8 = v_load_n(d_blocks_mlp_0_einsum + (b * 36288 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x8, 2, real(0.0)));
-      const vec x9 = v_load_n(d_blocks_mlp_0_einsum + (b * 38288 + 98), 2);
+      const vec x9 = v_load_n(d_blocks_mlp_0_einsum + (b * 36288 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x9, 2, real(0.0)));
-      const vec x10 = v_load_n(d_blocks_mlp_0_einsum + (b * 38288 + 148), 2);
+      const vec x10 = v_load_n(d_blocks_mlp_0_einsum + (b * 36288 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x10, 2, real(0.0)));
-      const vec x11 = v_load_n(d_blocks_mlp_0_einsum + (b * 38288 + 198), 2);
+      const vec x11 = v_load_n(d_blocks_mlp_0_einsum + (b * 36288 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x11, 2, real(0.0)));
-      const vec x12 = v_load_n(d_blocks_mlp_0_einsum + (b * 38288 + 248), 2);
+      const vec x12 = v_load_n(d_blocks_mlp_0_einsum + (b * 36288 + 248), 2);
       sum4 = v_add(sum4, v_keep_n(x12, 2, real(0.0)));
-      const vec x13 = v_load_n(d_blocks_mlp_0_einsum + (b * 38288 + 298), 2);
+      const vec x13 = v_load_n(d_blocks_mlp_0_einsum + (b * 36288 + 298), 2);
       sum5 = v_add(sum5, v_keep_n(x13, 2, real(0.0)));
-      const vec x14 = v_load_n(d_blocks_mlp_0_einsum + (b * 38288 + 348), 2);
+      const vec x14 = v_load_n(d_blocks_mlp_0_einsum + (b * 36288 + 348), 2);
       sum6 = v_add(sum6, v_keep_n(x14, 2, real(0.0)));
-      const vec x15 = v_load_n(d_blocks_mlp_0_einsum + (b * 38288 + 398), 2);
+      const vec x15 = v_load_n(d_blocks_mlp_0_einsum + (b * 36288 + 398), 2);
       sum7 = v_add(sum7, v_keep_n(x15, 2, real(0.0)));
     }
   }
@@ -5256,23 +5231,23 @@ static void blocks_mhsa_v_mappings_1_bias_gradient_partial(const std::int64_t ch
   vec sum3 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_2 + (b * 38288 + n));
+      const vec x0 = v_load(d_blocks_mhsa_einsum_2 + (b * 36288 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mhsa_einsum_2 + (b * 38288 + n + 50));
+      const vec x1 = v_load(d_blocks_mhsa_einsum_2 + (b * 36288 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_2 + (b * 38288 + n + 100));
+      const vec x2 = v_load(d_blocks_mhsa_einsum_2 + (b * 36288 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_2 + (b * 38288 + n + 150));
+      const vec x3 = v_load(d_blocks_mhsa_einsum_2 + (b * 36288 + n + 150));
       sum3 = v_add(sum3, x3);
     }
     {
-      const vec x4 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 38288 + 48), 2);
+      const vec x4 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 36288 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 38288 + 98), 2);
+      const vec x5 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 36288 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 38288 + 148), 2);
+      const vec x6 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 36288 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 38288 + 198), 2);
+      const vec x7 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 36288 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
     }
   }
@@ -5315,42 +5290,42 @@ static void blocks_mhsa_v_mappings_1_weight_gradient_partial(const std::int64_t 
     vec sum11 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x0 = v_load(d_blocks_mhsa_einsum_2 + (b * 38288 + n));
-        const vec x1 = v_load(blocks_norm1_add + (b * 38288 + n + 200));
+        const vec x0 = v_load(d_blocks_mhsa_einsum_2 + (b * 36288 + n));
+        const vec x1 = v_load(blocks_norm1_add + (b * 36288 + n + 200));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_norm1_add + (b * 38288 + n + 250));
+        const vec x2 = v_load(blocks_norm1_add + (b * 36288 + n + 250));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_norm1_add + (b * 38288 + n + 300));
+        const vec x3 = v_load(blocks_norm1_add + (b * 36288 + n + 300));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_norm1_add + (b * 38288 + n + 350));
+        const vec x4 = v_load(blocks_norm1_add + (b * 36288 + n + 350));
         sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load(d_blocks_mhsa_einsum_2 + (b * 38288 + n + 50));
+        const vec x5 = v_load(d_blocks_mhsa_einsum_2 + (b * 36288 + n + 50));
         sum4 = v_fma(x5, x1, sum4);
         sum5 = v_fma(x5, x2, sum5);
         sum6 = v_fma(x5, x3, sum6);
         sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_load(d_blocks_mhsa_einsum_2 + (b * 38288 + n + 100));
+        const vec x6 = v_load(d_blocks_mhsa_einsum_2 + (b * 36288 + n + 100));
         sum8 = v_fma(x6, x1, sum8);
         sum9 = v_fma(x6, x2, sum9);
         sum10 = v_fma(x6, x3, sum10);
         sum11 = v_fma(x6, x4, sum11);
       }
       {
-        const vec x7 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 38288 + 48), 2);
-        const vec x8 = v_load_n(blocks_norm1_add + (b * 38288 + 248), 2);
+        const vec x7 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 36288 + 48), 2);
+        const vec x8 = v_load_n(blocks_norm1_add + (b * 36288 + 248), 2);
         sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load_n(blocks_norm1_add + (b * 38288 + 298), 2);
+        const vec x9 = v_load_n(blocks_norm1_add + (b * 36288 + 298), 2);
         sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_load_n(blocks_norm1_add + (b * 38288 + 348), 2);
+        const vec x10 = v_load_n(blocks_norm1_add + (b * 36288 + 348), 2);
         sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_load_n(blocks_norm1_add + (b * 38288 + 398), 2);
+        const vec x11 = v_load_n(blocks_norm1_add + (b * 36288 + 398), 2);
         sum3 = v_fma(x7, x11, sum3);
-        const vec x12 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 38288 + 98), 2);
+        const vec x12 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 36288 + 98), 2);
         sum4 = v_fma(x12, x8, sum4);
         sum5 = v_fma(x12, x9, sum5);
         sum6 = v_fma(x12, x10, sum6);
         sum7 = v_fma(x12, x11, sum7);
-        const vec x13 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 38288 + 148), 2);
+        const vec x13 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 36288 + 148), 2);
         sum8 = v_fma(x13, x8, sum8);
         sum9 = v_fma(x13, x9, sum9);
         sum10 = v_fma(x13, x10, sum10);
@@ -5389,25 +5364,25 @@ static void blocks_mhsa_v_mappings_1_weight_gradient_partial(const std::int64_t 
     vec sum3 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_mhsa_einsum_2 + (b * 38288 + n + 150));
-        const vec x15 = v_load(blocks_norm1_add + (b * 38288 + n + 200));
+        const vec x14 = v_load(d_blocks_mhsa_einsum_2 + (b * 36288 + n + 150));
+        const vec x15 = v_load(blocks_norm1_add + (b * 36288 + n + 200));
         sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(blocks_norm1_add + (b * 38288 + n + 250));
+        const vec x16 = v_load(blocks_norm1_add + (b * 36288 + n + 250));
         sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(blocks_norm1_add + (b * 38288 + n + 300));
+        const vec x17 = v_load(blocks_norm1_add + (b * 36288 + n + 300));
         sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(blocks_norm1_add + (b * 38288 + n + 350));
+        const vec x18 = v_load(blocks_norm1_add + (b * 36288 + n + 350));
         sum3 = v_fma(x14, x18, sum3);
       }
       {
-        const vec x19 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 38288 + 198), 2);
-        const vec x20 = v_load_n(blocks_norm1_add + (b * 38288 + 248), 2);
+        const vec x19 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 36288 + 198), 2);
+        const vec x20 = v_load_n(blocks_norm1_add + (b * 36288 + 248), 2);
         sum0 = v_fma(x19, x20, sum0);
-        const vec x21 = v_load_n(blocks_norm1_add + (b * 38288 + 298), 2);
+        const vec x21 = v_load_n(blocks_norm1_add + (b * 36288 + 298), 2);
         sum1 = v_fma(x19, x21, sum1);
-        const vec x22 = v_load_n(blocks_norm1_add + (b * 38288 + 348), 2);
+        const vec x22 = v_load_n(blocks_norm1_add + (b * 36288 + 348), 2);
         sum2 = v_fma(x19, x22, sum2);
-        const vec x23 = v_load_n(blocks_norm1_add + (b * 38288 + 398), 2);
+        const vec x23 = v_load_n(blocks_norm1_add + (b * 36288 + 398), 2);
         sum3 = v_fma(x19, x23, sum3);
       }
     }
@@ -5445,23 +5420,23 @@ static void blocks_mhsa_k_mappings_1_bias_gradient_partial(const std::int64_t ch
   vec sum3 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_5 + (b * 38288 + n));
+      const vec x0 = v_load(d_blocks_mhsa_einsum_5 + (b * 36288 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mhsa_einsum_5 + (b * 38288 + n + 50));
+      const vec x1 = v_load(d_blocks_mhsa_einsum_5 + (b * 36288 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_5 + (b * 38288 + n + 100));
+      const vec x2 = v_load(d_blocks_mhsa_einsum_5 + (b * 36288 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_5 + (b * 38288 + n + 150));
+      const vec x3 = v_load(d_blocks_mhsa_einsum_5 + (b * 36288 + n + 150));
       sum3 = v_add(sum3, x3);
     }
     {
-      const vec x4 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 38288 + 48), 2);
+      const vec x4 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 36288 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 38288 + 98), 2);
+      const vec x5 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 36288 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 38288 + 148), 2);
+      const vec x6 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 36288 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 38288 + 198), 2);
+      const vec x7 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 36288 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
     }
   }
@@ -5504,42 +5479,42 @@ static void blocks_mhsa_k_mappings_1_weight_gradient_partial(const std::int64_t 
     vec sum11 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x0 = v_load(d_blocks_mhsa_einsum_5 + (b * 38288 + n));
-        const vec x1 = v_load(blocks_norm1_add + (b * 38288 + n + 200));
+        const vec x0 = v_load(d_blocks_mhsa_einsum_5 + (b * 36288 + n));
+        const vec x1 = v_load(blocks_norm1_add + (b * 36288 + n + 200));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_norm1_add + (b * 38288 + n + 250));
+        const vec x2 = v_load(blocks_norm1_add + (b * 36288 + n + 250));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_norm1_add + (b * 38288 + n + 300));
+        const vec x3 = v_load(blocks_norm1_add + (b * 36288 + n + 300));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_norm1_add + (b * 38288 + n + 350));
+        const vec x4 = v_load(blocks_norm1_add + (b * 36288 + n + 350));
         sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load(d_blocks_mhsa_einsum_5 + (b * 38288 + n + 50));
+        const vec x5 = v_load(d_blocks_mhsa_einsum_5 + (b * 36288 + n + 50));
         sum4 = v_fma(x5, x1, sum4);
         sum5 = v_fma(x5, x2, sum5);
         sum6 = v_fma(x5, x3, sum6);
         sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_load(d_blocks_mhsa_einsum_5 + (b * 38288 + n + 100));
+        const vec x6 = v_load(d_blocks_mhsa_einsum_5 + (b * 36288 + n + 100));
         sum8 = v_fma(x6, x1, sum8);
         sum9 = v_fma(x6, x2, sum9);
         sum10 = v_fma(x6, x3, sum10);
         sum11 = v_fma(x6, x4, sum11);
       }
       {
-        const vec x7 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 38288 + 48), 2);
-        const vec x8 = v_load_n(blocks_norm1_add + (b * 38288 + 248), 2);
+        const vec x7 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 36288 + 48), 2);
+        const vec x8 = v_load_n(blocks_norm1_add + (b * 36288 + 248), 2);
         sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load_n(blocks_norm1_add + (b * 38288 + 298), 2);
+        const vec x9 = v_load_n(blocks_norm1_add + (b * 36288 + 298), 2);
         sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_load_n(blocks_norm1_add + (b * 38288 + 348), 2);
+        const vec x10 = v_load_n(blocks_norm1_add + (b * 36288 + 348), 2);
         sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_load_n(blocks_norm1_add + (b * 38288 + 398), 2);
+        const vec x11 = v_load_n(blocks_norm1_add + (b * 36288 + 398), 2);
         sum3 = v_fma(x7, x11, sum3);
-        const vec x12 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 38288 + 98), 2);
+        const vec x12 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 36288 + 98), 2);
         sum4 = v_fma(x12, x8, sum4);
         sum5 = v_fma(x12, x9, sum5);
         sum6 = v_fma(x12, x10, sum6);
         sum7 = v_fma(x12, x11, sum7);
-        const vec x13 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 38288 + 148), 2);
+        const vec x13 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 36288 + 148), 2);
         sum8 = v_fma(x13, x8, sum8);
         sum9 = v_fma(x13, x9, sum9);
         sum10 = v_fma(x13, x10, sum10);
@@ -5578,25 +5553,25 @@ static void blocks_mhsa_k_mappings_1_weight_gradient_partial(const std::int64_t 
     vec sum3 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_mhsa_einsum_5 + (b * 38288 + n + 150));
-        const vec x15 = v_load(blocks_norm1_add + (b * 38288 + n + 200));
+        const vec x14 = v_load(d_blocks_mhsa_einsum_5 + (b * 36288 + n + 150));
+        const vec x15 = v_load(blocks_norm1_add + (b * 36288 + n + 200));
         sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(blocks_norm1_add + (b * 38288 + n + 250));
+        const vec x16 = v_load(blocks_norm1_add + (b * 36288 + n + 250));
         sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(blocks_norm1_add + (b * 38288 + n + 300));
+        const vec x17 = v_load(blocks_norm1_add + (b * 36288 + n + 300));
         sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(blocks_norm1_add + (b * 38288 + n + 350));
+        const vec x18 = v_load(blocks_norm1_add + (b * 36288 + n + 350));
         sum3 = v_fma(x14, x18, sum3);
       }
       {
-        const vec x19 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 38288 + 198), 2);
-        const vec x20 = v_load_n(blocks_norm1_add + (b * 38288 + 248), 2);
+        const vec x19 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 36288 + 198), 2);
+        const vec x20 = v_load_n(blocks_norm1_add + (b * 36288 + 248), 2);
         sum0 = v_fma(x19, x20, sum0);
-        const vec x21 = v_load_n(blocks_norm1_add + (b * 38288 + 298), 2);
+        const vec x21 = v_load_n(blocks_norm1_add + (b * 36288 + 298), 2);
         sum1 = v_fma(x19, x21, sum1);
-        const vec x22 = v_load_n(blocks_norm1_add + (b * 38288 + 348), 2);
+        const vec x22 = v_load_n(blocks_norm1_add + (b * 36288 + 348), 2);
         sum2 = v_fma(x19, x22, sum2);
-        const vec x23 = v_load_n(blocks_norm1_add + (b * 38288 + 398), 2);
+        const vec x23 = v_load_n(blocks_norm1_add + (b * 36288 + 398), 2);
         sum3 = v_fma(x19, x23, sum3);
       }
     }
@@ -5634,23 +5609,23 @@ static void blocks_mhsa_q_mappings_1_bias_gradient_partial(const std::int64_t ch
   vec sum3 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_4 + (b * 38288 + n));
+      const vec x0 = v_load(d_blocks_mhsa_einsum_4 + (b * 36288 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mhsa_einsum_4 + (b * 38288 + n + 50));
+      const vec x1 = v_load(d_blocks_mhsa_einsum_4 + (b * 36288 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_4 + (b * 38288 + n + 100));
+      const vec x2 = v_load(d_blocks_mhsa_einsum_4 + (b * 36288 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_4 + (b * 38288 + n + 150));
+      const vec x3 = v_load(d_blocks_mhsa_einsum_4 + (b * 36288 + n + 150));
       sum3 = v_add(sum3, x3);
     }
     {
-      const vec x4 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 38288 + 48), 2);
+      const vec x4 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 36288 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 38288 + 98), 2);
+      const vec x5 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 36288 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 38288 + 148), 2);
+      const vec x6 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 36288 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 38288 + 198), 2);
+      const vec x7 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 36288 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
     }
   }
@@ -5693,42 +5668,42 @@ static void blocks_mhsa_q_mappings_1_weight_gradient_partial(const std::int64_t 
     vec sum11 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x0 = v_load(d_blocks_mhsa_einsum_4 + (b * 38288 + n));
-        const vec x1 = v_load(blocks_norm1_add + (b * 38288 + n + 200));
+        const vec x0 = v_load(d_blocks_mhsa_einsum_4 + (b * 36288 + n));
+        const vec x1 = v_load(blocks_norm1_add + (b * 36288 + n + 200));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_norm1_add + (b * 38288 + n + 250));
+        const vec x2 = v_load(blocks_norm1_add + (b * 36288 + n + 250));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_norm1_add + (b * 38288 + n + 300));
+        const vec x3 = v_load(blocks_norm1_add + (b * 36288 + n + 300));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_norm1_add + (b * 38288 + n + 350));
+        const vec x4 = v_load(blocks_norm1_add + (b * 36288 + n + 350));
         sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load(d_blocks_mhsa_einsum_4 + (b * 38288 + n + 50));
+        const vec x5 = v_load(d_blocks_mhsa_einsum_4 + (b * 36288 + n + 50));
         sum4 = v_fma(x5, x1, sum4);
         sum5 = v_fma(x5, x2, sum5);
         sum6 = v_fma(x5, x3, sum6);
         sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_load(d_blocks_mhsa_einsum_4 + (b * 38288 + n + 100));
+        const vec x6 = v_load(d_blocks_mhsa_einsum_4 + (b * 36288 + n + 100));
         sum8 = v_fma(x6, x1, sum8);
         sum9 = v_fma(x6, x2, sum9);
         sum10 = v_fma(x6, x3, sum10);
         sum11 = v_fma(x6, x4, sum11);
       }
       {
-        const vec x7 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 38288 + 48), 2);
-        const vec x8 = v_load_n(blocks_norm1_add + (b * 38288 + 248), 2);
+        const vec x7 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 36288 + 48), 2);
+        const vec x8 = v_load_n(blocks_norm1_add + (b * 36288 + 248), 2);
         sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load_n(blocks_norm1_add + (b * 38288 + 298), 2);
+        const vec x9 = v_load_n(blocks_norm1_add + (b * 36288 + 298), 2);
         sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_load_n(blocks_norm1_add + (b * 38288 + 348), 2);
+        const vec x10 = v_load_n(blocks_norm1_add + (b * 36288 + 348), 2);
         sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_load_n(blocks_norm1_add + (b * 38288 + 398), 2);
+        const vec x11 = v_load_n(blocks_norm1_add + (b * 36288 + 398), 2);
         sum3 = v_fma(x7, x11, sum3);
-        const vec x12 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 38288 + 98), 2);
+        const vec x12 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 36288 + 98), 2);
         sum4 = v_fma(x12, x8, sum4);
         sum5 = v_fma(x12, x9, sum5);
         sum6 = v_fma(x12, x10, sum6);
         sum7 = v_fma(x12, x11, sum7);
-        const vec x13 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 38288 + 148), 2);
+        const vec x13 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 36288 + 148), 2);
         sum8 = v_fma(x13, x8, sum8);
         sum9 = v_fma(x13, x9, sum9);
         sum10 = v_fma(x13, x10, sum10);
@@ -5767,25 +5742,25 @@ static void blocks_mhsa_q_mappings_1_weight_gradient_partial(const std::int64_t 
     vec sum3 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_mhsa_einsum_4 + (b * 38288 + n + 150));
-        const vec x15 = v_load(blocks_norm1_add + (b * 38288 + n + 200));
+        const vec x14 = v_load(d_blocks_mhsa_einsum_4 + (b * 36288 + n + 150));
+        const vec x15 = v_load(blocks_norm1_add + (b * 36288 + n + 200));
         sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(blocks_norm1_add + (b * 38288 + n + 250));
+        const vec x16 = v_load(blocks_norm1_add + (b * 36288 + n + 250));
         sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(blocks_norm1_add + (b * 38288 + n + 300));
+        const vec x17 = v_load(blocks_norm1_add + (b * 36288 + n + 300));
         sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(blocks_norm1_add + (b * 38288 + n + 350));
+        const vec x18 = v_load(blocks_norm1_add + (b * 36288 + n + 350));
         sum3 = v_fma(x14, x18, sum3);
       }
       {
-        const vec x19 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 38288 + 198), 2);
-        const vec x20 = v_load_n(blocks_norm1_add + (b * 38288 + 248), 2);
+        const vec x19 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 36288 + 198), 2);
+        const vec x20 = v_load_n(blocks_norm1_add + (b * 36288 + 248), 2);
         sum0 = v_fma(x19, x20, sum0);
-        const vec x21 = v_load_n(blocks_norm1_add + (b * 38288 + 298), 2);
+        const vec x21 = v_load_n(blocks_norm1_add + (b * 36288 + 298), 2);
         sum1 = v_fma(x19, x21, sum1);
-        const vec x22 = v_load_n(blocks_norm1_add + (b * 38288 + 348), 2);
+        const vec x22 = v_load_n(blocks_norm1_add + (b * 36288 + 348), 2);
         sum2 = v_fma(x19, x22, sum2);
-        const vec x23 = v_load_n(blocks_norm1_add + (b * 38288 + 398), 2);
+        const vec x23 = v_load_n(blocks_norm1_add + (b * 36288 + 398), 2);
         sum3 = v_fma(x19, x23, sum3);
       }
     }
@@ -5823,23 +5798,23 @@ static void blocks_mhsa_v_mappings_0_bias_gradient_partial(const std::int64_t ch
   vec sum3 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_6 + (b * 38288 + n));
+      const vec x0 = v_load(d_blocks_mhsa_einsum_6 + (b * 36288 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mhsa_einsum_6 + (b * 38288 + n + 50));
+      const vec x1 = v_load(d_blocks_mhsa_einsum_6 + (b * 36288 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_6 + (b * 38288 + n + 100));
+      const vec x2 = v_load(d_blocks_mhsa_einsum_6 + (b * 36288 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_6 + (b * 38288 + n + 150));
+      const vec x3 = v_load(d_blocks_mhsa_einsum_6 + (b * 36288 + n + 150));
       sum3 = v_add(sum3, x3);
     }
     {
-      const vec x4 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 38288 + 48), 2);
+      const vec x4 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 36288 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 38288 + 98), 2);
+      const vec x5 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 36288 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 38288 + 148), 2);
+      const vec x6 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 36288 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 38288 + 198), 2);
+      const vec x7 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 36288 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
     }
   }
@@ -5882,42 +5857,42 @@ static void blocks_mhsa_v_mappings_0_weight_gradient_partial(const std::int64_t 
     vec sum11 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x0 = v_load(d_blocks_mhsa_einsum_6 + (b * 38288 + n));
-        const vec x1 = v_load(blocks_norm1_add + (b * 38288 + n));
+        const vec x0 = v_load(d_blocks_mhsa_einsum_6 + (b * 36288 + n));
+        const vec x1 = v_load(blocks_norm1_add + (b * 36288 + n));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_norm1_add + (b * 38288 + n + 50));
+        const vec x2 = v_load(blocks_norm1_add + (b * 36288 + n + 50));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_norm1_add + (b * 38288 + n + 100));
+        const vec x3 = v_load(blocks_norm1_add + (b * 36288 + n + 100));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_norm1_add + (b * 38288 + n + 150));
+        const vec x4 = v_load(blocks_norm1_add + (b * 36288 + n + 150));
         sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load(d_blocks_mhsa_einsum_6 + (b * 38288 + n + 50));
+        const vec x5 = v_load(d_blocks_mhsa_einsum_6 + (b * 36288 + n + 50));
         sum4 = v_fma(x5, x1, sum4);
         sum5 = v_fma(x5, x2, sum5);
         sum6 = v_fma(x5, x3, sum6);
         sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_load(d_blocks_mhsa_einsum_6 + (b * 38288 + n + 100));
+        const vec x6 = v_load(d_blocks_mhsa_einsum_6 + (b * 36288 + n + 100));
         sum8 = v_fma(x6, x1, sum8);
         sum9 = v_fma(x6, x2, sum9);
         sum10 = v_fma(x6, x3, sum10);
         sum11 = v_fma(x6, x4, sum11);
       }
       {
-        const vec x7 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 38288 + 48), 2);
-        const vec x8 = v_load_n(blocks_norm1_add + (b * 38288 + 48), 2);
+        const vec x7 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 36288 + 48), 2);
+        const vec x8 = v_load_n(blocks_norm1_add + (b * 36288 + 48), 2);
         sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load_n(blocks_norm1_add + (b * 38288 + 98), 2);
+        const vec x9 = v_load_n(blocks_norm1_add + (b * 36288 + 98), 2);
         sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_load_n(blocks_norm1_add + (b * 38288 + 148), 2);
+        const vec x10 = v_load_n(blocks_norm1_add + (b * 36288 + 148), 2);
         sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_load_n(blocks_norm1_add + (b * 38288 + 198), 2);
+        const vec x11 = v_load_n(blocks_norm1_add + (b * 36288 + 198), 2);
         sum3 = v_fma(x7, x11, sum3);
-        const vec x12 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 38288 + 98), 2);
+        const vec x12 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 36288 + 98), 2);
         sum4 = v_fma(x12, x8, sum4);
         sum5 = v_fma(x12, x9, sum5);
         sum6 = v_fma(x12, x10, sum6);
         sum7 = v_fma(x12, x11, sum7);
-        const vec x13 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 38288 + 148), 2);
+        const vec x13 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 36288 + 148), 2);
         sum8 = v_fma(x13, x8, sum8);
         sum9 = v_fma(x13, x9, sum9);
         sum10 = v_fma(x13, x10, sum10);
@@ -5956,25 +5931,25 @@ static void blocks_mhsa_v_mappings_0_weight_gradient_partial(const std::int64_t 
     vec sum3 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_mhsa_einsum_6 + (b * 38288 + n + 150));
-        const vec x15 = v_load(blocks_norm1_add + (b * 38288 + n));
+        const vec x14 = v_load(d_blocks_mhsa_einsum_6 + (b * 36288 + n + 150));
+        const vec x15 = v_load(blocks_norm1_add + (b * 36288 + n));
         sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(blocks_norm1_add + (b * 38288 + n + 50));
+        const vec x16 = v_load(blocks_norm1_add + (b * 36288 + n + 50));
         sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(blocks_norm1_add + (b * 38288 + n + 100));
+        const vec x17 = v_load(blocks_norm1_add + (b * 36288 + n + 100));
         sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(blocks_norm1_add + (b * 38288 + n + 150));
+        const vec x18 = v_load(blocks_norm1_add + (b * 36288 + n + 150));
         sum3 = v_fma(x14, x18, sum3);
       }
       {
-        const vec x19 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 38288 + 198), 2);
-        const vec x20 = v_load_n(blocks_norm1_add + (b * 38288 + 48), 2);
+        const vec x19 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 36288 + 198), 2);
+        const vec x20 = v_load_n(blocks_norm1_add + (b * 36288 + 48), 2);
         sum0 = v_fma(x19, x20, sum0);
-        const vec x21 = v_load_n(blocks_norm1_add + (b * 38288 + 98), 2);
+        const vec x21 = v_load_n(blocks_norm1_add + (b * 36288 + 98), 2);
         sum1 = v_fma(x19, x21, sum1);
-        const vec x22 = v_load_n(blocks_norm1_add + (b * 38288 + 148), 2);
+        const vec x22 = v_load_n(blocks_norm1_add + (b * 36288 + 148), 2);
         sum2 = v_fma(x19, x22, sum2);
-        const vec x23 = v_load_n(blocks_norm1_add + (b * 38288 + 198), 2);
+        const vec x23 = v_load_n(blocks_norm1_add + (b * 36288 + 198), 2);
         sum3 = v_fma(x19, x23, sum3);
       }
     }
@@ -6012,23 +5987,23 @@ static void blocks_mhsa_k_mappings_0_bias_gradient_partial(const std::int64_t ch
   vec sum3 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_8 + (b * 38288 + n));
+      const vec x0 = v_load(d_blocks_mhsa_einsum_8 + (b * 36288 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mhsa_einsum_8 + (b * 38288 + n + 50));
+      const vec x1 = v_load(d_blocks_mhsa_einsum_8 + (b * 36288 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_8 + (b * 38288 + n + 100));
+      const vec x2 = v_load(d_blocks_mhsa_einsum_8 + (b * 36288 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_8 + (b * 38288 + n + 150));
+      const vec x3 = v_load(d_blocks_mhsa_einsum_8 + (b * 36288 + n + 150));
       sum3 = v_add(sum3, x3);
     }
     {
-      const vec x4 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 38288 + 48), 2);
+      const vec x4 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 36288 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 38288 + 98), 2);
+      const vec x5 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 36288 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 38288 + 148), 2);
+      const vec x6 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 36288 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 38288 + 198), 2);
+      const vec x7 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 36288 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
     }
   }
@@ -6071,42 +6046,42 @@ static void blocks_mhsa_k_mappings_0_weight_gradient_partial(const std::int64_t 
     vec sum11 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x0 = v_load(d_blocks_mhsa_einsum_8 + (b * 38288 + n));
-        const vec x1 = v_load(blocks_norm1_add + (b * 38288 + n));
+        const vec x0 = v_load(d_blocks_mhsa_einsum_8 + (b * 36288 + n));
+        const vec x1 = v_load(blocks_norm1_add + (b * 36288 + n));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_norm1_add + (b * 38288 + n + 50));
+        const vec x2 = v_load(blocks_norm1_add + (b * 36288 + n + 50));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_norm1_add + (b * 38288 + n + 100));
+        const vec x3 = v_load(blocks_norm1_add + (b * 36288 + n + 100));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_norm1_add + (b * 38288 + n + 150));
+        const vec x4 = v_load(blocks_norm1_add + (b * 36288 + n + 150));
         sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load(d_blocks_mhsa_einsum_8 + (b * 38288 + n + 50));
+        const vec x5 = v_load(d_blocks_mhsa_einsum_8 + (b * 36288 + n + 50));
         sum4 = v_fma(x5, x1, sum4);
         sum5 = v_fma(x5, x2, sum5);
         sum6 = v_fma(x5, x3, sum6);
         sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_load(d_blocks_mhsa_einsum_8 + (b * 38288 + n + 100));
+        const vec x6 = v_load(d_blocks_mhsa_einsum_8 + (b * 36288 + n + 100));
         sum8 = v_fma(x6, x1, sum8);
         sum9 = v_fma(x6, x2, sum9);
         sum10 = v_fma(x6, x3, sum10);
         sum11 = v_fma(x6, x4, sum11);
       }
       {
-        const vec x7 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 38288 + 48), 2);
-        const vec x8 = v_load_n(blocks_norm1_add + (b * 38288 + 48), 2);
+        const vec x7 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 36288 + 48), 2);
+        const vec x8 = v_load_n(blocks_norm1_add + (b * 36288 + 48), 2);
         sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load_n(blocks_norm1_add + (b * 38288 + 98), 2);
+        const vec x9 = v_load_n(blocks_norm1_add + (b * 36288 + 98), 2);
         sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_load_n(blocks_norm1_add + (b * 38288 + 148), 2);
+        const vec x10 = v_load_n(blocks_norm1_add + (b * 36288 + 148), 2);
         sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_load_n(blocks_norm1_add + (b * 38288 + 198), 2);
+        const vec x11 = v_load_n(blocks_norm1_add + (b * 36288 + 198), 2);
         sum3 = v_fma(x7, x11, sum3);
-        const vec x12 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 38288 + 98), 2);
+        const vec x12 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 36288 + 98), 2);
         sum4 = v_fma(x12, x8, sum4);
         sum5 = v_fma(x12, x9, sum5);
         sum6 = v_fma(x12, x10, sum6);
         sum7 = v_fma(x12, x11, sum7);
-        const vec x13 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 38288 + 148), 2);
+        const vec x13 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 36288 + 148), 2);
         sum8 = v_fma(x13, x8, sum8);
         sum9 = v_fma(x13, x9, sum9);
         sum10 = v_fma(x13, x10, sum10);
@@ -6145,25 +6120,25 @@ static void blocks_mhsa_k_mappings_0_weight_gradient_partial(const std::int64_t 
     vec sum3 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_mhsa_einsum_8 + (b * 38288 + n + 150));
-        const vec x15 = v_load(blocks_norm1_add + (b * 38288 + n));
+        const vec x14 = v_load(d_blocks_mhsa_einsum_8 + (b * 36288 + n + 150));
+        const vec x15 = v_load(blocks_norm1_add + (b * 36288 + n));
         sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(blocks_norm1_add + (b * 38288 + n + 50));
+        const vec x16 = v_load(blocks_norm1_add + (b * 36288 + n + 50));
         sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(blocks_norm1_add + (b * 38288 + n + 100));
+        const vec x17 = v_load(blocks_norm1_add + (b * 36288 + n + 100));
         sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(blocks_norm1_add + (b * 38288 + n + 150));
+        const vec x18 = v_load(blocks_norm1_add + (b * 36288 + n + 150));
         sum3 = v_fma(x14, x18, sum3);
       }
       {
-        const vec x19 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 38288 + 198), 2);
-        const vec x20 = v_load_n(blocks_norm1_add + (b * 38288 + 48), 2);
+        const vec x19 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 36288 + 198), 2);
+        const vec x20 = v_load_n(blocks_norm1_add + (b * 36288 + 48), 2);
         sum0 = v_fma(x19, x20, sum0);
-        const vec x21 = v_load_n(blocks_norm1_add + (b * 38288 + 98), 2);
+        const vec x21 = v_load_n(blocks_norm1_add + (b * 36288 + 98), 2);
         sum1 = v_fma(x19, x21, sum1);
-        const vec x22 = v_load_n(blocks_norm1_add + (b * 38288 + 148), 2);
+        const vec x22 = v_load_n(blocks_norm1_add + (b * 36288 + 148), 2);
         sum2 = v_fma(x19, x22, sum2);
-        const vec x23 = v_load_n(blocks_norm1_add + (b * 38288 + 198), 2);
+        const vec x23 = v_load_n(blocks_norm1_add + (b * 36288 + 198), 2);
         sum3 = v_fma(x19, x23, sum3);
       }
     }
@@ -6201,23 +6176,23 @@ static void blocks_mhsa_q_mappings_0_bias_gradient_partial(const std::int64_t ch
   vec sum3 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_7 + (b * 38288 + n));
+      const vec x0 = v_load(d_blocks_mhsa_einsum_7 + (b * 36288 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mhsa_einsum_7 + (b * 38288 + n + 50));
+      const vec x1 = v_load(d_blocks_mhsa_einsum_7 + (b * 36288 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_7 + (b * 38288 + n + 100));
+      const vec x2 = v_load(d_blocks_mhsa_einsum_7 + (b * 36288 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_7 + (b * 38288 + n + 150));
+      const vec x3 = v_load(d_blocks_mhsa_einsum_7 + (b * 36288 + n + 150));
       sum3 = v_add(sum3, x3);
     }
     {
-      const vec x4 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 38288 + 48), 2);
+      const vec x4 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 36288 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 38288 + 98), 2);
+      const vec x5 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 36288 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 38288 + 148), 2);
+      const vec x6 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 36288 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 38288 + 198), 2);
+      const vec x7 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 36288 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
     }
   }
@@ -6260,42 +6235,42 @@ static void blocks_mhsa_q_mappings_0_weight_gradient_partial(const std::int64_t 
     vec sum11 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x0 = v_load(d_blocks_mhsa_einsum_7 + (b * 38288 + n));
-        const vec x1 = v_load(blocks_norm1_add + (b * 38288 + n));
+        const vec x0 = v_load(d_blocks_mhsa_einsum_7 + (b * 36288 + n));
+        const vec x1 = v_load(blocks_norm1_add + (b * 36288 + n));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_norm1_add + (b * 38288 + n + 50));
+        const vec x2 = v_load(blocks_norm1_add + (b * 36288 + n + 50));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_norm1_add + (b * 38288 + n + 100));
+        const vec x3 = v_load(blocks_norm1_add + (b * 36288 + n + 100));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_norm1_add + (b * 38288 + n + 150));
+        const vec x4 = v_load(blocks_norm1_add + (b * 36288 + n + 150));
         sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load(d_blocks_mhsa_einsum_7 + (b * 38288 + n + 50));
+        const vec x5 = v_load(d_blocks_mhsa_einsum_7 + (b * 36288 + n + 50));
         sum4 = v_fma(x5, x1, sum4);
         sum5 = v_fma(x5, x2, sum5);
         sum6 = v_fma(x5, x3, sum6);
         sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_load(d_blocks_mhsa_einsum_7 + (b * 38288 + n + 100));
+        const vec x6 = v_load(d_blocks_mhsa_einsum_7 + (b * 36288 + n + 100));
         sum8 = v_fma(x6, x1, sum8);
         sum9 = v_fma(x6, x2, sum9);
         sum10 = v_fma(x6, x3, sum10);
         sum11 = v_fma(x6, x4, sum11);
       }
       {
-        const vec x7 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 38288 + 48), 2);
-        const vec x8 = v_load_n(blocks_norm1_add + (b * 38288 + 48), 2);
+        const vec x7 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 36288 + 48), 2);
+        const vec x8 = v_load_n(blocks_norm1_add + (b * 36288 + 48), 2);
         sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load_n(blocks_norm1_add + (b * 38288 + 98), 2);
+        const vec x9 = v_load_n(blocks_norm1_add + (b * 36288 + 98), 2);
         sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_load_n(blocks_norm1_add + (b * 38288 + 148), 2);
+        const vec x10 = v_load_n(blocks_norm1_add + (b * 36288 + 148), 2);
         sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_load_n(blocks_norm1_add + (b * 38288 + 198), 2);
+        const vec x11 = v_load_n(blocks_norm1_add + (b * 36288 + 198), 2);
         sum3 = v_fma(x7, x11, sum3);
-        const vec x12 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 38288 + 98), 2);
+        const vec x12 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 36288 + 98), 2);
         sum4 = v_fma(x12, x8, sum4);
         sum5 = v_fma(x12, x9, sum5);
         sum6 = v_fma(x12, x10, sum6);
         sum7 = v_fma(x12, x11, sum7);
-        const vec x13 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 38288 + 148), 2);
+        const vec x13 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 36288 + 148), 2);
         sum8 = v_fma(x13, x8, sum8);
         sum9 = v_fma(x13, x9, sum9);
         sum10 = v_fma(x13, x10, sum10);
@@ -6334,25 +6309,25 @@ static void blocks_mhsa_q_mappings_0_weight_gradient_partial(const std::int64_t 
     vec sum3 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_mhsa_einsum_7 + (b * 38288 + n + 150));
-        const vec x15 = v_load(blocks_norm1_add + (b * 38288 + n));
+        const vec x14 = v_load(d_blocks_mhsa_einsum_7 + (b * 36288 + n + 150));
+        const vec x15 = v_load(blocks_norm1_add + (b * 36288 + n));
         sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(blocks_norm1_add + (b * 38288 + n + 50));
+        const vec x16 = v_load(blocks_norm1_add + (b * 36288 + n + 50));
         sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(blocks_norm1_add + (b * 38288 + n + 100));
+        const vec x17 = v_load(blocks_norm1_add + (b * 36288 + n + 100));
         sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(blocks_norm1_add + (b * 38288 + n + 150));
+        const vec x18 = v_load(blocks_norm1_add + (b * 36288 + n + 150));
         sum3 = v_fma(x14, x18, sum3);
       }
       {
-        const vec x19 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 38288 + 198), 2);
-        const vec x20 = v_load_n(blocks_norm1_add + (b * 38288 + 48), 2);
+        const vec x19 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 36288 + 198), 2);
+        const vec x20 = v_load_n(blocks_norm1_add + (b * 36288 + 48), 2);
         sum0 = v_fma(x19, x20, sum0);
-        const vec x21 = v_load_n(blocks_norm1_add + (b * 38288 + 98), 2);
+        const vec x21 = v_load_n(blocks_norm1_add + (b * 36288 + 98), 2);
         sum1 = v_fma(x19, x21, sum1);
-        const vec x22 = v_load_n(blocks_norm1_add + (b * 38288 + 148), 2);
+        const vec x22 = v_load_n(blocks_norm1_add + (b * 36288 + 148), 2);
         sum2 = v_fma(x19, x22, sum2);
-        const vec x23 = v_load_n(blocks_norm1_add + (b * 38288 + 198), 2);
+        const vec x23 = v_load_n(blocks_norm1_add + (b * 36288 + 198), 2);
         sum3 = v_fma(x19, x23, sum3);
       }
     }
@@ -6395,55 +6370,55 @@ static void blocks_norm1_weight_gradient_partial(const std::int64_t chunk, const
   vec sum7 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_norm1_concat + (b * 38288 + n));
-      const vec x1 = v_load(blocks_norm1_multiply + (b * 38288 + n));
+      const vec x0 = v_load(d_blocks_norm1_concat + (b * 36288 + n));
+      const vec x1 = v_load(blocks_norm1_multiply + (b * 36288 + n));
       sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_norm1_concat + (b * 38288 + n + 50));
-      const vec x3 = v_load(blocks_norm1_multiply + (b * 38288 + n + 50));
+      const vec x2 = v_load(d_blocks_norm1_concat + (b * 36288 + n + 50));
+      const vec x3 = v_load(blocks_norm1_multiply + (b * 36288 + n + 50));
       sum1 = v_fma(x2, x3, sum1);
-      const vec x4 = v_load(d_blocks_norm1_concat + (b * 38288 + n + 100));
-      const vec x5 = v_load(blocks_norm1_multiply + (b * 38288 + n + 100));
+      const vec x4 = v_load(d_blocks_norm1_concat + (b * 36288 + n + 100));
+      const vec x5 = v_load(blocks_norm1_multiply + (b * 36288 + n + 100));
       sum2 = v_fma(x4, x5, sum2);
-      const vec x6 = v_load(d_blocks_norm1_concat + (b * 38288 + n + 150));
-      const vec x7 = v_load(blocks_norm1_multiply + (b * 38288 + n + 150));
+      const vec x6 = v_load(d_blocks_norm1_concat + (b * 36288 + n + 150));
+      const vec x7 = v_load(blocks_norm1_multiply + (b * 36288 + n + 150));
       sum3 = v_fma(x6, x7, sum3);
-      const vec x8 = v_load(d_blocks_norm1_concat + (b * 38288 + n + 200));
-      const vec x9 = v_load(blocks_norm1_multiply + (b * 38288 + n + 200));
+      const vec x8 = v_load(d_blocks_norm1_concat + (b * 36288 + n + 200));
+      const vec x9 = v_load(blocks_norm1_multiply + (b * 36288 + n + 200));
       sum4 = v_fma(x8, x9, sum4);
-      const vec x10 = v_load(d_blocks_norm1_concat + (b * 38288 + n + 250));
-      const vec x11 = v_load(blocks_norm1_multiply + (b * 38288 + n + 250));
+      const vec x10 = v_load(d_blocks_norm1_concat + (b * 36288 + n + 250));
+      const vec x11 = v_load(blocks_norm1_multiply + (b * 36288 + n + 250));
       sum5 = v_fma(x10, x11, sum5);
-      const vec x12 = v_load(d_blocks_norm1_concat + (b * 38288 + n + 300));
-      const vec x13 = v_load(blocks_norm1_multiply + (b * 38288 + n + 300));
+      const vec x12 = v_load(d_blocks_norm1_concat + (b * 36288 + n + 300));
+      const vec x13 = v_load(blocks_norm1_multiply + (b * 36288 + n + 300));
       sum6 = v_fma(x12, x13, sum6);
-      const vec x14 = v_load(d_blocks_norm1_concat + (b * 38288 + n + 350));
-      const vec x15 = v_load(blocks_norm1_multiply + (b * 38288 + n + 350));
+      const vec x14 = v_load(d_blocks_norm1_concat + (b * 36288 + n + 350));
+      const vec x15 = v_load(blocks_norm1_multiply + (b * 36288 + n + 350));
       sum7 = v_fma(x14, x15, sum7);
     }
     {
-      const vec x16 = v_load_n(d_blocks_norm1_concat + (b * 38288 + 48), 2);
-      const vec x17 = v_load_n(blocks_norm1_multiply + (b * 38288 + 48), 2);
+      const vec x16 = v_load_n(d_blocks_norm1_concat + (b * 36288 + 48), 2);
+      const vec x17 = v_load_n(blocks_norm1_multiply + (b * 36288 + 48), 2);
       sum0 = v_fma(x16, x17, sum0);
-      const vec x18 = v_load_n(d_blocks_norm1_concat + (b * 38288 + 98), 2);
-      const vec x19 = v_load_n(blocks_norm1_multiply + (b * 38288 + 98), 2);
+      const vec x18 = v_load_n(d_blocks_norm1_concat + (b * 36288 + 98), 2);
+      const vec x19 = v_load_n(blocks_norm1_multiply + (b * 36288 + 98), 2);
       sum1 = v_fma(x18, x19, sum1);
-      const vec x20 = v_load_n(d_blocks_norm1_concat + (b * 38288 + 148), 2);
-      const vec x21 = v_load_n(blocks_norm1_multiply + (b * 38288 + 148), 2);
+      const vec x20 = v_load_n(d_blocks_norm1_concat + (b * 36288 + 148), 2);
+      const vec x21 = v_load_n(blocks_norm1_multiply + (b * 36288 + 148), 2);
       sum2 = v_fma(x20, x21, sum2);
-      const vec x22 = v_load_n(d_blocks_norm1_concat + (b * 38288 + 198), 2);
-      const vec x23 = v_load_n(blocks_norm1_multiply + (b * 38288 + 198), 2);
+      const vec x22 = v_load_n(d_blocks_norm1_concat + (b * 36288 + 198), 2);
+      const vec x23 = v_load_n(blocks_norm1_multiply + (b * 36288 + 198), 2);
       sum3 = v_fma(x22, x23, sum3);
-      const vec x24 = v_load_n(d_blocks_norm1_concat + (b * 38288 + 248), 2);
-      const vec x25 = v_load_n(blocks_norm1_multiply + (b * 38288 + 248), 2);
+      const vec x24 = v_load_n(d_blocks_norm1_concat + (b * 36288 + 248), 2);
+      const vec x25 = v_load_n(blocks_norm1_multiply + (b * 36288 + 248), 2);
       sum4 = v_fma(x24, x25, sum4);
-      const vec x26 = v_load_n(d_blocks_norm1_concat + (b * 38288 + 298), 2);
-      const vec x27 = v_load_n(blocks_norm1_multiply + (b * 38288 + 298), 2);
+      const vec x26 = v_load_n(d_blocks_norm1_concat + (b * 36288 + 298), 2);
+      const vec x27 = v_load_n(blocks_norm1_multiply + (b * 36288 + 298), 2);
       sum5 = v_fma(x26, x27, sum5);
-      const vec x28 = v_load_n(d_blocks_norm1_concat + (b * 38288 + 348), 2);
-      const vec x29 = v_load_n(blocks_norm1_multiply + (b * 38288 + 348), 2);
+      const vec x28 = v_load_n(d_blocks_norm1_concat + (b * 36288 + 348), 2);
+      const vec x29 = v_load_n(blocks_norm1_multiply + (b * 36288 + 348), 2);
       sum6 = v_fma(x28, x29, sum6);
-      const vec x30 = v_load_n(d_blocks_norm1_concat + (b * 38288 + 398), 2);
-      const vec x31 = v_load_n(blocks_norm1_multiply + (b * 38288 + 398), 2);
+      const vec x30 = v_load_n(d_blocks_norm1_concat + (b * 36288 + 398), 2);
+      const vec x31 = v_load_n(blocks_norm1_multiply + (b * 36288 + 398), 2);
       sum7 = v_fma(x30, x31, sum7);
     }
   }
@@ -6487,39 +6462,39 @@ static void blocks_norm1_bias_gradient_partial(const std::int64_t chunk, const s
   vec sum7 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_norm1_concat + (b * 38288 + n));
+      const vec x0 = v_load(d_blocks_norm1_concat + (b * 36288 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_norm1_concat + (b * 38288 + n + 50));
+      const vec x1 = v_load(d_blocks_norm1_concat + (b * 36288 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_norm1_concat + (b * 38288 + n + 100));
+      const vec x2 = v_load(d_blocks_norm1_concat + (b * 36288 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_norm1_concat + (b * 38288 + n + 150));
+      const vec x3 = v_load(d_blocks_norm1_concat + (b * 36288 + n + 150));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_blocks_norm1_concat + (b * 38288 + n + 200));
+      const vec x4 = v_load(d_blocks_norm1_concat + (b * 36288 + n + 200));
       sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_blocks_norm1_concat + (b * 38288 + n + 250));
+      const vec x5 = v_load(d_blocks_norm1_concat + (b * 36288 + n + 250));
       sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_blocks_norm1_concat + (b * 38288 + n + 300));
+      const vec x6 = v_load(d_blocks_norm1_concat + (b * 36288 + n + 300));
       sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_blocks_norm1_concat + (b * 38288 + n + 350));
+      const vec x7 = v_load(d_blocks_norm1_concat + (b * 36288 + n + 350));
       sum7 = v_add(sum7, x7);
     }
     {
-      const vec x8 = v_load_n(d_blocks_norm1_concat + (b * 38288 + 48), 2);
+      const vec x8 = v_load_n(d_blocks_norm1_concat + (b * 36288 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x8, 2, real(0.0)));
-      const vec x9 = v_load_n(d_blocks_norm1_concat + (b * 38288 + 98), 2);
+      const vec x9 = v_load_n(d_blocks_norm1_concat + (b * 36288 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x9, 2, real(0.0)));
-      const vec x10 = v_load_n(d_blocks_norm1_concat + (b * 38288 + 148), 2);
+      const vec x10 = v_load_n(d_blocks_norm1_concat + (b * 36288 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x10, 2, real(0.0)));
-      const vec x11 = v_load_n(d_blocks_norm1_concat + (b * 38288 + 198), 2);
+      const vec x11 = v_load_n(d_blocks_norm1_concat + (b * 36288 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x11, 2, real(0.0)));
-      const vec x12 = v_load_n(d_blocks_norm1_concat + (b * 38288 + 248), 2);
+      const vec x12 = v_load_n(d_blocks_norm1_concat + (b * 36288 + 248), 2);
       sum4 = v_add(sum4, v_keep_n(x12, 2, real(0.0)));
-      const vec x13 = v_load_n(d_blocks_norm1_concat + (b * 38288 + 298), 2);
+      const vec x13 = v_load_n(d_blocks_norm1_concat + (b * 36288 + 298), 2);
       sum5 = v_add(sum5, v_keep_n(x13, 2, real(0.0)));
-      const vec x14 = v_load_n(d_blocks_norm1_concat + (b * 38288 + 348), 2);
+      const vec x14 = v_load_n(d_blocks_norm1_concat + (b * 36288 + 348), 2);
       sum6 = v_add(sum6, v_keep_n(x14, 2, real(0.0)));
-      const vec x15 = v_load_n(d_blocks_norm1_concat + (b * 38288 + 398), 2);
+      const vec x15 = v_load_n(d_blocks_norm1_concat + (b * 36288 + 398), 2);
       sum7 = v_add(sum7, v_keep_n(x15, 2, real(0.0)));
     }
   }
@@ -6563,39 +6538,39 @@ static void linear_mapper_bias_gradient_partial(const std::int64_t chunk, const 
   vec sum7 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_carry_next + (b * 38288 + n + 1));
+      const vec x0 = v_load(d_blocks_carry_next + (b * 36288 + n + 1));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_carry_next + (b * 38288 + n + 51));
+      const vec x1 = v_load(d_blocks_carry_next + (b * 36288 + n + 51));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_carry_next + (b * 38288 + n + 101));
+      const vec x2 = v_load(d_blocks_carry_next + (b * 36288 + n + 101));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_carry_next + (b * 38288 + n + 151));
+      const vec x3 = v_load(d_blocks_carry_next + (b * 36288 + n + 151));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_blocks_carry_next + (b * 38288 + n + 201));
+      const vec x4 = v_load(d_blocks_carry_next + (b * 36288 + n + 201));
       sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_blocks_carry_next + (b * 38288 + n + 251));
+      const vec x5 = v_load(d_blocks_carry_next + (b * 36288 + n + 251));
       sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_blocks_carry_next + (b * 38288 + n + 301));
+      const vec x6 = v_load(d_blocks_carry_next + (b * 36288 + n + 301));
       sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_blocks_carry_next + (b * 38288 + n + 351));
+      const vec x7 = v_load(d_blocks_carry_next + (b * 36288 + n + 351));
       sum7 = v_add(sum7, x7);
     }
     {
-      const vec x8 = v_load_n(d_blocks_carry_next + (b * 38288 + 49), 1);
+      const vec x8 = v_load_n(d_blocks_carry_next + (b * 36288 + 49), 1);
       sum0 = v_add(sum0, v_keep_n(x8, 1, real(0.0)));
-      const vec x9 = v_load_n(d_blocks_carry_next + (b * 38288 + 99), 1);
+      const vec x9 = v_load_n(d_blocks_carry_next + (b * 36288 + 99), 1);
       sum1 = v_add(sum1, v_keep_n(x9, 1, real(0.0)));
-      const vec x10 = v_load_n(d_blocks_carry_next + (b * 38288 + 149), 1);
+      const vec x10 = v_load_n(d_blocks_carry_next + (b * 36288 + 149), 1);
       sum2 = v_add(sum2, v_keep_n(x10, 1, real(0.0)));
-      const vec x11 = v_load_n(d_blocks_carry_next + (b * 38288 + 199), 1);
+      const vec x11 = v_load_n(d_blocks_carry_next + (b * 36288 + 199), 1);
       sum3 = v_add(sum3, v_keep_n(x11, 1, real(0.0)));
-      const vec x12 = v_load_n(d_blocks_carry_next + (b * 38288 + 249), 1);
+      const vec x12 = v_load_n(d_blocks_carry_next + (b * 36288 + 249), 1);
       sum4 = v_add(sum4, v_keep_n(x12, 1, real(0.0)));
-      const vec x13 = v_load_n(d_blocks_carry_next + (b * 38288 + 299), 1);
+      const vec x13 = v_load_n(d_blocks_carry_next + (b * 36288 + 299), 1);
       sum5 = v_add(sum5, v_keep_n(x13, 1, real(0.0)));
-      const vec x14 = v_load_n(d_blocks_carry_next + (b * 38288 + 349), 1);
+      const vec x14 = v_load_n(d_blocks_carry_next + (b * 36288 + 349), 1);
       sum6 = v_add(sum6, v_keep_n(x14, 1, real(0.0)));
-      const vec x15 = v_load_n(d_blocks_carry_next + (b * 38288 + 399), 1);
+      const vec x15 = v_load_n(d_blocks_carry_next + (b * 36288 + 399), 1);
       sum7 = v_add(sum7, v_keep_n(x15, 1, real(0.0)));
     }
   }
@@ -6646,42 +6621,42 @@ static void linear_mapper_weight_gradient_partial(const std::int64_t chunk, cons
       vec sum11 = v_zero();
       for (std::int64_t b = begin; b < end; ++b) {
         for (std::int64_t n = 0; n < 48; n += 8) {
-          const vec x0 = v_load(d_blocks_carry_next + (d * 50 + b * 38288 + n + 1));
-          const vec x1 = v_load(rearrange + (c * 49 + b * 38288 + n));
+          const vec x0 = v_load(d_blocks_carry_next + (d * 50 + b * 36288 + n + 1));
+          const vec x1 = v_load(rearrange + (c * 49 + b * 36288 + n));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(rearrange + (c * 49 + b * 38288 + n + 49));
+          const vec x2 = v_load(rearrange + (c * 49 + b * 36288 + n + 49));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(rearrange + (c * 49 + b * 38288 + n + 98));
+          const vec x3 = v_load(rearrange + (c * 49 + b * 36288 + n + 98));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(rearrange + (c * 49 + b * 38288 + n + 147));
+          const vec x4 = v_load(rearrange + (c * 49 + b * 36288 + n + 147));
           sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_load(d_blocks_carry_next + (d * 50 + b * 38288 + n + 51));
+          const vec x5 = v_load(d_blocks_carry_next + (d * 50 + b * 36288 + n + 51));
           sum4 = v_fma(x5, x1, sum4);
           sum5 = v_fma(x5, x2, sum5);
           sum6 = v_fma(x5, x3, sum6);
           sum7 = v_fma(x5, x4, sum7);
-          const vec x6 = v_load(d_blocks_carry_next + (d * 50 + b * 38288 + n + 101));
+          const vec x6 = v_load(d_blocks_carry_next + (d * 50 + b * 36288 + n + 101));
           sum8 = v_fma(x6, x1, sum8);
           sum9 = v_fma(x6, x2, sum9);
           sum10 = v_fma(x6, x3, sum10);
           sum11 = v_fma(x6, x4, sum11);
         }
         {
-          const vec x7 = v_load_n(d_blocks_carry_next + (d * 50 + b * 38288 + 49), 1);
-          const vec x8 = v_load_n(rearrange + (c * 49 + b * 38288 + 48), 1);
+          const vec x7 = v_load_n(d_blocks_carry_next + (d * 50 + b * 36288 + 49), 1);
+          const vec x8 = v_load_n(rearrange + (c * 49 + b * 36288 + 48), 1);
           sum0 = v_fma(x7, x8, sum0);
-          const vec x9 = v_load_n(rearrange + (c * 49 + b * 38288 + 97), 1);
+          const vec x9 = v_load_n(rearrange + (c * 49 + b * 36288 + 97), 1);
           sum1 = v_fma(x7, x9, sum1);
-          const vec x10 = v_load_n(rearrange + (c * 49 + b * 38288 + 146), 1);
+          const vec x10 = v_load_n(rearrange + (c * 49 + b * 36288 + 146), 1);
           sum2 = v_fma(x7, x10, sum2);
-          const vec x11 = v_load_n(rearrange + (c * 49 + b * 38288 + 195), 1);
+          const vec x11 = v_load_n(rearrange + (c * 49 + b * 36288 + 195), 1);
           sum3 = v_fma(x7, x11, sum3);
-          const vec x12 = v_load_n(d_blocks_carry_next + (d * 50 + b * 38288 + 99), 1);
+          const vec x12 = v_load_n(d_blocks_carry_next + (d * 50 + b * 36288 + 99), 1);
           sum4 = v_fma(x12, x8, sum4);
           sum5 = v_fma(x12, x9, sum5);
           sum6 = v_fma(x12, x10, sum6);
           sum7 = v_fma(x12, x11, sum7);
-          const vec x13 = v_load_n(d_blocks_carry_next + (d * 50 + b * 38288 + 149), 1);
+          const vec x13 = v_load_n(d_blocks_carry_next + (d * 50 + b * 36288 + 149), 1);
           sum8 = v_fma(x13, x8, sum8);
           sum9 = v_fma(x13, x9, sum9);
           sum10 = v_fma(x13, x10, sum10);
@@ -6725,32 +6700,32 @@ static void linear_mapper_weight_gradient_partial(const std::int64_t chunk, cons
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_carry_next + (b * 38288 + n + 301));
-        const vec x15 = v_load(rearrange + (c * 49 + b * 38288 + n));
+        const vec x14 = v_load(d_blocks_carry_next + (b * 36288 + n + 301));
+        const vec x15 = v_load(rearrange + (c * 49 + b * 36288 + n));
         sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(rearrange + (c * 49 + b * 38288 + n + 49));
+        const vec x16 = v_load(rearrange + (c * 49 + b * 36288 + n + 49));
         sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(rearrange + (c * 49 + b * 38288 + n + 98));
+        const vec x17 = v_load(rearrange + (c * 49 + b * 36288 + n + 98));
         sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(rearrange + (c * 49 + b * 38288 + n + 147));
+        const vec x18 = v_load(rearrange + (c * 49 + b * 36288 + n + 147));
         sum3 = v_fma(x14, x18, sum3);
-        const vec x19 = v_load(d_blocks_carry_next + (b * 38288 + n + 351));
+        const vec x19 = v_load(d_blocks_carry_next + (b * 36288 + n + 351));
         sum4 = v_fma(x19, x15, sum4);
         sum5 = v_fma(x19, x16, sum5);
         sum6 = v_fma(x19, x17, sum6);
         sum7 = v_fma(x19, x18, sum7);
       }
       {
-        const vec x20 = v_load_n(d_blocks_carry_next + (b * 38288 + 349), 1);
-        const vec x21 = v_load_n(rearrange + (c * 49 + b * 38288 + 48), 1);
+        const vec x20 = v_load_n(d_blocks_carry_next + (b * 36288 + 349), 1);
+        const vec x21 = v_load_n(rearrange + (c * 49 + b * 36288 + 48), 1);
         sum0 = v_fma(x20, x21, sum0);
-        const vec x22 = v_load_n(rearrange + (c * 49 + b * 38288 + 97), 1);
+        const vec x22 = v_load_n(rearrange + (c * 49 + b * 36288 + 97), 1);
         sum1 = v_fma(x20, x22, sum1);
-        const vec x23 = v_load_n(rearrange + (c * 49 + b * 38288 + 146), 1);
+        const vec x23 = v_load_n(rearrange + (c * 49 + b * 36288 + 146), 1);
         sum2 = v_fma(x20, x23, sum2);
-        const vec x24 = v_load_n(rearrange + (c * 49 + b * 38288 + 195), 1);
+        const vec x24 = v_load_n(rearrange + (c * 49 + b * 36288 + 195), 1);
         sum3 = v_fma(x20, x24, sum3);
-        const vec x25 = v_load_n(d_blocks_carry_next + (b * 38288 + 399), 1);
+        const vec x25 = v_load_n(d_blocks_carry_next + (b * 36288 + 399), 1);
         sum4 = v_fma(x25, x21, sum4);
         sum5 = v_fma(x25, x22, sum5);
         sum6 = v_fma(x25, x23, sum6);
@@ -6797,7 +6772,7 @@ static void class_token_gradient_partial(const std::int64_t chunk, const std::in
   for (std::int64_t i = 0; i < 1; ++i) {
     vec sum0 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_load_strided(d_blocks_carry_next + (b * 38288 + i), 50, lanes);
+      const vec x0 = v_load_strided(d_blocks_carry_next + (b * 36288 + i), 50, lanes);
       sum0 = v_add(sum0, x0);
     }
     v_store(partial + (chunk * 8 + i * 8), sum0);
@@ -9006,168 +8981,172 @@ void vit_mnist_evaluate_avx2(const float* parameters, const float* images, const
 void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* images, const std::int32_t* labels,
                                        const std::int64_t batch, float* outputs, float* loss, float* gradients,
                                        float* scratch) {
-  // [B, C*P*P=16, N=49], every 38288 reals, live from kernel 1 to 67
-  float* const rearrange = scratch + 43360;
-  // [B, D=8, N+1=50] x 2 slots, every 38288 reals, live from kernel 1 to 26
-  float* const blocks_carry = scratch + 32736;
-  // [B, N+1=50] x 2 slots, every 38288 reals, live from kernel 5 to 65
-  float* const blocks_norm1_rsqrt = scratch + 49296;
-  // [B, D=8, N+1=50] x 2 slots, every 38288 reals, live from kernel 5 to 65
-  float* const blocks_norm1_multiply = scratch + 39360;
-  // [B, D=8, N+1=50] x 2 slots, every 38288 reals, live from kernel 5 to 65
-  float* const blocks_norm1_add = scratch + 40160;
-  // [B, K=4, N+1=50] x 2 slots, every 38288 reals, live from kernel 5 to 65
-  float* const blocks_mhsa_q_mappings_0_add = scratch + 44144;
-  // [B, K=4, N+1=50] x 2 slots, every 38288 reals, live from kernel 5 to 65
-  float* const blocks_mhsa_k_mappings_0_add = scratch + 44560;
-  // [B, N+1=50, N+1=50], every 38288 reals, live from kernel 8 to 13
-  float* const blocks_mhsa_einsum = scratch + 27712;
-  // [B, N+1=50, N+1=50], every 38288 reals, live from kernel 12 to 13
-  float* const blocks_mhsa_einsum_2 = scratch + 30224;
-  // [B, N+1=50, N+1=50] x 2 slots, every 38288 reals, live from kernel 5 to 65
+  // [B, C*P*P=16, N=49], every 36288 reals, live from kernel 1 to 69
+  float* const rearrange = scratch + 40960;
+  // [B, D=8, N+1=50] x 2 slots, every 36288 reals, live from kernel 1 to 26
+  float* const blocks_carry = scratch + 29536;
+  // [B, N+1=50] x 2 slots, every 36288 reals, live from kernel 5 to 67
+  float* const blocks_norm1_rsqrt = scratch + 47296;
+  // [B, D=8, N+1=50] x 2 slots, every 36288 reals, live from kernel 5 to 67
+  float* const blocks_norm1_multiply = scratch + 37760;
+  // [B, D=8, N+1=50] x 2 slots, every 36288 reals, live from kernel 5 to 67
+  float* const blocks_norm1_add = scratch + 38560;
+  // [B, K=4, N+1=50] x 2 slots, every 36288 reals, live from kernel 5 to 67
+  float* const blocks_mhsa_q_mappings_0_add = scratch + 41744;
+  // [B, K=4, N+1=50] x 2 slots, every 36288 reals, live from kernel 5 to 67
+  float* const blocks_mhsa_k_mappings_0_add = scratch + 42160;
+  // [B, N+1=50, N+1=50], every 36288 reals, live from kernel 8 to 13
+  float* const blocks_mhsa_einsum = scratch + 24512;
+  // [B, N+1=50, N+1=50], every 36288 reals, live from kernel 12 to 13
+  float* const blocks_mhsa_einsum_2 = scratch + 27024;
+  // [B, N+1=50, N+1=50] x 2 slots, every 36288 reals, live from kernel 5 to 67
   float* const blocks_mhsa_divide = scratch + 11264;
-  // [B, N+1=50, N+1=50] x 2 slots, every 38288 reals, live from kernel 5 to 65
+  // [B, N+1=50, N+1=50] x 2 slots, every 36288 reals, live from kernel 5 to 67
   float* const blocks_mhsa_divide_2 = scratch + 16288;
-  // [B, K=4, N+1=50] x 2 slots, every 38288 reals, live from kernel 5 to 65
-  float* const blocks_mhsa_v_mappings_0_add = scratch + 44976;
-  // [B, D=8, N+1=50], every 38288 reals, live from kernel 14 to 19
-  float* const blocks_concat = scratch + 27712;
-  // [B, K=4, N+1=50] x 2 slots, every 38288 reals, live from kernel 5 to 65
-  float* const blocks_mhsa_q_mappings_1_add = scratch + 45392;
-  // [B, K=4, N+1=50] x 2 slots, every 38288 reals, live from kernel 5 to 65
-  float* const blocks_mhsa_k_mappings_1_add = scratch + 45808;
-  // [B, K=4, N+1=50] x 2 slots, every 38288 reals, live from kernel 5 to 65
-  float* const blocks_mhsa_v_mappings_1_add = scratch + 46224;
-  // [B, N+1=50] x 2 slots, every 38288 reals, live from kernel 5 to 65
-  float* const blocks_norm2_rsqrt = scratch + 49424;
-  // [B, D=8, N+1=50] x 2 slots, every 38288 reals, live from kernel 5 to 65
-  float* const blocks_norm2_multiply = scratch + 40960;
-  // [B, D=8, N+1=50] x 2 slots, every 38288 reals, live from kernel 5 to 65
-  float* const blocks_norm2_add = scratch + 41760;
-  // [B, M=32, N+1=50] x 2 slots, every 38288 reals, live from kernel 5 to 65
+  // [B, K=4, N+1=50] x 2 slots, every 36288 reals, live from kernel 5 to 67
+  float* const blocks_mhsa_v_mappings_0_add = scratch + 42576;
+  // [B, D=8, N+1=50], every 36288 reals, live from kernel 14 to 19
+  float* const blocks_concat = scratch + 26112;
+  // [B, K=4, N+1=50] x 2 slots, every 36288 reals, live from kernel 5 to 67
+  float* const blocks_mhsa_q_mappings_1_add = scratch + 42992;
+  // [B, K=4, N+1=50] x 2 slots, every 36288 reals, live from kernel 5 to 67
+  float* const blocks_mhsa_k_mappings_1_add = scratch + 43408;
+  // [B, K=4, N+1=50] x 2 slots, every 36288 reals, live from kernel 5 to 67
+  float* const blocks_mhsa_v_mappings_1_add = scratch + 43824;
+  // [B, N+1=50] x 2 slots, every 36288 reals, live from kernel 5 to 67
+  float* const blocks_norm2_rsqrt = scratch + 47424;
+  // [B, D=8, N+1=50] x 2 slots, every 36288 reals, live from kernel 5 to 67
+  float* const blocks_norm2_multiply = scratch + 39360;
+  // [B, D=8, N+1=50], every 36288 reals, live from kernel 17 to 18
+  float* const blocks_norm2_add = scratch + 26512;
+  // [B, M=32, N+1=50] x 2 slots, every 36288 reals, live from kernel 5 to 67
   float* const blocks_mlp_0_add = scratch + 21312;
-  // [B, M=32, N+1=50] x 2 slots, every 38288 reals, live from kernel 5 to 65
+  // [B, M=32, N+1=50], every 36288 reals, live from kernel 18 to 19
   float* const blocks_mlp_1_gelu = scratch + 24512;
-  // [B, CLASSES=10], every 38288 reals, live from kernel 20 to 21
-  float* const mlp_0_einsum = scratch + 27712;
-  // [B], every 38288 reals, live from kernel 20 to 24
-  float* const add = scratch + 27744;
-  // [B], every 38288 reals, live from kernel 20 to 24
-  float* const reduce_sum = scratch + 27760;
-  // [B, CLASSES=10], every 38288 reals, live from kernel 20 to 26
-  float* const d_mlp_1_multiply = scratch + 27728;
-  // [B, D=8], every 38288 reals, live from kernel 22 to 23
-  float* const d_mlp_0_einsum = scratch + 27712;
-  // [B, D=8, N+1=50] x 2 slots, every 38288 reals, live from kernel 1 to 68
-  float* const d_blocks_carry = scratch + 42560;
-  // [B, M=32, N+1=50], every 38288 reals, live from kernel 27 to 49
-  float* const d_blocks_mlp_1_multiply = scratch + 37760;
-  // [B, D=8, N+1=50], every 38288 reals, live from kernel 27 to 51
-  float* const d_blocks_mlp_0_einsum = scratch + 46640;
-  // [B, D=8, N+1=50], every 38288 reals, live from kernel 29 to 45
-  float* const d_blocks_add = scratch + 47040;
-  // [B, N+1=50, N+1=50], every 38288 reals, live from kernel 30 to 34
-  float* const d_blocks_mhsa_einsum = scratch + 27712;
-  // [B, K=4, N+1=50], every 38288 reals, live from kernel 27 to 53
-  float* const d_blocks_mhsa_einsum_2 = scratch + 47840;
-  // [B, K=4, N+1=50], every 38288 reals, live from kernel 32 to 37
-  float* const d_blocks_mhsa_v_mappings_1_einsum = scratch + 48048;
-  // [B, N+1=50, N+1=50], every 38288 reals, live from kernel 33 to 34
-  float* const d_blocks_mhsa_einsum_3 = scratch + 30224;
-  // [B, N+1=50, N+1=50], every 38288 reals, live from kernel 34 to 36
-  float* const d_blocks_mhsa_multiply = scratch + 32736;
-  // [B, N+1=50, N+1=50], every 38288 reals, live from kernel 34 to 42
-  float* const d_blocks_mhsa_multiply_2 = scratch + 35248;
-  // [B, K=4, N+1=50], every 38288 reals, live from kernel 27 to 57
-  float* const d_blocks_mhsa_einsum_4 = scratch + 48256;
-  // [B, K=4, N+1=50], every 38288 reals, live from kernel 27 to 55
-  float* const d_blocks_mhsa_einsum_5 = scratch + 48464;
-  // [B, K=4, N+1=50], every 38288 reals, live from kernel 37 to 38
-  float* const d_blocks_mhsa_add = scratch + 27712;
-  // [B, D=8, N+1=50], every 38288 reals, live from kernel 27 to 65
-  float* const d_blocks_norm1_concat = scratch + 47440;
-  // [B, K=4, N+1=50], every 38288 reals, live from kernel 27 to 59
-  float* const d_blocks_mhsa_einsum_6 = scratch + 48672;
-  // [B, K=4, N+1=50], every 38288 reals, live from kernel 40 to 43
-  float* const d_blocks_mhsa_v_mappings_0_einsum = scratch + 27712;
-  // [B, K=4, N+1=50], every 38288 reals, live from kernel 27 to 63
-  float* const d_blocks_mhsa_einsum_7 = scratch + 48880;
-  // [B, K=4, N+1=50], every 38288 reals, live from kernel 27 to 61
-  float* const d_blocks_mhsa_einsum_8 = scratch + 49088;
-  // [B, K=4, N+1=50], every 38288 reals, live from kernel 43 to 44
-  float* const d_blocks_mhsa_add_2 = scratch + 27920;
+  // [B, CLASSES=10], every 36288 reals, live from kernel 20 to 21
+  float* const mlp_0_einsum = scratch + 24512;
+  // [B], every 36288 reals, live from kernel 20 to 24
+  float* const add = scratch + 24544;
+  // [B], every 36288 reals, live from kernel 20 to 24
+  float* const reduce_sum = scratch + 24560;
+  // [B, CLASSES=10], every 36288 reals, live from kernel 20 to 26
+  float* const d_mlp_1_multiply = scratch + 24528;
+  // [B, D=8], every 36288 reals, live from kernel 22 to 23
+  float* const d_mlp_0_einsum = scratch + 24512;
+  // [B, D=8, N+1=50] x 2 slots, every 36288 reals, live from kernel 1 to 70
+  float* const d_blocks_carry = scratch + 40160;
+  // [B, M=32, N+1=50], every 36288 reals, live from kernel 27 to 51
+  float* const d_blocks_mlp_1_multiply = scratch + 34560;
+  // [B, N+1=50, M=32], every 36288 reals, live from kernel 27 to 49
+  float* const d_blocks_mlp_2_copy = scratch + 36160;
+  // [B, D=8, N+1=50], every 36288 reals, live from kernel 27 to 53
+  float* const d_blocks_mlp_0_einsum = scratch + 44240;
+  // [B, D=8, N+1=50], every 36288 reals, live from kernel 27 to 51
+  float* const d_blocks_mlp_0_copy = scratch + 44640;
+  // [B, D=8, N+1=50], every 36288 reals, live from kernel 31 to 47
+  float* const d_blocks_add = scratch + 45040;
+  // [B, N+1=50, N+1=50], every 36288 reals, live from kernel 32 to 36
+  float* const d_blocks_mhsa_einsum = scratch + 24512;
+  // [B, K=4, N+1=50], every 36288 reals, live from kernel 27 to 55
+  float* const d_blocks_mhsa_einsum_2 = scratch + 45840;
+  // [B, K=4, N+1=50], every 36288 reals, live from kernel 34 to 39
+  float* const d_blocks_mhsa_v_mappings_1_einsum = scratch + 46048;
+  // [B, N+1=50, N+1=50], every 36288 reals, live from kernel 35 to 36
+  float* const d_blocks_mhsa_einsum_3 = scratch + 27024;
+  // [B, N+1=50, N+1=50], every 36288 reals, live from kernel 36 to 38
+  float* const d_blocks_mhsa_multiply = scratch + 29536;
+  // [B, N+1=50, N+1=50], every 36288 reals, live from kernel 36 to 44
+  float* const d_blocks_mhsa_multiply_2 = scratch + 32048;
+  // [B, K=4, N+1=50], every 36288 reals, live from kernel 27 to 59
+  float* const d_blocks_mhsa_einsum_4 = scratch + 46256;
+  // [B, K=4, N+1=50], every 36288 reals, live from kernel 27 to 57
+  float* const d_blocks_mhsa_einsum_5 = scratch + 46464;
+  // [B, K=4, N+1=50], every 36288 reals, live from kernel 39 to 40
+  float* const d_blocks_mhsa_add = scratch + 24512;
+  // [B, D=8, N+1=50], every 36288 reals, live from kernel 27 to 67
+  float* const d_blocks_norm1_concat = scratch + 45440;
+  // [B, K=4, N+1=50], every 36288 reals, live from kernel 27 to 61
+  float* const d_blocks_mhsa_einsum_6 = scratch + 46672;
+  // [B, K=4, N+1=50], every 36288 reals, live from kernel 42 to 45
+  float* const d_blocks_mhsa_v_mappings_0_einsum = scratch + 24512;
+  // [B, K=4, N+1=50], every 36288 reals, live from kernel 27 to 65
+  float* const d_blocks_mhsa_einsum_7 = scratch + 46880;
+  // [B, K=4, N+1=50], every 36288 reals, live from kernel 27 to 63
+  float* const d_blocks_mhsa_einsum_8 = scratch + 47088;
+  // [B, K=4, N+1=50], every 36288 reals, live from kernel 45 to 46
+  float* const d_blocks_mhsa_add_2 = scratch + 24720;
   // [D=8, 1], live from kernel 0 to 3
   float* const add_2 = scratch;
   std::int64_t place = -1;
   add_forward_evaluate(parameters + 1872, table_sinusoidal_50x8_0, add_2);
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    rearrange_forward(images + image * 784, rearrange + image * 38288);
-    linear_mapper_forward(rearrange + image * 38288, parameters + 1744, parameters + 1728, table_sinusoidal_50x8_0,
-                          blocks_carry + image * 38288);
-    copy_forward_evaluate(add_2, blocks_carry + image * 38288);
-    blocks_backward(d_blocks_carry + image * 38288);
+    rearrange_forward(images + image * 784, rearrange + image * 36288);
+    linear_mapper_forward(rearrange + image * 36288, parameters + 1744, parameters + 1728, table_sinusoidal_50x8_0,
+                          blocks_carry + image * 36288);
+    copy_forward_evaluate(add_2, blocks_carry + image * 36288);
+    blocks_backward(d_blocks_carry + image * 36288);
   }
   // blocks: 2 layers
   for (std::int64_t layer = 0; layer < 2; ++layer) {
 #pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
       if (place < 0) place = image;
-      blocks_norm1_forward_train(blocks_carry + layer % 2 * 400 + image * 38288,
-                                 blocks_norm1_rsqrt + layer * 64 + image * 38288,
-                                 blocks_norm1_multiply + layer * 400 + image * 38288, parameters + 1696 - layer * 816,
-                                 parameters + 1712 - layer * 816, blocks_norm1_add + layer * 400 + image * 38288);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + layer * 400 + image * 38288, parameters + 1680 - layer * 816,
+      blocks_norm1_forward_train(blocks_carry + layer % 2 * 400 + image * 36288,
+                                 blocks_norm1_rsqrt + layer * 64 + image * 36288,
+                                 blocks_norm1_multiply + layer * 400 + image * 36288, parameters + 1696 - layer * 816,
+                                 parameters + 1712 - layer * 816, blocks_norm1_add + layer * 400 + image * 36288);
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + layer * 400 + image * 36288, parameters + 1680 - layer * 816,
                                        parameters + 1664 - layer * 816,
-                                       blocks_mhsa_q_mappings_0_add + layer * 208 + image * 38288);
-      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + layer * 400 + image * 38288, parameters + 1648 - layer * 816,
+                                       blocks_mhsa_q_mappings_0_add + layer * 208 + image * 36288);
+      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + layer * 400 + image * 36288, parameters + 1648 - layer * 816,
                                        parameters + 1632 - layer * 816,
-                                       blocks_mhsa_k_mappings_0_add + layer * 208 + image * 38288);
-      blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + layer * 208 + image * 38288,
-                          blocks_mhsa_k_mappings_0_add + layer * 208 + image * 38288,
-                          blocks_mhsa_einsum + place * 38288);
-      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + layer * 400 + image * 38288, parameters + 1616 - layer * 816,
+                                       blocks_mhsa_k_mappings_0_add + layer * 208 + image * 36288);
+      blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + layer * 208 + image * 36288,
+                          blocks_mhsa_k_mappings_0_add + layer * 208 + image * 36288,
+                          blocks_mhsa_einsum + place * 36288);
+      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + layer * 400 + image * 36288, parameters + 1616 - layer * 816,
                                        parameters + 1600 - layer * 816,
-                                       blocks_mhsa_v_mappings_0_add + layer * 208 + image * 38288);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + layer * 400 + image * 38288, parameters + 1584 - layer * 816,
+                                       blocks_mhsa_v_mappings_0_add + layer * 208 + image * 36288);
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + layer * 400 + image * 36288, parameters + 1584 - layer * 816,
                                        parameters + 1568 - layer * 816,
-                                       blocks_mhsa_q_mappings_1_add + layer * 208 + image * 38288);
-      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + layer * 400 + image * 38288, parameters + 1552 - layer * 816,
+                                       blocks_mhsa_q_mappings_1_add + layer * 208 + image * 36288);
+      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + layer * 400 + image * 36288, parameters + 1552 - layer * 816,
                                        parameters + 1536 - layer * 816,
-                                       blocks_mhsa_k_mappings_1_add + layer * 208 + image * 38288);
-      blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + layer * 208 + image * 38288,
-                            blocks_mhsa_k_mappings_1_add + layer * 208 + image * 38288,
-                            blocks_mhsa_einsum_2 + place * 38288);
-      blocks_mhsa_forward_2(blocks_mhsa_einsum + place * 38288, blocks_mhsa_divide + layer * 2512 + image * 38288,
-                            blocks_mhsa_einsum_2 + place * 38288, blocks_mhsa_divide_2 + layer * 2512 + image * 38288);
-      blocks_mhsa_forward_3(blocks_mhsa_divide + layer * 2512 + image * 38288,
-                            blocks_mhsa_v_mappings_0_add + layer * 208 + image * 38288,
-                            blocks_carry + layer % 2 * 400 + image * 38288, blocks_concat + place * 38288);
-      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + layer * 400 + image * 38288, parameters + 1520 - layer * 816,
+                                       blocks_mhsa_k_mappings_1_add + layer * 208 + image * 36288);
+      blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + layer * 208 + image * 36288,
+                            blocks_mhsa_k_mappings_1_add + layer * 208 + image * 36288,
+                            blocks_mhsa_einsum_2 + place * 36288);
+      blocks_mhsa_forward_2(blocks_mhsa_einsum + place * 36288, blocks_mhsa_divide + layer * 2512 + image * 36288,
+                            blocks_mhsa_einsum_2 + place * 36288, blocks_mhsa_divide_2 + layer * 2512 + image * 36288);
+      blocks_mhsa_forward_3(blocks_mhsa_divide + layer * 2512 + image * 36288,
+                            blocks_mhsa_v_mappings_0_add + layer * 208 + image * 36288,
+                            blocks_carry + layer % 2 * 400 + image * 36288, blocks_concat + place * 36288);
+      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + layer * 400 + image * 36288, parameters + 1520 - layer * 816,
                                        parameters + 1504 - layer * 816,
-                                       blocks_mhsa_v_mappings_1_add + layer * 208 + image * 38288);
-      blocks_mhsa_forward_5(blocks_mhsa_divide_2 + layer * 2512 + image * 38288,
-                            blocks_mhsa_v_mappings_1_add + layer * 208 + image * 38288,
-                            blocks_carry + layer % 2 * 400 + image * 38288, blocks_concat + place * 38288);
-      blocks_norm2_forward_train(blocks_concat + place * 38288, blocks_norm2_rsqrt + layer * 64 + image * 38288,
-                                 blocks_norm2_multiply + layer * 400 + image * 38288, parameters + 1472 - layer * 816,
-                                 parameters + 1488 - layer * 816, blocks_norm2_add + layer * 400 + image * 38288);
-      blocks_mlp_0_forward_train(blocks_norm2_add + layer * 400 + image * 38288, parameters + 1216 - layer * 816,
-                                 parameters + 1184 - layer * 816, blocks_mlp_0_add + layer * 1600 + image * 38288,
-                                 blocks_mlp_1_gelu + layer * 1600 + image * 38288);
-      blocks_mlp_2_forward(blocks_mlp_1_gelu + layer * 1600 + image * 38288, parameters + 928 - layer * 816,
-                           blocks_concat + place * 38288, parameters + 912 - layer * 816,
-                           blocks_carry + (layer + 1) % 2 * 400 + image * 38288);
+                                       blocks_mhsa_v_mappings_1_add + layer * 208 + image * 36288);
+      blocks_mhsa_forward_5(blocks_mhsa_divide_2 + layer * 2512 + image * 36288,
+                            blocks_mhsa_v_mappings_1_add + layer * 208 + image * 36288,
+                            blocks_carry + layer % 2 * 400 + image * 36288, blocks_concat + place * 36288);
+      blocks_norm2_forward_train(blocks_concat + place * 36288, blocks_norm2_rsqrt + layer * 64 + image * 36288,
+                                 blocks_norm2_multiply + layer * 400 + image * 36288, parameters + 1472 - layer * 816,
+                                 parameters + 1488 - layer * 816, blocks_norm2_add + place * 36288);
+      blocks_mlp_0_forward_train(blocks_norm2_add + place * 36288, parameters + 1216 - layer * 816,
+                                 parameters + 1184 - layer * 816, blocks_mlp_0_add + layer * 1600 + image * 36288,
+                                 blocks_mlp_1_gelu + place * 36288);
+      blocks_mlp_2_forward(blocks_mlp_1_gelu + place * 36288, parameters + 928 - layer * 816,
+                           blocks_concat + place * 36288, parameters + 912 - layer * 816,
+                           blocks_carry + (layer + 1) % 2 * 400 + image * 36288);
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    mlp_0_forward(blocks_carry + image * 38288, parameters + 16, mlp_0_einsum + place * 38288);
-    mlp_0_backward(batch, mlp_0_einsum + place * 38288, parameters, outputs + image * 10,
-                   d_mlp_1_multiply + image * 38288, labels + image, add + image * 38288, reduce_sum + image * 38288);
-    mlp_0_backward_2(d_mlp_1_multiply + image * 38288, parameters + 16, d_mlp_0_einsum + place * 38288);
-    copy_backward(d_mlp_0_einsum + place * 38288, d_blocks_carry + image * 38288);
+    mlp_0_forward(blocks_carry + image * 36288, parameters + 16, mlp_0_einsum + place * 36288);
+    mlp_0_backward(batch, mlp_0_einsum + place * 36288, parameters, outputs + image * 10,
+                   d_mlp_1_multiply + image * 36288, labels + image, add + image * 36288, reduce_sum + image * 36288);
+    mlp_0_backward_2(d_mlp_1_multiply + image * 36288, parameters + 16, d_mlp_0_einsum + place * 36288);
+    copy_backward(d_mlp_0_einsum + place * 36288, d_blocks_carry + image * 36288);
   }
   divide_forward_train(batch, add, reduce_sum, loss);
 #pragma omp parallel for schedule(static)
@@ -9183,64 +9162,65 @@ void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* ima
 #pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
       if (place < 0) place = image;
-      blocks_mlp_2_backward(d_blocks_carry + pass % 2 * 400 + image * 38288, parameters + 928 - layer * 816,
-                            blocks_mlp_0_add + layer * 1600 + image * 38288, d_blocks_mlp_1_multiply + image * 38288);
-      blocks_mlp_0_backward(d_blocks_mlp_1_multiply + image * 38288, parameters + 1216 - layer * 816,
-                            d_blocks_mlp_0_einsum + image * 38288);
-      blocks_norm2_backward(d_blocks_mlp_0_einsum + image * 38288, parameters + 1472 - layer * 816,
-                            blocks_norm2_multiply + layer * 400 + image * 38288,
-                            d_blocks_carry + pass % 2 * 400 + image * 38288,
-                            blocks_norm2_rsqrt + layer * 64 + image * 38288, d_blocks_add + place * 38288);
-      blocks_mhsa_backward(d_blocks_add + place * 38288, blocks_mhsa_v_mappings_1_add + layer * 208 + image * 38288,
-                           d_blocks_mhsa_einsum + place * 38288);
-      blocks_mhsa_backward_2(d_blocks_add + place * 38288, blocks_mhsa_divide_2 + layer * 2512 + image * 38288,
-                             d_blocks_mhsa_einsum_2 + image * 38288);
-      blocks_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + image * 38288, parameters + 1520 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_1_einsum + place * 38288);
-      blocks_mhsa_backward_6(d_blocks_add + place * 38288, blocks_mhsa_v_mappings_0_add + layer * 208 + image * 38288,
-                             d_blocks_mhsa_einsum_3 + place * 38288);
-      blocks_mhsa_backward_3(d_blocks_mhsa_einsum + place * 38288, blocks_mhsa_divide_2 + layer * 2512 + image * 38288,
-                             d_blocks_mhsa_einsum_3 + place * 38288, blocks_mhsa_divide + layer * 2512 + image * 38288,
-                             d_blocks_mhsa_multiply + place * 38288, d_blocks_mhsa_multiply_2 + place * 38288);
-      blocks_mhsa_backward_4(d_blocks_mhsa_multiply + place * 38288,
-                             blocks_mhsa_k_mappings_1_add + layer * 208 + image * 38288,
-                             d_blocks_mhsa_einsum_4 + image * 38288);
-      blocks_mhsa_backward_5(d_blocks_mhsa_multiply + place * 38288,
-                             blocks_mhsa_q_mappings_1_add + layer * 208 + image * 38288,
-                             d_blocks_mhsa_einsum_5 + image * 38288);
-      blocks_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + image * 38288, parameters + 1552 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_1_einsum + place * 38288,
-                                        d_blocks_mhsa_add + place * 38288);
-      blocks_mhsa_q_mappings_1_backward(d_blocks_mhsa_einsum_4 + image * 38288, parameters + 1584 - layer * 816,
-                                        d_blocks_mhsa_add + place * 38288, d_blocks_norm1_concat + image * 38288);
-      blocks_mhsa_backward_7(d_blocks_add + place * 38288, blocks_mhsa_divide + layer * 2512 + image * 38288,
-                             d_blocks_mhsa_einsum_6 + image * 38288);
-      blocks_mhsa_v_mappings_0_backward(d_blocks_mhsa_einsum_6 + image * 38288, parameters + 1616 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_0_einsum + place * 38288);
-      blocks_mhsa_backward_8(d_blocks_mhsa_multiply_2 + place * 38288,
-                             blocks_mhsa_k_mappings_0_add + layer * 208 + image * 38288,
-                             d_blocks_mhsa_einsum_7 + image * 38288);
-      blocks_mhsa_backward_9(d_blocks_mhsa_multiply_2 + place * 38288,
-                             blocks_mhsa_q_mappings_0_add + layer * 208 + image * 38288,
-                             d_blocks_mhsa_einsum_8 + image * 38288);
-      blocks_mhsa_k_mappings_0_backward(d_blocks_mhsa_einsum_8 + image * 38288, parameters + 1648 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_0_einsum + place * 38288,
-                                        d_blocks_mhsa_add_2 + place * 38288);
-      blocks_mhsa_q_mappings_0_backward(d_blocks_mhsa_einsum_7 + image * 38288, parameters + 1680 - layer * 816,
-                                        d_blocks_mhsa_add_2 + place * 38288, d_blocks_norm1_concat + image * 38288);
-      blocks_norm1_backward(d_blocks_norm1_concat + image * 38288, parameters + 1696 - layer * 816,
-                            blocks_norm1_multiply + layer * 400 + image * 38288, d_blocks_add + place * 38288,
-                            blocks_norm1_rsqrt + layer * 64 + image * 38288,
-                            d_blocks_carry + (pass + 1) % 2 * 400 + image * 38288);
+      blocks_mlp_2_backward(d_blocks_carry + pass % 2 * 400 + image * 36288, parameters + 928 - layer * 816,
+                            blocks_mlp_0_add + layer * 1600 + image * 36288, d_blocks_mlp_1_multiply + image * 36288);
+      blocks_mlp_1_backward(blocks_mlp_0_add + layer * 1600 + image * 36288, d_blocks_mlp_2_copy + image * 36288);
+      blocks_mlp_0_backward(d_blocks_mlp_1_multiply + image * 36288, parameters + 1216 - layer * 816,
+                            d_blocks_mlp_0_einsum + image * 36288);
+      blocks_norm2_backward(blocks_norm2_multiply + layer * 400 + image * 36288, parameters + 1472 - layer * 816,
+                            parameters + 1488 - layer * 816, d_blocks_mlp_0_copy + image * 36288);
+      blocks_norm2_backward_2(d_blocks_mlp_0_einsum + image * 36288, parameters + 1472 - layer * 816,
+                              blocks_norm2_multiply + layer * 400 + image * 36288,
+                              d_blocks_carry + pass % 2 * 400 + image * 36288,
+                              blocks_norm2_rsqrt + layer * 64 + image * 36288, d_blocks_add + place * 36288);
+      blocks_mhsa_backward(d_blocks_add + place * 36288, blocks_mhsa_v_mappings_1_add + layer * 208 + image * 36288,
+                           d_blocks_mhsa_einsum + place * 36288);
+      blocks_mhsa_backward_2(d_blocks_add + place * 36288, blocks_mhsa_divide_2 + layer * 2512 + image * 36288,
+                             d_blocks_mhsa_einsum_2 + image * 36288);
+      blocks_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + image * 36288, parameters + 1520 - layer * 816,
+                                        d_blocks_mhsa_v_mappings_1_einsum + place * 36288);
+      blocks_mhsa_backward_6(d_blocks_add + place * 36288, blocks_mhsa_v_mappings_0_add + layer * 208 + image * 36288,
+                             d_blocks_mhsa_einsum_3 + place * 36288);
+      blocks_mhsa_backward_3(d_blocks_mhsa_einsum + place * 36288, blocks_mhsa_divide_2 + layer * 2512 + image * 36288,
+                             d_blocks_mhsa_einsum_3 + place * 36288, blocks_mhsa_divide + layer * 2512 + image * 36288,
+                             d_blocks_mhsa_multiply + place * 36288, d_blocks_mhsa_multiply_2 + place * 36288);
+      blocks_mhsa_backward_4(d_blocks_mhsa_multiply + place * 36288,
+                             blocks_mhsa_k_mappings_1_add + layer * 208 + image * 36288,
+                             d_blocks_mhsa_einsum_4 + image * 36288);
+      blocks_mhsa_backward_5(d_blocks_mhsa_multiply + place * 36288,
+                             blocks_mhsa_q_mappings_1_add + layer * 208 + image * 36288,
+                             d_blocks_mhsa_einsum_5 + image * 36288);
+      blocks_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + image * 36288, parameters + 1552 - layer * 816,
+                                        d_blocks_mhsa_v_mappings_1_einsum + place * 36288,
+                                        d_blocks_mhsa_add + place * 36288);
+      blocks_mhsa_q_mappings_1_backward(d_blocks_mhsa_einsum_4 + image * 36288, parameters + 1584 - layer * 816,
+                                        d_blocks_mhsa_add + place * 36288, d_blocks_norm1_concat + image * 36288);
+      blocks_mhsa_backward_7(d_blocks_add + place * 36288, blocks_mhsa_divide + layer * 2512 + image * 36288,
+                             d_blocks_mhsa_einsum_6 + image * 36288);
+      blocks_mhsa_v_mappings_0_backward(d_blocks_mhsa_einsum_6 + image * 36288, parameters + 1616 - layer * 816,
+                                        d_blocks_mhsa_v_mappings_0_einsum + place * 36288);
+      blocks_mhsa_backward_8(d_blocks_mhsa_multiply_2 + place * 36288,
+                             blocks_mhsa_k_mappings_0_add + layer * 208 + image * 36288,
+                             d_blocks_mhsa_einsum_7 + image * 36288);
+      blocks_mhsa_backward_9(d_blocks_mhsa_multiply_2 + place * 36288,
+                             blocks_mhsa_q_mappings_0_add + layer * 208 + image * 36288,
+                             d_blocks_mhsa_einsum_8 + image * 36288);
+      blocks_mhsa_k_mappings_0_backward(d_blocks_mhsa_einsum_8 + image * 36288, parameters + 1648 - layer * 816,
+                                        d_blocks_mhsa_v_mappings_0_einsum + place * 36288,
+                                        d_blocks_mhsa_add_2 + place * 36288);
+      blocks_mhsa_q_mappings_0_backward(d_blocks_mhsa_einsum_7 + image * 36288, parameters + 1680 - layer * 816,
+                                        d_blocks_mhsa_add_2 + place * 36288, d_blocks_norm1_concat + image * 36288);
+      blocks_norm1_backward(d_blocks_norm1_concat + image * 36288, parameters + 1696 - layer * 816,
+                            blocks_norm1_multiply + layer * 400 + image * 36288, d_blocks_add + place * 36288,
+                            blocks_norm1_rsqrt + layer * 64 + image * 36288,
+                            d_blocks_carry + (pass + 1) % 2 * 400 + image * 36288);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
       blocks_mlp_2_bias_gradient_partial(chunk, batch, d_blocks_carry + pass % 2 * 400, scratch + 10240);
-      blocks_mlp_2_weight_gradient_partial(chunk, batch, d_blocks_carry + pass % 2 * 400,
-                                           blocks_mlp_1_gelu + layer * 1600, scratch);
+      blocks_mlp_2_weight_gradient_partial(chunk, batch, d_blocks_carry + pass % 2 * 400, d_blocks_mlp_2_copy, scratch);
       blocks_mlp_0_bias_gradient_partial(chunk, batch, d_blocks_mlp_1_multiply, scratch + 8192);
-      blocks_mlp_0_weight_gradient_partial(chunk, batch, d_blocks_mlp_1_multiply, blocks_norm2_add + layer * 400,
-                                           scratch + 4096);
+      blocks_mlp_0_weight_gradient_partial(chunk, batch, d_blocks_mlp_1_multiply, d_blocks_mlp_0_copy, scratch + 4096);
       blocks_norm2_weight_gradient_partial(chunk, batch, d_blocks_mlp_0_einsum, blocks_norm2_multiply + layer * 400,
                                            scratch + 10368);
       blocks_norm2_bias_gradient_partial(chunk, batch, d_blocks_mlp_0_einsum, scratch + 10496);
@@ -9478,10 +9458,10 @@ void vit_mnist_input_gradient_avx2(const float* parameters, const float* images,
                             blocks_mlp_0_add + layer * 1600 + image * 29056, d_blocks_mlp_1_multiply + place * 29056);
       blocks_mlp_0_backward(d_blocks_mlp_1_multiply + place * 29056, parameters + 1216 - layer * 816,
                             d_blocks_mlp_0_einsum + place * 29056);
-      blocks_norm2_backward(d_blocks_mlp_0_einsum + place * 29056, parameters + 1472 - layer * 816,
-                            blocks_norm2_multiply + layer * 400 + image * 29056,
-                            d_blocks_carry + pass % 2 * 400 + image * 29056,
-                            blocks_norm2_rsqrt + layer * 64 + image * 29056, d_blocks_add + place * 29056);
+      blocks_norm2_backward_2(d_blocks_mlp_0_einsum + place * 29056, parameters + 1472 - layer * 816,
+                              blocks_norm2_multiply + layer * 400 + image * 29056,
+                              d_blocks_carry + pass % 2 * 400 + image * 29056,
+                              blocks_norm2_rsqrt + layer * 64 + image * 29056, d_blocks_add + place * 29056);
       blocks_mhsa_backward(d_blocks_add + place * 29056, blocks_mhsa_v_mappings_1_add + layer * 208 + image * 29056,
                            d_blocks_mhsa_einsum + place * 29056);
       blocks_mhsa_backward_2(d_blocks_add + place * 29056, blocks_mhsa_divide_2 + layer * 2512 + image * 29056,

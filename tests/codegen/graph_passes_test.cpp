@@ -3,13 +3,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <string>
 
 #include "codegen/error.hpp"
 #include "codegen/passes/canonical_order.hpp"
 #include "codegen/passes/decompose.hpp"
+#include "codegen/passes/differentiate.hpp"
 #include "codegen/passes/optimizer.hpp"
 #include "codegen/passes/print.hpp"
+#include "codegen/passes/recompute.hpp"
 #include "codegen/passes/simplify.hpp"
 #include "codegen/passes/subgraph.hpp"
 #include "codegen/passes/verify.hpp"
@@ -305,6 +308,47 @@ TEST(CanonicalOrder, IsTheSameForEveryOrderOfRecordingAndKeepsTheValues) {
   EXPECT_EQ(codegen::print(ordered), codegen::print(codegen::canonical_order(second.graph)));
   EXPECT_EQ(ordered.nodes.size(), first.graph.nodes.size());
   expect_same_values(first, ordered, 0);
+}
+
+/// How many different values of a forward region its mirror reads, parameters apart.
+std::size_t values_kept(const Graph& graph) {
+  std::set<NodeId> kept;
+  for (const graph::Node& n : graph.nodes)
+    for (NodeId o : n.operands)
+      if (graph[o].op != Op::parameter && graph[o].region != 0 &&
+          graph.regions[static_cast<std::size_t>(n.region)].mirror == graph[o].region)
+        kept.insert(o);
+  return kept.size();
+}
+
+TEST(Recompute, MakesGeluAgainInTheBackwardPassAndKeepsWhatItsGradientReads) {
+  // x + gelu(x W) V: the backward pass reads x, x W and, for V's gradient, gelu(x W).
+  Sketch s;
+  const NodeId x = s.input("images", {s.B, s.I});
+  s.b.begin_region("blocks", 3);
+  const NodeId carry = s.b.carry(x);
+  const NodeId in = s.parameter("blocks.{}.in", {s.J, s.I}), out = s.parameter("blocks.{}.out", {s.I, s.J});
+  const NodeId hidden = s.b.unary(Op::gelu, s.b.einsum({carry, in}, {{'b', 'i'}, {'j', 'i'}, {'b', 'j'}}));
+  const NodeId y = s.b.einsum({hidden, out}, {{'b', 'j'}, {'i', 'j'}, {'b', 'i'}});
+  s.weighted_loss(s.b.end_region({s.b.add(carry, y)})[0]);
+  s.graph = codegen::simplify(codegen::decompose(codegen::differentiate(s.graph, true)));
+  const Graph again = codegen::recompute(s.graph);
+  EXPECT_EQ(values_kept(s.graph), 3u) << codegen::print(s.graph);
+  EXPECT_EQ(values_kept(again), 2u) << codegen::print(again);
+  expect_same_values(s, again, 0);
+}
+
+TEST(Recompute, LeavesAloneWhatItsSourcesAreNotKeptFor) {
+  // tanh's gradient reads tanh's value, not what it was made of.
+  Sketch s;
+  const NodeId x = s.input("images", {s.B, s.I});
+  s.b.begin_region("blocks", 2);
+  const NodeId carry = s.b.carry(x);
+  const NodeId weight = s.parameter("blocks.{}.weight", {s.I, s.I});
+  s.weighted_loss(
+      s.b.end_region({s.b.unary(Op::tanh, s.b.einsum({carry, weight}, {{'b', 'i'}, {'j', 'i'}, {'b', 'j'}}))})[0]);
+  const Graph joint = codegen::simplify(codegen::decompose(codegen::differentiate(s.graph, true)));
+  EXPECT_EQ(codegen::print(codegen::recompute(joint)), codegen::print(joint));
 }
 
 TEST(Subgraph, KeepsTheNamedOutputsAndWhatTheyNeed) {
