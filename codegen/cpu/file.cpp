@@ -71,7 +71,7 @@ class File {
     out += "\n";
     out += embedded("cpu/simd/math.h");
     if (packed_.reals) out += fmt::format("\n{}", embedded("cpu/simd/pack.h"));
-    if (shares_) out += fmt::format("\n{}", embedded("cpu/simd/share.h"));
+    if (shares_) out += fmt::format("\n{}", embedded("cpu/simd/team.h"));
     out += "\n// ---- tables ----\n";
     out += tables_;
     out += "\n// ---- kernels: each call handles one index of the axis that is shared out among threads ----\n";
@@ -238,15 +238,18 @@ class File {
     std::string index;
     Expr count;
     std::int64_t step = 1;
+    const bool in_team = goes_in_teams(plan, stage);
     for (const Item& item : stage.items) {
       const Kernel& k = plan.program.kernels[static_cast<std::size_t>(item.kernel)];
-      for (const Emitted& e : emit(plan, item.kernel, target_)) {
+      for (const Emitted& e : emit(plan, item.kernel, target_, in_team)) {
+        const char* const first_image = in_team ? "team.first" : "place";
         std::vector<Expr> arguments;
         std::string own;
         Expr own_count;
         if (e.tasks == Emitted::Tasks::images) {
           own = "image";
           own_count = name("batch");
+          if (e.shared) arguments.push_back(name("team"));
         } else if (e.tasks == Emitted::Tasks::points) {
           own = tree::variable(k.axes[static_cast<std::size_t>(e.parallel)].name);
           own_count = size(extent(k.axes[static_cast<std::size_t>(e.parallel)].dim));
@@ -273,7 +276,7 @@ class File {
         for (const Argument& a : e.arguments) {
           Expr p = pointer(plan, k, item.kernel, a);
           if (e.tasks == Emitted::Tasks::images)
-            p = p + name(is_temporary(plan, a) ? "place" : "image") * image_stride(plan, a);
+            p = p + name(is_temporary(plan, a) ? first_image : "image") * image_stride(plan, a);
           arguments.push_back(std::move(p));
         }
         tree::Statement statement = tree::evaluate(call(place(e.function, plan.program.name), std::move(arguments)));
@@ -281,13 +284,24 @@ class File {
         if (!summing) {
           index = own;
           count = own_count;
+          if (in_team && !e.shared)
+            statement = tree::when(tree::binary("==", name("team.part"), integer(0)), {std::move(statement)});
           shared.push_back(std::move(statement));
+          if (in_team) shared.push_back(tree::evaluate(call("team.wait", {})));
         } else if (own.empty()) {
           after.push_back(std::move(statement));
         } else {
           parallel(after, own, integer(0), own_count, 1, {std::move(statement)});
         }
       }
+    }
+    if (in_team) {
+      shares_ = true;
+      b.push_back(tree::pragma("omp parallel"));
+      b.push_back(tree::scope({tree::declare("const Team", "team", call("team_of", {name("batch")})),
+                               tree::loop("image", name("team.first"),
+                                          tree::binary("<", name("image"), name("team.last")), 1, std::move(shared))}));
+      return;
     }
     std::string clause;
     if (uses(shared, "place")) {
@@ -303,6 +317,15 @@ class File {
       parallel(b, index, stretch ? name("first") : integer(0), count, step, std::move(shared),
                stretch ? " if (last - first > 65536)" : clause);
     b.insert(b.end(), after.begin(), after.end());
+  }
+
+  /// Whether several threads work on one image together, where there are fewer images than threads.
+  static bool goes_in_teams(const Plan& plan, const Stage& stage) {
+    constexpr std::int64_t least = 1 << 20;  // points: below, nobody waits for one image
+    std::int64_t points = 0;
+    for (const Item& item : stage.items)
+      points += points_of_image(plan.program.kernels[static_cast<std::size_t>(item.kernel)]);
+    return stage.tasks == Tasks::images && points >= least;
   }
 
   /// Whether it lies in the arena of the first image that the thread works on.
@@ -390,8 +413,10 @@ class File {
   std::string kernels_, tables_;
   std::map<std::string, std::string> by_text_;      ///< kernel text without its name -> name
   std::map<std::string, std::string> table_names_;  ///< numbers -> name
-  std::set<std::string> names_{"std::min<std::int64_t>", "share", "threads"}, used_;
-  bool shares_ = false;  ///< rows among the threads
+  std::set<std::string> names_{
+      "std::min<std::int64_t>", "share", "threads", "team_of", "team.first", "team.last", "team.part", "team.wait"},
+      used_;
+  bool shares_ = false;  ///< images or rows among the threads
   std::vector<std::string> scratch_name_;
 };
 

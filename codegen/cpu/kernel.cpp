@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <range/v3/algorithm/all_of.hpp>
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/contains.hpp>
 
@@ -27,9 +28,13 @@ struct Piece {
   int tail = 0;             ///< lanes of the last vector; 0: all
 };
 
+/// Below this many points, waiting for each other takes threads longer than what they share.
+constexpr std::int64_t least_shared = 1 << 15;
+
 class Emitter : Values {
  public:
-  using Values::Values;
+  Emitter(const Plan& plan, int kernel, const Target& target, bool in_team)
+      : Values(plan, kernel, target), in_team_(in_team) {}
 
   std::vector<Emitted> run() {
     std::vector<Emitted> result;
@@ -56,6 +61,11 @@ class Emitter : Values {
       if (schedule_.block == 1) {
         e.tasks = Emitted::Tasks::images;
         set(schedule_.parallel, nullptr);
+        if (in_team_) split_ = axis_to_split();
+        if (split_ >= 0) {
+          e.shared = true;
+          e.function.parameters.push_back({"const Team&", "team"});
+        }
       } else {
         e.tasks = Emitted::Tasks::blocks;
         e.function.parameters.push_back({"const std::int64_t", "begin"});
@@ -74,8 +84,39 @@ class Emitter : Values {
       e.function.parameters.push_back({"const std::int64_t", "image"});
     add_layer(e);
     e.function.body = kernel_.anchor == Anchor::contraction ? contraction() : sweeps();
+    if (split_ >= 0) {
+      const Expr rows = integer(extent_[static_cast<std::size_t>(split_)]), tile = integer(rows_of_tile(split_));
+      e.function.body.insert(e.function.body.begin(),
+                             {tree::declare("const std::int64_t", "begin", call("team.begin", {rows, tile})),
+                              tree::declare("const std::int64_t", "end", call("team.end", {rows, tile}))});
+    }
     finish(e);
     return e;
+  }
+
+  std::int64_t rows_of_tile(int a) const {
+    return kernel_.anchor == Anchor::contraction ? schedule_.tile[static_cast<std::size_t>(a)] : 1;
+  }
+
+  /// The outer axis whose points a team shares out: the rows of a product, else the outermost. -1: there is none, or
+  /// too little to do.
+  int axis_to_split() const {
+    if (points_of_image(kernel_) < least_shared) return -1;
+    std::vector<int> axes = outer_axes();
+    if (kernel_.product.columns >= 0) axes = {kernel_.product.rows};
+    for (int a : axes) {
+      if (a < 0 || a == schedule_.parallel || a == vector_) continue;
+      const std::int64_t extent = extent_[static_cast<std::size_t>(a)];
+      const bool everywhere = ranges::all_of(kernel_.steps, [&](const Step& s) {
+        return ranges::all_of(s.stores, [&](const Step::Store& store) {
+          return ranges::any_of(store.to.index, [&](const Affine& index) {
+            return ranges::any_of(index.parts, [&](const Affine::Part& part) { return part.axis == a; });
+          });
+        });
+      });
+      if (extent > rows_of_tile(a) * 2 - 1 && everywhere) return a;
+    }
+    return -1;
   }
 
   /// A block of a product's rows, summed over the batch. Where an image alone has much to sum, its sums are added to
@@ -247,10 +288,10 @@ class Emitter : Values {
     std::int64_t extent = extent_[static_cast<std::size_t>(a)];
     if (a != vector_) {
       set(a, i);
-      Expr limit = extent >= 0 ? integer(extent) : end_;
+      Expr first = extent >= 0 ? integer(0) : begin_, limit = extent >= 0 ? integer(extent) : end_;
+      if (a == split_) first = name("begin"), limit = name("end");
       Block inside = body();
-      b.push_back(tree::loop(axis_name(a), extent >= 0 ? integer(0) : begin_, tree::binary("<", i, limit), 1,
-                             std::move(inside)));
+      b.push_back(tree::loop(axis_name(a), first, tree::binary("<", i, limit), 1, std::move(inside)));
       return b;
     }
     int lanes = target_.lanes;
@@ -430,8 +471,13 @@ class Emitter : Values {
     if (full > span) {
       set(a, name(axis_name(a)));
       Block body = inside({points, 0});
-      pieces.push_back({tree::loop(axis_name(a), integer(0), tree::binary("<", name(axis_name(a)), integer(full)), span,
-                                   std::move(body))});
+      Expr first = integer(0), limit = integer(full);
+      if (a == split_) {
+        first = name("begin");
+        limit = extent > full ? call("std::min<std::int64_t>", {name("end"), limit}) : name("end");
+      }
+      pieces.push_back(
+          {tree::loop(axis_name(a), first, tree::binary("<", name(axis_name(a)), limit), span, std::move(body))});
     } else if (full == span) {
       set(a, nullptr);
       pieces.push_back(inside({points, 0}));
@@ -439,7 +485,9 @@ class Emitter : Values {
     if (extent > full) {
       set(a, nullptr, full);
       std::int64_t rest = extent - full;
-      pieces.push_back(inside({(rest + unit - 1) / unit, static_cast<int>(rest % unit)}));
+      Block last = inside({(rest + unit - 1) / unit, static_cast<int>(rest % unit)});
+      if (a == split_) last = {tree::when(tree::binary(">", name("end"), integer(full)), std::move(last))};
+      pieces.push_back(std::move(last));
     }
     return join(std::move(pieces));
   }
@@ -638,12 +686,24 @@ class Emitter : Values {
   Expr begin_, end_;  ///< of an axis whose extent is known only when the program runs
   bool to_partials_ = false;
   bool adds_ = false;  ///< sums are added to what is stored
+  bool in_team_;
+  int split_ = -1;  ///< axis that a team shares out
 };
 
 }  // namespace
 
+std::int64_t points_of_image(const Kernel& kernel) {
+  std::int64_t points = 1;
+  for (const Axis& a : kernel.axes)
+    if (a.dim.known()) points *= a.dim.value();
+  return points;
+}
+
 const std::set<std::string>& known_names() {
   static const std::set<std::string> names{"lanes",
+                                           "team.begin",
+                                           "team.end",
+                                           "std::min<std::int64_t>",
                                            "v_set",
                                            "v_zero",
                                            "v_iota",
@@ -680,8 +740,8 @@ const std::set<std::string>& known_names() {
   return names;
 }
 
-std::vector<Emitted> emit(const Plan& plan, int kernel, const Target& target) {
-  return Emitter(plan, kernel, target).run();
+std::vector<Emitted> emit(const Plan& plan, int kernel, const Target& target, bool in_team) {
+  return Emitter(plan, kernel, target, in_team).run();
 }
 
 }  // namespace tessera::codegen::cpu

@@ -32,11 +32,16 @@ struct Emitted {
   } tasks = Tasks::once;
   int parallel = -1;  ///< kernel axis
   std::int64_t block = 1;
+  bool shared = false;              ///< its first parameter is the team whose threads share its rows
   std::vector<Argument> arguments;  ///< after the index parameters, in order
 };
 
-/// One function; two where partial sums over chunks of the batch are added up afterwards.
-std::vector<Emitted> emit(const Plan& plan, int kernel, const Target& target);
+/// One function; two where partial sums over chunks of the batch are added up afterwards. `in_team`: what goes image by
+/// image is shared out among the threads of a team where it is large enough.
+std::vector<Emitted> emit(const Plan& plan, int kernel, const Target& target, bool in_team);
+
+/// How many points a kernel that goes image by image computes for each of them: what one step makes of one element.
+std::int64_t points_of_image(const Kernel& kernel);
 
 /// Types, functions and constants that kernels may use without declaring them.
 const std::set<std::string>& known_names();

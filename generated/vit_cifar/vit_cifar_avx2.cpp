@@ -298,8 +298,8 @@ static void pack(const real* weight, std::int64_t columns, std::int64_t depth, s
         *panels++ = column < columns ? weight[column * depth + k] : real(0);
 }
 
-// The rows of a weight's gradient are shared out among the threads in whole tiles; which thread sums up a row does not
-// change its bits.
+// Threads take whole images. Where there are fewer images than threads, all threads go through every image together and
+// share out the rows of each kernel in whole tiles; which of them computes a row does not change its bits.
 static std::int64_t threads() {
 #if defined(_OPENMP)
   return omp_get_max_threads();
@@ -307,9 +307,36 @@ static std::int64_t threads() {
   return 1;
 #endif
 }
-/// Where the part begins, of `parts` about equal ones; `tile` divides `rows`.
+/// Where a part begins, of `parts` about equal ones.
 static std::int64_t share(std::int64_t rows, std::int64_t tile, std::int64_t part, std::int64_t parts) {
-  return rows / tile * part / parts * tile;
+  return (rows + tile - 1) / tile * part / parts * tile;
+}
+
+/// A thread's images, and which part of their rows is its own.
+struct Team {
+  std::int64_t first, last, part, parts;
+
+  std::int64_t begin(std::int64_t rows, std::int64_t tile) const { return share(rows, tile, part, parts); }
+  std::int64_t end(std::int64_t rows, std::int64_t tile) const {
+    return std::min(rows, share(rows, tile, part + 1, parts));
+  }
+  /// Until all of the team have come here: what they have written can be read.
+  void wait() const {
+#if defined(_OPENMP)
+    if (parts > 1) {
+#pragma omp barrier
+    }
+#endif
+  }
+};
+[[maybe_unused]] static Team team_of(std::int64_t batch) {
+#if defined(_OPENMP)
+  const std::int64_t count = omp_get_num_threads(), mine = omp_get_thread_num();
+  if (batch < count) return {0, batch, mine, count};
+  return {batch * mine / count, batch * (mine + 1) / count, 0, 1};
+#else
+  return {0, batch, 0, 1};
+#endif
 }
 
 // ---- tables ----
@@ -537,12 +564,14 @@ static void transformer_blocks_norm1_forward(const real* transformer_blocks_carr
 }
 
 // b < B, n < N+1=65, d < 3*D=768, d2 < D=256 (summed); lanes along d
-static void transformer_blocks_attention_forward(const real* transformer_blocks_norm1_add,
+static void transformer_blocks_attention_forward(const Team& team, const real* transformer_blocks_norm1_add,
                                                  const real* transformer_blocks_attention_in_proj_weight_packed,
                                                  const real* transformer_blocks_attention_in_proj_bias,
                                                  real* transformer_blocks_attention_add) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t d = 0; d < 768; d += 16) {
-    for (std::int64_t n = 0; n < 60; n += 6) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -604,7 +633,7 @@ static void transformer_blocks_attention_forward(const real* transformer_blocks_
       const vec t21 = v_add(sum11, x10);
       v_store(transformer_blocks_attention_add + (n * 768 + d + 3848), t21);
     }
-    {
+    if (end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -678,12 +707,14 @@ static void transformer_blocks_attention_forward_2(const real* transformer_block
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed); lanes along n2
-static void transformer_blocks_attention_forward_3(const real* transformer_blocks_attention_add,
+static void transformer_blocks_attention_forward_3(const Team& team, const real* transformer_blocks_attention_add,
                                                    const real* transformer_blocks_attention_copy,
                                                    real* transformer_blocks_attention_einsum) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
-      for (std::int64_t n = 0; n < 60; n += 6) {
+      for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -731,7 +762,7 @@ static void transformer_blocks_attention_forward_3(const real* transformer_block
         v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 325), sum10);
         v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 333), sum11);
       }
-      {
+      if (end > 60) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -773,7 +804,7 @@ static void transformer_blocks_attention_forward_3(const real* transformer_block
         v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 + 4168), sum9);
       }
     }
-    for (std::int64_t n = 0; n < 60; n += 6) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -802,7 +833,7 @@ static void transformer_blocks_attention_forward_3(const real* transformer_block
       v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 324), sum4, 1);
       v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 389), sum5, 1);
     }
-    {
+    if (end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -831,9 +862,11 @@ static void transformer_blocks_attention_forward_3(const real* transformer_block
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
-static void transformer_blocks_attention_forward_4(const real* transformer_blocks_attention_einsum,
+static void transformer_blocks_attention_forward_4(const Team& team, const real* transformer_blocks_attention_einsum,
                                                    real* transformer_blocks_attention_divide) {
-  for (std::int64_t h = 0; h < 8; ++h) {
+  const std::int64_t begin = team.begin(8, 1);
+  const std::int64_t end = team.end(8, 1);
+  for (std::int64_t h = begin; h < end; ++h) {
     for (std::int64_t n = 0; n < 65; ++n) {
       vec most0 = v_set(-INFINITY);
       for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
@@ -886,12 +919,14 @@ static void transformer_blocks_attention_forward_4(const real* transformer_block
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-static void transformer_blocks_attention_forward_5(const real* transformer_blocks_attention_divide,
+static void transformer_blocks_attention_forward_5(const Team& team, const real* transformer_blocks_attention_divide,
                                                    const real* transformer_blocks_attention_add,
                                                    real* transformer_blocks_attention_rearrange) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t k = 0; k < 32; k += 16) {
-      for (std::int64_t n = 0; n < 60; n += 6) {
+      for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -939,7 +974,7 @@ static void transformer_blocks_attention_forward_5(const real* transformer_block
         v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1280), sum10);
         v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1288), sum11);
       }
-      {
+      if (end > 60) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -985,11 +1020,14 @@ static void transformer_blocks_attention_forward_5(const real* transformer_block
 }
 
 // b < B, n < N+1=65, d < D=256, h < H*K=256 (summed); lanes along d
-static void transformer_blocks_attention_out_proj_forward(const real* transformer_blocks_attention_rearrange,
+static void transformer_blocks_attention_out_proj_forward(const Team& team,
+                                                          const real* transformer_blocks_attention_rearrange,
                                                           const real* transformer_blocks_attention_out_proj_weight_packed,
                                                           real* transformer_blocks_attention_out_proj_einsum) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t d = 0; d < 256; d += 16) {
-    for (std::int64_t n = 0; n < 60; n += 6) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1037,7 +1075,7 @@ static void transformer_blocks_attention_out_proj_forward(const real* transforme
       v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1280), sum10);
       v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1288), sum11);
     }
-    {
+    if (end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1139,12 +1177,14 @@ static void transformer_blocks_attention_out_proj_forward_2(const real* transfor
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
-static void transformer_blocks_ffn_linear1_forward(const real* transformer_blocks_norm2_add,
+static void transformer_blocks_ffn_linear1_forward(const Team& team, const real* transformer_blocks_norm2_add,
                                                    const real* transformer_blocks_ffn_linear1_weight_packed,
                                                    const real* transformer_blocks_ffn_linear1_bias,
                                                    real* transformer_blocks_ffn_gelu) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t m = 0; m < 512; m += 16) {
-    for (std::int64_t n = 0; n < 60; n += 6) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1202,7 +1242,7 @@ static void transformer_blocks_ffn_linear1_forward(const real* transformer_block
         }
       }
     }
-    {
+    if (end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1257,13 +1297,15 @@ static void transformer_blocks_ffn_linear1_forward(const real* transformer_block
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
-static void transformer_blocks_ffn_linear2_forward(const real* transformer_blocks_ffn_gelu,
+static void transformer_blocks_ffn_linear2_forward(const Team& team, const real* transformer_blocks_ffn_gelu,
                                                    const real* transformer_blocks_ffn_linear2_weight_packed,
                                                    const real* transformer_blocks_add,
                                                    const real* transformer_blocks_ffn_linear2_bias,
                                                    real* transformer_blocks_carry_next) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t d = 0; d < 256; d += 16) {
-    for (std::int64_t n = 0; n < 60; n += 6) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1349,7 +1391,7 @@ static void transformer_blocks_ffn_linear2_forward(const real* transformer_block
       const vec t45 = v_add(x43, t44);
       v_store(transformer_blocks_carry_next + (n * 256 + d + 1288), t45);
     }
-    {
+    if (end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1765,12 +1807,15 @@ static void transformer_blocks_norm1_forward_train(const real* transformer_block
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
-static void transformer_blocks_attention_forward_4_train(const std::int64_t image, const std::int64_t layer,
+static void transformer_blocks_attention_forward_4_train(const Team& team, const std::int64_t image,
+                                                         const std::int64_t layer,
                                                          const real* transformer_blocks_attention_einsum,
                                                          real* transformer_blocks_attention_divide,
                                                          const std::int32_t* random,
                                                          real* transformer_blocks_attention_multiply) {
-  for (std::int64_t h = 0; h < 8; ++h) {
+  const std::int64_t begin = team.begin(8, 1);
+  const std::int64_t end = team.end(8, 1);
+  for (std::int64_t h = begin; h < end; ++h) {
     for (std::int64_t n = 0; n < 65; ++n) {
       vec most0 = v_set(-INFINITY);
       for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
@@ -1845,12 +1890,15 @@ static void transformer_blocks_attention_forward_4_train(const std::int64_t imag
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-static void transformer_blocks_attention_forward_5_train(const real* transformer_blocks_attention_multiply,
+static void transformer_blocks_attention_forward_5_train(const Team& team,
+                                                         const real* transformer_blocks_attention_multiply,
                                                          const real* transformer_blocks_attention_add,
                                                          real* transformer_blocks_attention_rearrange) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t k = 0; k < 32; k += 16) {
-      for (std::int64_t n = 0; n < 60; n += 6) {
+      for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -1898,7 +1946,7 @@ static void transformer_blocks_attention_forward_5_train(const real* transformer
         v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1280), sum10);
         v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1288), sum11);
       }
-      {
+      if (end > 60) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -2010,15 +2058,18 @@ static void transformer_blocks_attention_out_proj_forward_2_train(const real* tr
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
-static void transformer_blocks_ffn_linear1_forward_train(const std::int64_t image, const std::int64_t layer,
+static void transformer_blocks_ffn_linear1_forward_train(const Team& team, const std::int64_t image,
+                                                         const std::int64_t layer,
                                                          const real* transformer_blocks_norm2_add,
                                                          const real* transformer_blocks_ffn_linear1_weight_packed,
                                                          const real* transformer_blocks_ffn_linear1_bias,
                                                          const std::int32_t* random,
                                                          real* transformer_blocks_ffn_multiply,
                                                          real* transformer_blocks_ffn_gelu) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t m = 0; m < 512; m += 16) {
-    for (std::int64_t n = 0; n < 60; n += 6) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2080,7 +2131,7 @@ static void transformer_blocks_ffn_linear1_forward_train(const std::int64_t imag
         }
       }
     }
-    {
+    if (end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2139,15 +2190,18 @@ static void transformer_blocks_ffn_linear1_forward_train(const std::int64_t imag
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
-static void transformer_blocks_ffn_linear2_forward_train(const std::int64_t image, const std::int64_t layer,
+static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const std::int64_t image,
+                                                         const std::int64_t layer,
                                                          const real* transformer_blocks_ffn_gelu,
                                                          const real* transformer_blocks_ffn_linear2_weight_packed,
                                                          const real* transformer_blocks_add,
                                                          const real* transformer_blocks_ffn_linear2_bias,
                                                          const std::int32_t* random,
                                                          real* transformer_blocks_carry_next) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t d = 0; d < 256; d += 16) {
-    for (std::int64_t n = 0; n < 60; n += 6) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2209,7 +2263,7 @@ static void transformer_blocks_ffn_linear2_forward_train(const std::int64_t imag
         }
       }
     }
-    {
+    if (end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2698,14 +2752,17 @@ static void transformer_blocks_ffn_backward(const std::int64_t image, const std:
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
-static void transformer_blocks_ffn_linear2_backward(const std::int64_t image, const std::int64_t layer,
+static void transformer_blocks_ffn_linear2_backward(const Team& team, const std::int64_t image,
+                                                    const std::int64_t layer,
                                                     const real* d_transformer_blocks_ffn_multiply,
                                                     const real* transformer_blocks_ffn_linear2_weight,
                                                     const real* transformer_blocks_ffn_multiply,
                                                     const std::int32_t* random,
                                                     real* d_transformer_blocks_ffn_multiply_2) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t m = 0; m < 512; m += 16) {
-    for (std::int64_t n = 0; n < 60; n += 6) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2766,7 +2823,7 @@ static void transformer_blocks_ffn_linear2_backward(const std::int64_t image, co
         }
       }
     }
-    {
+    if (end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2824,9 +2881,11 @@ static void transformer_blocks_ffn_linear2_backward(const std::int64_t image, co
 }
 
 // b < B, n < N+1=65, m < M=512; lanes along m
-static void transformer_blocks_ffn_backward_2(const real* transformer_blocks_ffn_multiply,
+static void transformer_blocks_ffn_backward_2(const Team& team, const real* transformer_blocks_ffn_multiply,
                                               real* d_transformer_blocks_ffn_linear2_copy) {
-  for (std::int64_t n = 0; n < 65; ++n) {
+  const std::int64_t begin = team.begin(65, 1);
+  const std::int64_t end = team.end(65, 1);
+  for (std::int64_t n = begin; n < end; ++n) {
     for (std::int64_t m = 0; m < 512; m += 8) {
       const vec x0 = v_load(transformer_blocks_ffn_multiply + (n * 512 + m));
       const vec t1 = v_gelu(x0);
@@ -2836,11 +2895,13 @@ static void transformer_blocks_ffn_backward_2(const real* transformer_blocks_ffn
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
-static void transformer_blocks_ffn_linear1_backward(const real* d_transformer_blocks_ffn_multiply_2,
+static void transformer_blocks_ffn_linear1_backward(const Team& team, const real* d_transformer_blocks_ffn_multiply_2,
                                                     const real* transformer_blocks_ffn_linear1_weight,
                                                     real* d_transformer_blocks_ffn_linear1_einsum) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t d = 0; d < 256; d += 16) {
-    for (std::int64_t n = 0; n < 60; n += 6) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2888,7 +2949,7 @@ static void transformer_blocks_ffn_linear1_backward(const real* d_transformer_bl
       v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1280), sum10);
       v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1288), sum11);
     }
-    {
+    if (end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2991,11 +3052,13 @@ static void transformer_blocks_norm2_backward_2(const real* d_transformer_blocks
 }
 
 // b < B, n < N+1=65, d < D=256, d2 < D=256 (summed); lanes along d
-static void transformer_blocks_attention_out_proj_backward(const real* d_transformer_blocks_add,
+static void transformer_blocks_attention_out_proj_backward(const Team& team, const real* d_transformer_blocks_add,
                                                            const real* transformer_blocks_attention_out_proj_weight,
                                                            real* d_transformer_blocks_attention_out_proj_einsum) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t d = 0; d < 256; d += 16) {
-    for (std::int64_t n = 0; n < 60; n += 6) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3043,7 +3106,7 @@ static void transformer_blocks_attention_out_proj_backward(const real* d_transfo
       v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1280), sum10);
       v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1288), sum11);
     }
-    {
+    if (end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3105,12 +3168,15 @@ static void transformer_blocks_attention_backward(const real* transformer_blocks
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed); lanes along n2
-static void transformer_blocks_attention_backward_2(const real* d_transformer_blocks_attention_out_proj_einsum,
+static void transformer_blocks_attention_backward_2(const Team& team,
+                                                    const real* d_transformer_blocks_attention_out_proj_einsum,
                                                     const real* d_transformer_blocks_attention_copy,
                                                     real* d_transformer_blocks_attention_einsum) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
-      for (std::int64_t n = 0; n < 60; n += 6) {
+      for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -3158,7 +3224,7 @@ static void transformer_blocks_attention_backward_2(const real* d_transformer_bl
         v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 325), sum10);
         v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 333), sum11);
       }
-      {
+      if (end > 60) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -3200,7 +3266,7 @@ static void transformer_blocks_attention_backward_2(const real* d_transformer_bl
         v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 + 4168), sum9);
       }
     }
-    for (std::int64_t n = 0; n < 60; n += 6) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3229,7 +3295,7 @@ static void transformer_blocks_attention_backward_2(const real* d_transformer_bl
       v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 324), sum4, 1);
       v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 389), sum5, 1);
     }
-    {
+    if (end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3258,12 +3324,15 @@ static void transformer_blocks_attention_backward_2(const real* d_transformer_bl
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-static void transformer_blocks_attention_backward_3(const real* d_transformer_blocks_attention_out_proj_einsum,
+static void transformer_blocks_attention_backward_3(const Team& team,
+                                                    const real* d_transformer_blocks_attention_out_proj_einsum,
                                                     const real* transformer_blocks_attention_multiply,
                                                     real* d_transformer_blocks_attention_einsum_2) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t k = 0; k < 32; k += 16) {
-      for (std::int64_t n = 0; n < 60; n += 6) {
+      for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -3311,7 +3380,7 @@ static void transformer_blocks_attention_backward_3(const real* d_transformer_bl
         v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 160), sum10);
         v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 168), sum11);
       }
-      {
+      if (end > 60) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -3357,12 +3426,15 @@ static void transformer_blocks_attention_backward_3(const real* d_transformer_bl
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
-static void transformer_blocks_attention_backward_4(const std::int64_t image, const std::int64_t layer,
+static void transformer_blocks_attention_backward_4(const Team& team, const std::int64_t image,
+                                                    const std::int64_t layer,
                                                     const real* d_transformer_blocks_attention_einsum,
                                                     const std::int32_t* random,
                                                     const real* transformer_blocks_attention_divide,
                                                     real* d_transformer_blocks_attention_multiply) {
-  for (std::int64_t h = 0; h < 8; ++h) {
+  const std::int64_t begin = team.begin(8, 1);
+  const std::int64_t end = team.end(8, 1);
+  for (std::int64_t h = begin; h < end; ++h) {
     for (std::int64_t n = 0; n < 65; ++n) {
       vec sum0 = v_zero();
       for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
@@ -3413,12 +3485,15 @@ static void transformer_blocks_attention_backward_4(const std::int64_t image, co
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-static void transformer_blocks_attention_backward_5(const real* d_transformer_blocks_attention_multiply,
+static void transformer_blocks_attention_backward_5(const Team& team,
+                                                    const real* d_transformer_blocks_attention_multiply,
                                                     const real* transformer_blocks_attention_add,
                                                     real* d_transformer_blocks_attention_einsum_3) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t k = 0; k < 32; k += 16) {
-      for (std::int64_t n = 0; n < 60; n += 6) {
+      for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -3466,7 +3541,7 @@ static void transformer_blocks_attention_backward_5(const real* d_transformer_bl
         v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 160), sum10);
         v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 168), sum11);
       }
-      {
+      if (end > 60) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -3512,12 +3587,15 @@ static void transformer_blocks_attention_backward_5(const real* d_transformer_bl
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-static void transformer_blocks_attention_backward_6(const real* d_transformer_blocks_attention_multiply,
+static void transformer_blocks_attention_backward_6(const Team& team,
+                                                    const real* d_transformer_blocks_attention_multiply,
                                                     const real* transformer_blocks_attention_add,
                                                     real* d_transformer_blocks_attention_einsum_4) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t k = 0; k < 32; k += 16) {
-      for (std::int64_t n = 0; n < 60; n += 6) {
+      for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -3565,7 +3643,7 @@ static void transformer_blocks_attention_backward_6(const real* d_transformer_bl
         v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 160), sum10);
         v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 168), sum11);
       }
-      {
+      if (end > 60) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -3656,11 +3734,14 @@ static void transformer_blocks_attention_backward_9(const real* d_transformer_bl
 }
 
 // b < B, n < N+1=65, d < D=256, d2 < 3*D=768 (summed); lanes along d
-static void transformer_blocks_attention_backward_10(const real* d_transformer_blocks_attention_rearrange,
+static void transformer_blocks_attention_backward_10(const Team& team,
+                                                     const real* d_transformer_blocks_attention_rearrange,
                                                      const real* transformer_blocks_attention_in_proj_weight,
                                                      real* d_transformer_blocks_attention_einsum_5) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t d = 0; d < 256; d += 16) {
-    for (std::int64_t n = 0; n < 60; n += 6) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3708,7 +3789,7 @@ static void transformer_blocks_attention_backward_10(const real* d_transformer_b
       v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 1280), sum10);
       v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 1288), sum11);
     }
-    {
+    if (end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -4811,13 +4892,16 @@ static void norm_backward_2_input_gradient(const real* d_norm_multiply, real* d_
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
-static void transformer_blocks_ffn_linear1_forward_input_gradient(const real* transformer_blocks_norm2_add,
+static void transformer_blocks_ffn_linear1_forward_input_gradient(const Team& team,
+                                                                  const real* transformer_blocks_norm2_add,
                                                                   const real* transformer_blocks_ffn_linear1_weight_packed,
                                                                   const real* transformer_blocks_ffn_linear1_bias,
                                                                   real* transformer_blocks_ffn_linear1_add,
                                                                   real* transformer_blocks_ffn_gelu) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t m = 0; m < 512; m += 16) {
-    for (std::int64_t n = 0; n < 60; n += 6) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -4876,7 +4960,7 @@ static void transformer_blocks_ffn_linear1_forward_input_gradient(const real* tr
         }
       }
     }
-    {
+    if (end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -4998,12 +5082,15 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
-static void transformer_blocks_ffn_linear2_backward_input_gradient(const real* d_transformer_blocks_carry,
+static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& team,
+                                                                   const real* d_transformer_blocks_carry,
                                                                    const real* transformer_blocks_ffn_linear2_weight,
                                                                    const real* transformer_blocks_ffn_linear1_add,
                                                                    real* d_transformer_blocks_ffn_multiply) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t m = 0; m < 512; m += 16) {
-    for (std::int64_t n = 0; n < 60; n += 6) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -5061,7 +5148,7 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const real* d
         }
       }
     }
-    {
+    if (end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -5116,11 +5203,14 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const real* d
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
-static void transformer_blocks_ffn_linear1_backward_input_gradient(const real* d_transformer_blocks_ffn_multiply,
+static void transformer_blocks_ffn_linear1_backward_input_gradient(const Team& team,
+                                                                   const real* d_transformer_blocks_ffn_multiply,
                                                                    const real* transformer_blocks_ffn_linear1_weight,
                                                                    real* d_transformer_blocks_ffn_linear1_einsum) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t d = 0; d < 256; d += 16) {
-    for (std::int64_t n = 0; n < 60; n += 6) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -5168,7 +5258,7 @@ static void transformer_blocks_ffn_linear1_backward_input_gradient(const real* d
       v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1280), sum10);
       v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1288), sum11);
     }
-    {
+    if (end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -5213,12 +5303,15 @@ static void transformer_blocks_ffn_linear1_backward_input_gradient(const real* d
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-static void transformer_blocks_attention_backward_3_input_gradient(const real* d_transformer_blocks_attention_out_proj_einsum,
+static void transformer_blocks_attention_backward_3_input_gradient(const Team& team,
+                                                                   const real* d_transformer_blocks_attention_out_proj_einsum,
                                                                    const real* transformer_blocks_attention_divide,
                                                                    real* d_transformer_blocks_attention_einsum_2) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t k = 0; k < 32; k += 16) {
-      for (std::int64_t n = 0; n < 60; n += 6) {
+      for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -5266,7 +5359,7 @@ static void transformer_blocks_attention_backward_3_input_gradient(const real* d
         v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 160), sum10);
         v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 168), sum11);
       }
-      {
+      if (end > 60) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -5312,10 +5405,13 @@ static void transformer_blocks_attention_backward_3_input_gradient(const real* d
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
-static void transformer_blocks_attention_backward_4_input_gradient(const real* d_transformer_blocks_attention_einsum,
+static void transformer_blocks_attention_backward_4_input_gradient(const Team& team,
+                                                                   const real* d_transformer_blocks_attention_einsum,
                                                                    const real* transformer_blocks_attention_divide,
                                                                    real* d_transformer_blocks_attention_multiply) {
-  for (std::int64_t h = 0; h < 8; ++h) {
+  const std::int64_t begin = team.begin(8, 1);
+  const std::int64_t end = team.end(8, 1);
+  for (std::int64_t h = begin; h < end; ++h) {
     for (std::int64_t n = 0; n < 65; ++n) {
       vec sum0 = v_zero();
       for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
@@ -5708,9 +5804,12 @@ static void transformer_blocks_norm1_forward_inspect(const real* transformer_blo
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
-static void transformer_blocks_attention_forward_4_inspect(const real* transformer_blocks_attention_einsum,
+static void transformer_blocks_attention_forward_4_inspect(const Team& team,
+                                                           const real* transformer_blocks_attention_einsum,
                                                            real* attention_0) {
-  for (std::int64_t h = 0; h < 8; ++h) {
+  const std::int64_t begin = team.begin(8, 1);
+  const std::int64_t end = team.end(8, 1);
+  for (std::int64_t h = begin; h < end; ++h) {
     for (std::int64_t n = 0; n < 65; ++n) {
       vec most0 = v_set(-INFINITY);
       for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
@@ -5763,12 +5862,14 @@ static void transformer_blocks_attention_forward_4_inspect(const real* transform
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-static void transformer_blocks_attention_forward_5_inspect(const real* attention_0,
+static void transformer_blocks_attention_forward_5_inspect(const Team& team, const real* attention_0,
                                                            const real* transformer_blocks_attention_add,
                                                            real* transformer_blocks_attention_rearrange) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t k = 0; k < 32; k += 16) {
-      for (std::int64_t n = 0; n < 60; n += 6) {
+      for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -5816,7 +5917,7 @@ static void transformer_blocks_attention_forward_5_inspect(const real* attention
         v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1280), sum10);
         v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1288), sum11);
       }
-      {
+      if (end > 60) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -5975,11 +6076,13 @@ static void transformer_blocks_norm2_forward(const real* transformer_blocks_add,
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
-static void transformer_blocks_ffn_linear1_forward_inspect(const real* transformer_blocks_norm2_add,
+static void transformer_blocks_ffn_linear1_forward_inspect(const Team& team, const real* transformer_blocks_norm2_add,
                                                            const real* transformer_blocks_ffn_linear1_weight_packed,
                                                            real* transformer_blocks_ffn_linear1_einsum) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t m = 0; m < 512; m += 16) {
-    for (std::int64_t n = 0; n < 60; n += 6) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -6027,7 +6130,7 @@ static void transformer_blocks_ffn_linear1_forward_inspect(const real* transform
       v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 2560), sum10);
       v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 2568), sum11);
     }
-    {
+    if (end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -6110,11 +6213,13 @@ static void transformer_blocks_ffn_linear1_forward_2(const real* transformer_blo
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
-static void transformer_blocks_ffn_linear2_forward_inspect(const real* transformer_blocks_ffn_gelu,
+static void transformer_blocks_ffn_linear2_forward_inspect(const Team& team, const real* transformer_blocks_ffn_gelu,
                                                            const real* transformer_blocks_ffn_linear2_weight_packed,
                                                            real* transformer_blocks_ffn_linear2_einsum) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t d = 0; d < 256; d += 16) {
-    for (std::int64_t n = 0; n < 60; n += 6) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -6162,7 +6267,7 @@ static void transformer_blocks_ffn_linear2_forward_inspect(const real* transform
       v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 1280), sum10);
       v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 1288), sum11);
     }
-    {
+    if (end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -6421,42 +6526,62 @@ void vit_cifar_forward_avx2(const float* parameters, const float* packed, const 
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-#pragma omp parallel for schedule(static) firstprivate(place)
-    for (std::int64_t image = 0; image < batch; ++image) {
-      if (place < 0) place = image;
-      transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
-                                       parameters + 3165200 - layer * 527104, parameters + 3165456 - layer * 527104,
-                                       transformer_blocks_norm1_add + place * 150816);
-      transformer_blocks_attention_forward(transformer_blocks_norm1_add + place * 150816,
-                                           packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
-                                           transformer_blocks_attention_add + place * 150816);
-      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + place * 150816,
-                                             transformer_blocks_attention_copy + place * 150816);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + place * 150816,
-                                             transformer_blocks_attention_copy + place * 150816,
-                                             transformer_blocks_attention_einsum + place * 150816);
-      transformer_blocks_attention_forward_4(transformer_blocks_attention_einsum + place * 150816,
-                                             transformer_blocks_attention_divide + place * 150816);
-      transformer_blocks_attention_forward_5(transformer_blocks_attention_divide + place * 150816,
-                                             transformer_blocks_attention_add + place * 150816,
-                                             transformer_blocks_attention_rearrange + place * 150816);
-      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + place * 150816,
-                                                    packed + 1191936 + layer * 65536,
-                                                    transformer_blocks_attention_out_proj_einsum + place * 150816);
-      transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
-                                                      transformer_blocks_attention_out_proj_einsum + place * 150816,
-                                                      parameters + 2902032 - layer * 527104,
-                                                      transformer_blocks_add + place * 150816,
-                                                      parameters + 2901520 - layer * 527104,
-                                                      parameters + 2901776 - layer * 527104,
-                                                      transformer_blocks_norm2_add + place * 150816);
-      transformer_blocks_ffn_linear1_forward(transformer_blocks_norm2_add + place * 150816,
-                                             packed + 1585152 + layer * 131072, parameters + 2769936 - layer * 527104,
-                                             transformer_blocks_ffn_gelu + place * 150816);
-      transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + place * 150816,
-                                             packed + 2371584 + layer * 131072, transformer_blocks_add + place * 150816,
-                                             parameters + 2638608 - layer * 527104,
-                                             transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
+#pragma omp parallel
+    {
+      const Team team = team_of(batch);
+      for (std::int64_t image = team.first; image < team.last; ++image) {
+        if (team.part == 0) {
+          transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
+                                           parameters + 3165200 - layer * 527104, parameters + 3165456 - layer * 527104,
+                                           transformer_blocks_norm1_add + team.first * 150816);
+        }
+        team.wait();
+        transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 150816,
+                                             packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
+                                             transformer_blocks_attention_add + team.first * 150816);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_forward_2(transformer_blocks_attention_add + team.first * 150816,
+                                                 transformer_blocks_attention_copy + team.first * 150816);
+        }
+        team.wait();
+        transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + team.first * 150816,
+                                               transformer_blocks_attention_copy + team.first * 150816,
+                                               transformer_blocks_attention_einsum + team.first * 150816);
+        team.wait();
+        transformer_blocks_attention_forward_4(team, transformer_blocks_attention_einsum + team.first * 150816,
+                                               transformer_blocks_attention_divide + team.first * 150816);
+        team.wait();
+        transformer_blocks_attention_forward_5(team, transformer_blocks_attention_divide + team.first * 150816,
+                                               transformer_blocks_attention_add + team.first * 150816,
+                                               transformer_blocks_attention_rearrange + team.first * 150816);
+        team.wait();
+        transformer_blocks_attention_out_proj_forward(team,
+                                                      transformer_blocks_attention_rearrange + team.first * 150816,
+                                                      packed + 1191936 + layer * 65536,
+                                                      transformer_blocks_attention_out_proj_einsum + team.first * 150816);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
+                                                          transformer_blocks_attention_out_proj_einsum + team.first * 150816,
+                                                          parameters + 2902032 - layer * 527104,
+                                                          transformer_blocks_add + team.first * 150816,
+                                                          parameters + 2901520 - layer * 527104,
+                                                          parameters + 2901776 - layer * 527104,
+                                                          transformer_blocks_norm2_add + team.first * 150816);
+        }
+        team.wait();
+        transformer_blocks_ffn_linear1_forward(team, transformer_blocks_norm2_add + team.first * 150816,
+                                               packed + 1585152 + layer * 131072, parameters + 2769936 - layer * 527104,
+                                               transformer_blocks_ffn_gelu + team.first * 150816);
+        team.wait();
+        transformer_blocks_ffn_linear2_forward(team, transformer_blocks_ffn_gelu + team.first * 150816,
+                                               packed + 2371584 + layer * 131072,
+                                               transformer_blocks_add + team.first * 150816,
+                                               parameters + 2638608 - layer * 527104,
+                                               transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
+        team.wait();
+      }
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
@@ -6512,42 +6637,62 @@ void vit_cifar_evaluate_avx2(const float* parameters, const float* packed, const
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-#pragma omp parallel for schedule(static) firstprivate(place)
-    for (std::int64_t image = 0; image < batch; ++image) {
-      if (place < 0) place = image;
-      transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
-                                       parameters + 3165200 - layer * 527104, parameters + 3165456 - layer * 527104,
-                                       transformer_blocks_norm1_add + place * 150816);
-      transformer_blocks_attention_forward(transformer_blocks_norm1_add + place * 150816,
-                                           packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
-                                           transformer_blocks_attention_add + place * 150816);
-      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + place * 150816,
-                                             transformer_blocks_attention_copy + place * 150816);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + place * 150816,
-                                             transformer_blocks_attention_copy + place * 150816,
-                                             transformer_blocks_attention_einsum + place * 150816);
-      transformer_blocks_attention_forward_4(transformer_blocks_attention_einsum + place * 150816,
-                                             transformer_blocks_attention_divide + place * 150816);
-      transformer_blocks_attention_forward_5(transformer_blocks_attention_divide + place * 150816,
-                                             transformer_blocks_attention_add + place * 150816,
-                                             transformer_blocks_attention_rearrange + place * 150816);
-      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + place * 150816,
-                                                    packed + 1191936 + layer * 65536,
-                                                    transformer_blocks_attention_out_proj_einsum + place * 150816);
-      transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
-                                                      transformer_blocks_attention_out_proj_einsum + place * 150816,
-                                                      parameters + 2902032 - layer * 527104,
-                                                      transformer_blocks_add + place * 150816,
-                                                      parameters + 2901520 - layer * 527104,
-                                                      parameters + 2901776 - layer * 527104,
-                                                      transformer_blocks_norm2_add + place * 150816);
-      transformer_blocks_ffn_linear1_forward(transformer_blocks_norm2_add + place * 150816,
-                                             packed + 1585152 + layer * 131072, parameters + 2769936 - layer * 527104,
-                                             transformer_blocks_ffn_gelu + place * 150816);
-      transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + place * 150816,
-                                             packed + 2371584 + layer * 131072, transformer_blocks_add + place * 150816,
-                                             parameters + 2638608 - layer * 527104,
-                                             transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
+#pragma omp parallel
+    {
+      const Team team = team_of(batch);
+      for (std::int64_t image = team.first; image < team.last; ++image) {
+        if (team.part == 0) {
+          transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
+                                           parameters + 3165200 - layer * 527104, parameters + 3165456 - layer * 527104,
+                                           transformer_blocks_norm1_add + team.first * 150816);
+        }
+        team.wait();
+        transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 150816,
+                                             packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
+                                             transformer_blocks_attention_add + team.first * 150816);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_forward_2(transformer_blocks_attention_add + team.first * 150816,
+                                                 transformer_blocks_attention_copy + team.first * 150816);
+        }
+        team.wait();
+        transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + team.first * 150816,
+                                               transformer_blocks_attention_copy + team.first * 150816,
+                                               transformer_blocks_attention_einsum + team.first * 150816);
+        team.wait();
+        transformer_blocks_attention_forward_4(team, transformer_blocks_attention_einsum + team.first * 150816,
+                                               transformer_blocks_attention_divide + team.first * 150816);
+        team.wait();
+        transformer_blocks_attention_forward_5(team, transformer_blocks_attention_divide + team.first * 150816,
+                                               transformer_blocks_attention_add + team.first * 150816,
+                                               transformer_blocks_attention_rearrange + team.first * 150816);
+        team.wait();
+        transformer_blocks_attention_out_proj_forward(team,
+                                                      transformer_blocks_attention_rearrange + team.first * 150816,
+                                                      packed + 1191936 + layer * 65536,
+                                                      transformer_blocks_attention_out_proj_einsum + team.first * 150816);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
+                                                          transformer_blocks_attention_out_proj_einsum + team.first * 150816,
+                                                          parameters + 2902032 - layer * 527104,
+                                                          transformer_blocks_add + team.first * 150816,
+                                                          parameters + 2901520 - layer * 527104,
+                                                          parameters + 2901776 - layer * 527104,
+                                                          transformer_blocks_norm2_add + team.first * 150816);
+        }
+        team.wait();
+        transformer_blocks_ffn_linear1_forward(team, transformer_blocks_norm2_add + team.first * 150816,
+                                               packed + 1585152 + layer * 131072, parameters + 2769936 - layer * 527104,
+                                               transformer_blocks_ffn_gelu + team.first * 150816);
+        team.wait();
+        transformer_blocks_ffn_linear2_forward(team, transformer_blocks_ffn_gelu + team.first * 150816,
+                                               packed + 2371584 + layer * 131072,
+                                               transformer_blocks_add + team.first * 150816,
+                                               parameters + 2638608 - layer * 527104,
+                                               transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
+        team.wait();
+      }
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
@@ -6669,52 +6814,75 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-#pragma omp parallel for schedule(static) firstprivate(place)
-    for (std::int64_t image = 0; image < batch; ++image) {
-      if (place < 0) place = image;
-      transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1542304,
-                                             transformer_blocks_norm1_rsqrt + layer * 80 + image * 1542304,
-                                             transformer_blocks_norm1_multiply + layer * 16640 + image * 1542304,
-                                             parameters + 3165200 - layer * 527104,
-                                             parameters + 3165456 - layer * 527104,
-                                             transformer_blocks_norm1_add + place * 1542304);
-      transformer_blocks_attention_forward(transformer_blocks_norm1_add + place * 1542304,
-                                           packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
-                                           transformer_blocks_attention_add + layer * 49920 + image * 1542304);
-      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1542304,
-                                             transformer_blocks_attention_copy + place * 1542304);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + layer * 49920 + image * 1542304,
-                                             transformer_blocks_attention_copy + place * 1542304,
-                                             transformer_blocks_attention_einsum + place * 1542304);
-      transformer_blocks_attention_forward_4_train(image, layer, transformer_blocks_attention_einsum + place * 1542304,
-                                                   transformer_blocks_attention_divide + layer * 33808 + image * 1542304,
-                                                   random,
-                                                   transformer_blocks_attention_multiply + layer * 33808 + image * 1542304);
-      transformer_blocks_attention_forward_5_train(transformer_blocks_attention_multiply + layer * 33808 + image * 1542304,
-                                                   transformer_blocks_attention_add + layer * 49920 + image * 1542304,
-                                                   transformer_blocks_attention_rearrange + layer * 16640 + image * 1542304);
-      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + layer * 16640 + image * 1542304,
-                                                    packed + 1191936 + layer * 65536,
-                                                    transformer_blocks_attention_out_proj_einsum + place * 1542304);
-      transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1542304,
-                                                            transformer_blocks_attention_out_proj_einsum + place * 1542304,
-                                                            parameters + 2902032 - layer * 527104,
-                                                            transformer_blocks_norm2_rsqrt + layer * 80 + image * 1542304,
-                                                            transformer_blocks_add + place * 1542304,
-                                                            transformer_blocks_norm2_multiply + layer * 16640 + image * 1542304,
-                                                            parameters + 2901520 - layer * 527104,
-                                                            parameters + 2901776 - layer * 527104,
-                                                            transformer_blocks_norm2_add + place * 1542304);
-      transformer_blocks_ffn_linear1_forward_train(image, layer, transformer_blocks_norm2_add + place * 1542304,
-                                                   packed + 1585152 + layer * 131072,
-                                                   parameters + 2769936 - layer * 527104, random,
-                                                   transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304,
-                                                   transformer_blocks_ffn_gelu + place * 1542304);
-      transformer_blocks_ffn_linear2_forward_train(image, layer, transformer_blocks_ffn_gelu + place * 1542304,
-                                                   packed + 2371584 + layer * 131072,
-                                                   transformer_blocks_add + place * 1542304,
-                                                   parameters + 2638608 - layer * 527104, random,
-                                                   transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1542304);
+#pragma omp parallel
+    {
+      const Team team = team_of(batch);
+      for (std::int64_t image = team.first; image < team.last; ++image) {
+        if (team.part == 0) {
+          transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1542304,
+                                                 transformer_blocks_norm1_rsqrt + layer * 80 + image * 1542304,
+                                                 transformer_blocks_norm1_multiply + layer * 16640 + image * 1542304,
+                                                 parameters + 3165200 - layer * 527104,
+                                                 parameters + 3165456 - layer * 527104,
+                                                 transformer_blocks_norm1_add + team.first * 1542304);
+        }
+        team.wait();
+        transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 1542304,
+                                             packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
+                                             transformer_blocks_attention_add + layer * 49920 + image * 1542304);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1542304,
+                                                 transformer_blocks_attention_copy + team.first * 1542304);
+        }
+        team.wait();
+        transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + layer * 49920 + image * 1542304,
+                                               transformer_blocks_attention_copy + team.first * 1542304,
+                                               transformer_blocks_attention_einsum + team.first * 1542304);
+        team.wait();
+        transformer_blocks_attention_forward_4_train(team, image, layer,
+                                                     transformer_blocks_attention_einsum + team.first * 1542304,
+                                                     transformer_blocks_attention_divide + layer * 33808 + image * 1542304,
+                                                     random,
+                                                     transformer_blocks_attention_multiply + layer * 33808 + image * 1542304);
+        team.wait();
+        transformer_blocks_attention_forward_5_train(team,
+                                                     transformer_blocks_attention_multiply + layer * 33808 + image * 1542304,
+                                                     transformer_blocks_attention_add + layer * 49920 + image * 1542304,
+                                                     transformer_blocks_attention_rearrange + layer * 16640 + image * 1542304);
+        team.wait();
+        transformer_blocks_attention_out_proj_forward(team,
+                                                      transformer_blocks_attention_rearrange + layer * 16640 + image * 1542304,
+                                                      packed + 1191936 + layer * 65536,
+                                                      transformer_blocks_attention_out_proj_einsum + team.first * 1542304);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1542304,
+                                                                transformer_blocks_attention_out_proj_einsum + team.first * 1542304,
+                                                                parameters + 2902032 - layer * 527104,
+                                                                transformer_blocks_norm2_rsqrt + layer * 80 + image * 1542304,
+                                                                transformer_blocks_add + team.first * 1542304,
+                                                                transformer_blocks_norm2_multiply + layer * 16640 + image * 1542304,
+                                                                parameters + 2901520 - layer * 527104,
+                                                                parameters + 2901776 - layer * 527104,
+                                                                transformer_blocks_norm2_add + team.first * 1542304);
+        }
+        team.wait();
+        transformer_blocks_ffn_linear1_forward_train(team, image, layer,
+                                                     transformer_blocks_norm2_add + team.first * 1542304,
+                                                     packed + 1585152 + layer * 131072,
+                                                     parameters + 2769936 - layer * 527104, random,
+                                                     transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304,
+                                                     transformer_blocks_ffn_gelu + team.first * 1542304);
+        team.wait();
+        transformer_blocks_ffn_linear2_forward_train(team, image, layer,
+                                                     transformer_blocks_ffn_gelu + team.first * 1542304,
+                                                     packed + 2371584 + layer * 131072,
+                                                     transformer_blocks_add + team.first * 1542304,
+                                                     parameters + 2638608 - layer * 527104, random,
+                                                     transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1542304);
+        team.wait();
+      }
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
@@ -6750,68 +6918,111 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
   // transformer_blocks: 6 layers, the last one first
   for (std::int64_t pass = 0; pass < 6; ++pass) {
     const std::int64_t layer = 5 - pass;
-#pragma omp parallel for schedule(static) firstprivate(place)
-    for (std::int64_t image = 0; image < batch; ++image) {
-      if (place < 0) place = image;
-      transformer_blocks_ffn_backward(image, layer, d_transformer_blocks_carry + pass % 2 * 16640 + image * 1542304,
-                                      random, d_transformer_blocks_ffn_multiply + image * 1542304);
-      transformer_blocks_ffn_linear2_backward(image, layer, d_transformer_blocks_ffn_multiply + image * 1542304,
-                                              parameters + 2638864 - layer * 527104,
-                                              transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304, random,
-                                              d_transformer_blocks_ffn_multiply_2 + image * 1542304);
-      transformer_blocks_ffn_backward_2(transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304,
-                                        d_transformer_blocks_ffn_linear2_copy + image * 1542304);
-      transformer_blocks_ffn_linear1_backward(d_transformer_blocks_ffn_multiply_2 + image * 1542304,
-                                              parameters + 2770448 - layer * 527104,
-                                              d_transformer_blocks_ffn_linear1_einsum + image * 1542304);
-      transformer_blocks_norm2_backward(transformer_blocks_norm2_multiply + layer * 16640 + image * 1542304,
-                                        parameters + 2901520 - layer * 527104, parameters + 2901776 - layer * 527104,
-                                        d_transformer_blocks_ffn_linear1_copy + image * 1542304);
-      transformer_blocks_norm2_backward_2(d_transformer_blocks_ffn_linear1_einsum + image * 1542304,
-                                          parameters + 2901520 - layer * 527104,
-                                          transformer_blocks_norm2_multiply + layer * 16640 + image * 1542304,
-                                          d_transformer_blocks_carry + pass % 2 * 16640 + image * 1542304,
-                                          transformer_blocks_norm2_rsqrt + layer * 80 + image * 1542304,
-                                          d_transformer_blocks_add + image * 1542304);
-      transformer_blocks_attention_out_proj_backward(d_transformer_blocks_add + image * 1542304,
-                                                     parameters + 2902288 - layer * 527104,
-                                                     d_transformer_blocks_attention_out_proj_einsum + place * 1542304);
-      transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1542304,
-                                            d_transformer_blocks_attention_copy + place * 1542304);
-      transformer_blocks_attention_backward_2(d_transformer_blocks_attention_out_proj_einsum + place * 1542304,
-                                              d_transformer_blocks_attention_copy + place * 1542304,
-                                              d_transformer_blocks_attention_einsum + place * 1542304);
-      transformer_blocks_attention_backward_3(d_transformer_blocks_attention_out_proj_einsum + place * 1542304,
-                                              transformer_blocks_attention_multiply + layer * 33808 + image * 1542304,
-                                              d_transformer_blocks_attention_einsum_2 + place * 1542304);
-      transformer_blocks_attention_backward_4(image, layer, d_transformer_blocks_attention_einsum + place * 1542304,
-                                              random,
-                                              transformer_blocks_attention_divide + layer * 33808 + image * 1542304,
-                                              d_transformer_blocks_attention_multiply + place * 1542304);
-      transformer_blocks_attention_backward_5(d_transformer_blocks_attention_multiply + place * 1542304,
-                                              transformer_blocks_attention_add + layer * 49920 + image * 1542304,
-                                              d_transformer_blocks_attention_einsum_3 + place * 1542304);
-      transformer_blocks_attention_backward_6(d_transformer_blocks_attention_multiply + place * 1542304,
-                                              transformer_blocks_attention_add + layer * 49920 + image * 1542304,
-                                              d_transformer_blocks_attention_einsum_4 + place * 1542304);
-      transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + place * 1542304,
-                                              d_transformer_blocks_attention_rearrange + image * 1542304);
-      transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + place * 1542304,
-                                              d_transformer_blocks_attention_rearrange + image * 1542304);
-      transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + place * 1542304,
-                                              d_transformer_blocks_attention_rearrange + image * 1542304);
-      transformer_blocks_attention_backward_10(d_transformer_blocks_attention_rearrange + image * 1542304,
-                                               parameters + 2968592 - layer * 527104,
-                                               d_transformer_blocks_attention_einsum_5 + image * 1542304);
-      transformer_blocks_norm1_backward(transformer_blocks_norm1_multiply + layer * 16640 + image * 1542304,
-                                        parameters + 3165200 - layer * 527104, parameters + 3165456 - layer * 527104,
-                                        d_transformer_blocks_attention_copy_2 + image * 1542304);
-      transformer_blocks_norm1_backward_2(d_transformer_blocks_attention_einsum_5 + image * 1542304,
-                                          parameters + 3165200 - layer * 527104,
-                                          transformer_blocks_norm1_multiply + layer * 16640 + image * 1542304,
-                                          d_transformer_blocks_add + image * 1542304,
-                                          transformer_blocks_norm1_rsqrt + layer * 80 + image * 1542304,
-                                          d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1542304);
+#pragma omp parallel
+    {
+      const Team team = team_of(batch);
+      for (std::int64_t image = team.first; image < team.last; ++image) {
+        if (team.part == 0) {
+          transformer_blocks_ffn_backward(image, layer, d_transformer_blocks_carry + pass % 2 * 16640 + image * 1542304,
+                                          random, d_transformer_blocks_ffn_multiply + image * 1542304);
+        }
+        team.wait();
+        transformer_blocks_ffn_linear2_backward(team, image, layer, d_transformer_blocks_ffn_multiply + image * 1542304,
+                                                parameters + 2638864 - layer * 527104,
+                                                transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304,
+                                                random, d_transformer_blocks_ffn_multiply_2 + image * 1542304);
+        team.wait();
+        transformer_blocks_ffn_backward_2(team, transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304,
+                                          d_transformer_blocks_ffn_linear2_copy + image * 1542304);
+        team.wait();
+        transformer_blocks_ffn_linear1_backward(team, d_transformer_blocks_ffn_multiply_2 + image * 1542304,
+                                                parameters + 2770448 - layer * 527104,
+                                                d_transformer_blocks_ffn_linear1_einsum + image * 1542304);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_norm2_backward(transformer_blocks_norm2_multiply + layer * 16640 + image * 1542304,
+                                            parameters + 2901520 - layer * 527104,
+                                            parameters + 2901776 - layer * 527104,
+                                            d_transformer_blocks_ffn_linear1_copy + image * 1542304);
+        }
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_norm2_backward_2(d_transformer_blocks_ffn_linear1_einsum + image * 1542304,
+                                              parameters + 2901520 - layer * 527104,
+                                              transformer_blocks_norm2_multiply + layer * 16640 + image * 1542304,
+                                              d_transformer_blocks_carry + pass % 2 * 16640 + image * 1542304,
+                                              transformer_blocks_norm2_rsqrt + layer * 80 + image * 1542304,
+                                              d_transformer_blocks_add + image * 1542304);
+        }
+        team.wait();
+        transformer_blocks_attention_out_proj_backward(team, d_transformer_blocks_add + image * 1542304,
+                                                       parameters + 2902288 - layer * 527104,
+                                                       d_transformer_blocks_attention_out_proj_einsum + team.first * 1542304);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1542304,
+                                                d_transformer_blocks_attention_copy + team.first * 1542304);
+        }
+        team.wait();
+        transformer_blocks_attention_backward_2(team,
+                                                d_transformer_blocks_attention_out_proj_einsum + team.first * 1542304,
+                                                d_transformer_blocks_attention_copy + team.first * 1542304,
+                                                d_transformer_blocks_attention_einsum + team.first * 1542304);
+        team.wait();
+        transformer_blocks_attention_backward_3(team,
+                                                d_transformer_blocks_attention_out_proj_einsum + team.first * 1542304,
+                                                transformer_blocks_attention_multiply + layer * 33808 + image * 1542304,
+                                                d_transformer_blocks_attention_einsum_2 + team.first * 1542304);
+        team.wait();
+        transformer_blocks_attention_backward_4(team, image, layer,
+                                                d_transformer_blocks_attention_einsum + team.first * 1542304, random,
+                                                transformer_blocks_attention_divide + layer * 33808 + image * 1542304,
+                                                d_transformer_blocks_attention_multiply + team.first * 1542304);
+        team.wait();
+        transformer_blocks_attention_backward_5(team, d_transformer_blocks_attention_multiply + team.first * 1542304,
+                                                transformer_blocks_attention_add + layer * 49920 + image * 1542304,
+                                                d_transformer_blocks_attention_einsum_3 + team.first * 1542304);
+        team.wait();
+        transformer_blocks_attention_backward_6(team, d_transformer_blocks_attention_multiply + team.first * 1542304,
+                                                transformer_blocks_attention_add + layer * 49920 + image * 1542304,
+                                                d_transformer_blocks_attention_einsum_4 + team.first * 1542304);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + team.first * 1542304,
+                                                  d_transformer_blocks_attention_rearrange + image * 1542304);
+        }
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + team.first * 1542304,
+                                                  d_transformer_blocks_attention_rearrange + image * 1542304);
+        }
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + team.first * 1542304,
+                                                  d_transformer_blocks_attention_rearrange + image * 1542304);
+        }
+        team.wait();
+        transformer_blocks_attention_backward_10(team, d_transformer_blocks_attention_rearrange + image * 1542304,
+                                                 parameters + 2968592 - layer * 527104,
+                                                 d_transformer_blocks_attention_einsum_5 + image * 1542304);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_norm1_backward(transformer_blocks_norm1_multiply + layer * 16640 + image * 1542304,
+                                            parameters + 3165200 - layer * 527104,
+                                            parameters + 3165456 - layer * 527104,
+                                            d_transformer_blocks_attention_copy_2 + image * 1542304);
+        }
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_norm1_backward_2(d_transformer_blocks_attention_einsum_5 + image * 1542304,
+                                              parameters + 3165200 - layer * 527104,
+                                              transformer_blocks_norm1_multiply + layer * 16640 + image * 1542304,
+                                              d_transformer_blocks_add + image * 1542304,
+                                              transformer_blocks_norm1_rsqrt + layer * 80 + image * 1542304,
+                                              d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1542304);
+        }
+        team.wait();
+      }
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
@@ -7006,50 +7217,70 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-#pragma omp parallel for schedule(static) firstprivate(place)
-    for (std::int64_t image = 0; image < batch; ++image) {
-      if (place < 0) place = image;
-      transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1070144,
-                                             transformer_blocks_norm1_rsqrt + layer * 80 + image * 1070144,
-                                             transformer_blocks_norm1_multiply + layer * 16640 + image * 1070144,
-                                             parameters + 3165200 - layer * 527104,
-                                             parameters + 3165456 - layer * 527104,
-                                             transformer_blocks_norm1_add + place * 1070144);
-      transformer_blocks_attention_forward(transformer_blocks_norm1_add + place * 1070144,
-                                           packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
-                                           transformer_blocks_attention_add + layer * 49920 + image * 1070144);
-      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                             transformer_blocks_attention_copy + place * 1070144);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                             transformer_blocks_attention_copy + place * 1070144,
-                                             transformer_blocks_attention_einsum + place * 1070144);
-      transformer_blocks_attention_forward_4(transformer_blocks_attention_einsum + place * 1070144,
-                                             transformer_blocks_attention_divide + layer * 33808 + image * 1070144);
-      transformer_blocks_attention_forward_5(transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
-                                             transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                             transformer_blocks_attention_rearrange + place * 1070144);
-      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + place * 1070144,
-                                                    packed + 1191936 + layer * 65536,
-                                                    transformer_blocks_attention_out_proj_einsum + place * 1070144);
-      transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1070144,
-                                                            transformer_blocks_attention_out_proj_einsum + place * 1070144,
-                                                            parameters + 2902032 - layer * 527104,
-                                                            transformer_blocks_norm2_rsqrt + layer * 80 + image * 1070144,
-                                                            transformer_blocks_add + place * 1070144,
-                                                            transformer_blocks_norm2_multiply + layer * 16640 + image * 1070144,
-                                                            parameters + 2901520 - layer * 527104,
-                                                            parameters + 2901776 - layer * 527104,
-                                                            transformer_blocks_norm2_add + place * 1070144);
-      transformer_blocks_ffn_linear1_forward_input_gradient(transformer_blocks_norm2_add + place * 1070144,
-                                                            packed + 1585152 + layer * 131072,
-                                                            parameters + 2769936 - layer * 527104,
-                                                            transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1070144,
-                                                            transformer_blocks_ffn_gelu + place * 1070144);
-      transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + place * 1070144,
-                                             packed + 2371584 + layer * 131072,
-                                             transformer_blocks_add + place * 1070144,
-                                             parameters + 2638608 - layer * 527104,
-                                             transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1070144);
+#pragma omp parallel
+    {
+      const Team team = team_of(batch);
+      for (std::int64_t image = team.first; image < team.last; ++image) {
+        if (team.part == 0) {
+          transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1070144,
+                                                 transformer_blocks_norm1_rsqrt + layer * 80 + image * 1070144,
+                                                 transformer_blocks_norm1_multiply + layer * 16640 + image * 1070144,
+                                                 parameters + 3165200 - layer * 527104,
+                                                 parameters + 3165456 - layer * 527104,
+                                                 transformer_blocks_norm1_add + team.first * 1070144);
+        }
+        team.wait();
+        transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 1070144,
+                                             packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
+                                             transformer_blocks_attention_add + layer * 49920 + image * 1070144);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1070144,
+                                                 transformer_blocks_attention_copy + team.first * 1070144);
+        }
+        team.wait();
+        transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + layer * 49920 + image * 1070144,
+                                               transformer_blocks_attention_copy + team.first * 1070144,
+                                               transformer_blocks_attention_einsum + team.first * 1070144);
+        team.wait();
+        transformer_blocks_attention_forward_4(team, transformer_blocks_attention_einsum + team.first * 1070144,
+                                               transformer_blocks_attention_divide + layer * 33808 + image * 1070144);
+        team.wait();
+        transformer_blocks_attention_forward_5(team,
+                                               transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
+                                               transformer_blocks_attention_add + layer * 49920 + image * 1070144,
+                                               transformer_blocks_attention_rearrange + team.first * 1070144);
+        team.wait();
+        transformer_blocks_attention_out_proj_forward(team,
+                                                      transformer_blocks_attention_rearrange + team.first * 1070144,
+                                                      packed + 1191936 + layer * 65536,
+                                                      transformer_blocks_attention_out_proj_einsum + team.first * 1070144);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1070144,
+                                                                transformer_blocks_attention_out_proj_einsum + team.first * 1070144,
+                                                                parameters + 2902032 - layer * 527104,
+                                                                transformer_blocks_norm2_rsqrt + layer * 80 + image * 1070144,
+                                                                transformer_blocks_add + team.first * 1070144,
+                                                                transformer_blocks_norm2_multiply + layer * 16640 + image * 1070144,
+                                                                parameters + 2901520 - layer * 527104,
+                                                                parameters + 2901776 - layer * 527104,
+                                                                transformer_blocks_norm2_add + team.first * 1070144);
+        }
+        team.wait();
+        transformer_blocks_ffn_linear1_forward_input_gradient(team, transformer_blocks_norm2_add + team.first * 1070144,
+                                                              packed + 1585152 + layer * 131072,
+                                                              parameters + 2769936 - layer * 527104,
+                                                              transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1070144,
+                                                              transformer_blocks_ffn_gelu + team.first * 1070144);
+        team.wait();
+        transformer_blocks_ffn_linear2_forward(team, transformer_blocks_ffn_gelu + team.first * 1070144,
+                                               packed + 2371584 + layer * 131072,
+                                               transformer_blocks_add + team.first * 1070144,
+                                               parameters + 2638608 - layer * 527104,
+                                               transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1070144);
+        team.wait();
+      }
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
@@ -7070,57 +7301,91 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
   // transformer_blocks: 6 layers, the last one first
   for (std::int64_t pass = 0; pass < 6; ++pass) {
     const std::int64_t layer = 5 - pass;
-#pragma omp parallel for schedule(static) firstprivate(place)
-    for (std::int64_t image = 0; image < batch; ++image) {
-      if (place < 0) place = image;
-      transformer_blocks_ffn_linear2_backward_input_gradient(d_transformer_blocks_carry + pass % 2 * 16640 + image * 1070144,
-                                                             parameters + 2638864 - layer * 527104,
-                                                             transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1070144,
-                                                             d_transformer_blocks_ffn_multiply + place * 1070144);
-      transformer_blocks_ffn_linear1_backward_input_gradient(d_transformer_blocks_ffn_multiply + place * 1070144,
-                                                             parameters + 2770448 - layer * 527104,
-                                                             d_transformer_blocks_ffn_linear1_einsum + place * 1070144);
-      transformer_blocks_norm2_backward_2(d_transformer_blocks_ffn_linear1_einsum + place * 1070144,
-                                          parameters + 2901520 - layer * 527104,
-                                          transformer_blocks_norm2_multiply + layer * 16640 + image * 1070144,
-                                          d_transformer_blocks_carry + pass % 2 * 16640 + image * 1070144,
-                                          transformer_blocks_norm2_rsqrt + layer * 80 + image * 1070144,
-                                          d_transformer_blocks_add + place * 1070144);
-      transformer_blocks_attention_out_proj_backward(d_transformer_blocks_add + place * 1070144,
-                                                     parameters + 2902288 - layer * 527104,
-                                                     d_transformer_blocks_attention_out_proj_einsum + place * 1070144);
-      transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                            d_transformer_blocks_attention_copy + place * 1070144);
-      transformer_blocks_attention_backward_2(d_transformer_blocks_attention_out_proj_einsum + place * 1070144,
-                                              d_transformer_blocks_attention_copy + place * 1070144,
-                                              d_transformer_blocks_attention_einsum + place * 1070144);
-      transformer_blocks_attention_backward_3_input_gradient(d_transformer_blocks_attention_out_proj_einsum + place * 1070144,
-                                                             transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
-                                                             d_transformer_blocks_attention_einsum_2 + place * 1070144);
-      transformer_blocks_attention_backward_4_input_gradient(d_transformer_blocks_attention_einsum + place * 1070144,
-                                                             transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
-                                                             d_transformer_blocks_attention_multiply + place * 1070144);
-      transformer_blocks_attention_backward_5(d_transformer_blocks_attention_multiply + place * 1070144,
-                                              transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                              d_transformer_blocks_attention_einsum_3 + place * 1070144);
-      transformer_blocks_attention_backward_6(d_transformer_blocks_attention_multiply + place * 1070144,
-                                              transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                              d_transformer_blocks_attention_einsum_4 + place * 1070144);
-      transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + place * 1070144,
-                                              d_transformer_blocks_attention_rearrange + place * 1070144);
-      transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + place * 1070144,
-                                              d_transformer_blocks_attention_rearrange + place * 1070144);
-      transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + place * 1070144,
-                                              d_transformer_blocks_attention_rearrange + place * 1070144);
-      transformer_blocks_attention_backward_10(d_transformer_blocks_attention_rearrange + place * 1070144,
-                                               parameters + 2968592 - layer * 527104,
-                                               d_transformer_blocks_attention_einsum_5 + place * 1070144);
-      transformer_blocks_norm1_backward_2(d_transformer_blocks_attention_einsum_5 + place * 1070144,
-                                          parameters + 3165200 - layer * 527104,
-                                          transformer_blocks_norm1_multiply + layer * 16640 + image * 1070144,
-                                          d_transformer_blocks_add + place * 1070144,
-                                          transformer_blocks_norm1_rsqrt + layer * 80 + image * 1070144,
-                                          d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1070144);
+#pragma omp parallel
+    {
+      const Team team = team_of(batch);
+      for (std::int64_t image = team.first; image < team.last; ++image) {
+        transformer_blocks_ffn_linear2_backward_input_gradient(team,
+                                                               d_transformer_blocks_carry + pass % 2 * 16640 + image * 1070144,
+                                                               parameters + 2638864 - layer * 527104,
+                                                               transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1070144,
+                                                               d_transformer_blocks_ffn_multiply + team.first * 1070144);
+        team.wait();
+        transformer_blocks_ffn_linear1_backward_input_gradient(team,
+                                                               d_transformer_blocks_ffn_multiply + team.first * 1070144,
+                                                               parameters + 2770448 - layer * 527104,
+                                                               d_transformer_blocks_ffn_linear1_einsum + team.first * 1070144);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_norm2_backward_2(d_transformer_blocks_ffn_linear1_einsum + team.first * 1070144,
+                                              parameters + 2901520 - layer * 527104,
+                                              transformer_blocks_norm2_multiply + layer * 16640 + image * 1070144,
+                                              d_transformer_blocks_carry + pass % 2 * 16640 + image * 1070144,
+                                              transformer_blocks_norm2_rsqrt + layer * 80 + image * 1070144,
+                                              d_transformer_blocks_add + team.first * 1070144);
+        }
+        team.wait();
+        transformer_blocks_attention_out_proj_backward(team, d_transformer_blocks_add + team.first * 1070144,
+                                                       parameters + 2902288 - layer * 527104,
+                                                       d_transformer_blocks_attention_out_proj_einsum + team.first * 1070144);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1070144,
+                                                d_transformer_blocks_attention_copy + team.first * 1070144);
+        }
+        team.wait();
+        transformer_blocks_attention_backward_2(team,
+                                                d_transformer_blocks_attention_out_proj_einsum + team.first * 1070144,
+                                                d_transformer_blocks_attention_copy + team.first * 1070144,
+                                                d_transformer_blocks_attention_einsum + team.first * 1070144);
+        team.wait();
+        transformer_blocks_attention_backward_3_input_gradient(team,
+                                                               d_transformer_blocks_attention_out_proj_einsum + team.first * 1070144,
+                                                               transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
+                                                               d_transformer_blocks_attention_einsum_2 + team.first * 1070144);
+        team.wait();
+        transformer_blocks_attention_backward_4_input_gradient(team,
+                                                               d_transformer_blocks_attention_einsum + team.first * 1070144,
+                                                               transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
+                                                               d_transformer_blocks_attention_multiply + team.first * 1070144);
+        team.wait();
+        transformer_blocks_attention_backward_5(team, d_transformer_blocks_attention_multiply + team.first * 1070144,
+                                                transformer_blocks_attention_add + layer * 49920 + image * 1070144,
+                                                d_transformer_blocks_attention_einsum_3 + team.first * 1070144);
+        team.wait();
+        transformer_blocks_attention_backward_6(team, d_transformer_blocks_attention_multiply + team.first * 1070144,
+                                                transformer_blocks_attention_add + layer * 49920 + image * 1070144,
+                                                d_transformer_blocks_attention_einsum_4 + team.first * 1070144);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + team.first * 1070144,
+                                                  d_transformer_blocks_attention_rearrange + team.first * 1070144);
+        }
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + team.first * 1070144,
+                                                  d_transformer_blocks_attention_rearrange + team.first * 1070144);
+        }
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + team.first * 1070144,
+                                                  d_transformer_blocks_attention_rearrange + team.first * 1070144);
+        }
+        team.wait();
+        transformer_blocks_attention_backward_10(team, d_transformer_blocks_attention_rearrange + team.first * 1070144,
+                                                 parameters + 2968592 - layer * 527104,
+                                                 d_transformer_blocks_attention_einsum_5 + team.first * 1070144);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_norm1_backward_2(d_transformer_blocks_attention_einsum_5 + team.first * 1070144,
+                                              parameters + 3165200 - layer * 527104,
+                                              transformer_blocks_norm1_multiply + layer * 16640 + image * 1070144,
+                                              d_transformer_blocks_add + team.first * 1070144,
+                                              transformer_blocks_norm1_rsqrt + layer * 80 + image * 1070144,
+                                              d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1070144);
+        }
+        team.wait();
+      }
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
@@ -7197,62 +7462,94 @@ void vit_cifar_inspect_avx2(const float* parameters, const float* packed, const 
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-#pragma omp parallel for schedule(static) firstprivate(place)
-    for (std::int64_t image = 0; image < batch; ++image) {
-      if (place < 0) place = image;
-      transformer_blocks_norm1_forward_inspect(transformer_blocks_carry + layer % 2 * 16640 + image * 166928,
-                                               parameters + 3165200 - layer * 527104,
-                                               parameters + 3165456 - layer * 527104,
-                                               transformer_blocks_norm1_add + place * 166928,
-                                               transformer_blocks_norm1_maximum + place * 166928);
-      transformer_blocks_attention_forward(transformer_blocks_norm1_add + place * 166928,
-                                           packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
-                                           transformer_blocks_attention_add + place * 166928);
-      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + place * 166928,
-                                             transformer_blocks_attention_copy + place * 166928);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + place * 166928,
-                                             transformer_blocks_attention_copy + place * 166928,
-                                             transformer_blocks_attention_einsum + place * 166928);
-      transformer_blocks_attention_forward_4_inspect(transformer_blocks_attention_einsum + place * 166928,
-                                                     maps + layer * 33800 + image * 202800);
-      transformer_blocks_attention_forward_5_inspect(maps + layer * 33800 + image * 202800,
-                                                     transformer_blocks_attention_add + place * 166928,
-                                                     transformer_blocks_attention_rearrange + place * 166928);
-      transformer_blocks_attention_forward_6(transformer_blocks_attention_rearrange + place * 166928,
-                                             magnitudes + 3 + layer * 9 + image * 58);
-      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + place * 166928,
-                                                    packed + 1191936 + layer * 65536,
-                                                    transformer_blocks_attention_out_proj_einsum + place * 166928);
-      transformer_blocks_norm1_forward_2(transformer_blocks_norm1_maximum + place * 166928,
-                                         transformer_blocks_attention_out_proj_einsum + place * 166928,
-                                         parameters + 2902032 - layer * 527104,
-                                         transformer_blocks_carry + layer % 2 * 16640 + image * 166928,
-                                         magnitudes + 2 + layer * 9 + image * 58,
-                                         magnitudes + 4 + layer * 9 + image * 58,
-                                         magnitudes + 5 + layer * 9 + image * 58,
-                                         transformer_blocks_add + place * 166928);
-      transformer_blocks_norm2_forward(transformer_blocks_add + place * 166928, parameters + 2901520 - layer * 527104,
-                                       parameters + 2901776 - layer * 527104,
-                                       transformer_blocks_norm2_add + place * 166928,
-                                       transformer_blocks_norm2_maximum + place * 166928);
-      transformer_blocks_ffn_linear1_forward_inspect(transformer_blocks_norm2_add + place * 166928,
-                                                     packed + 1585152 + layer * 131072,
-                                                     transformer_blocks_ffn_linear1_einsum + place * 166928);
-      transformer_blocks_ffn_linear1_forward_2(transformer_blocks_ffn_linear1_einsum + place * 166928,
-                                               parameters + 2769936 - layer * 527104,
-                                               magnitudes + 7 + layer * 9 + image * 58,
-                                               magnitudes + 8 + layer * 9 + image * 58,
-                                               transformer_blocks_ffn_gelu + place * 166928);
-      transformer_blocks_ffn_linear2_forward_inspect(transformer_blocks_ffn_gelu + place * 166928,
-                                                     packed + 2371584 + layer * 131072,
-                                                     transformer_blocks_ffn_linear2_einsum + place * 166928);
-      transformer_blocks_norm2_forward_2(transformer_blocks_norm2_maximum + place * 166928,
-                                         transformer_blocks_ffn_linear2_einsum + place * 166928,
-                                         parameters + 2638608 - layer * 527104, transformer_blocks_add + place * 166928,
-                                         magnitudes + 6 + layer * 9 + image * 58,
-                                         magnitudes + 9 + layer * 9 + image * 58,
-                                         magnitudes + 10 + layer * 9 + image * 58,
-                                         transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 166928);
+#pragma omp parallel
+    {
+      const Team team = team_of(batch);
+      for (std::int64_t image = team.first; image < team.last; ++image) {
+        if (team.part == 0) {
+          transformer_blocks_norm1_forward_inspect(transformer_blocks_carry + layer % 2 * 16640 + image * 166928,
+                                                   parameters + 3165200 - layer * 527104,
+                                                   parameters + 3165456 - layer * 527104,
+                                                   transformer_blocks_norm1_add + team.first * 166928,
+                                                   transformer_blocks_norm1_maximum + team.first * 166928);
+        }
+        team.wait();
+        transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 166928,
+                                             packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
+                                             transformer_blocks_attention_add + team.first * 166928);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_forward_2(transformer_blocks_attention_add + team.first * 166928,
+                                                 transformer_blocks_attention_copy + team.first * 166928);
+        }
+        team.wait();
+        transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + team.first * 166928,
+                                               transformer_blocks_attention_copy + team.first * 166928,
+                                               transformer_blocks_attention_einsum + team.first * 166928);
+        team.wait();
+        transformer_blocks_attention_forward_4_inspect(team, transformer_blocks_attention_einsum + team.first * 166928,
+                                                       maps + layer * 33800 + image * 202800);
+        team.wait();
+        transformer_blocks_attention_forward_5_inspect(team, maps + layer * 33800 + image * 202800,
+                                                       transformer_blocks_attention_add + team.first * 166928,
+                                                       transformer_blocks_attention_rearrange + team.first * 166928);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_forward_6(transformer_blocks_attention_rearrange + team.first * 166928,
+                                                 magnitudes + 3 + layer * 9 + image * 58);
+        }
+        team.wait();
+        transformer_blocks_attention_out_proj_forward(team,
+                                                      transformer_blocks_attention_rearrange + team.first * 166928,
+                                                      packed + 1191936 + layer * 65536,
+                                                      transformer_blocks_attention_out_proj_einsum + team.first * 166928);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_norm1_forward_2(transformer_blocks_norm1_maximum + team.first * 166928,
+                                             transformer_blocks_attention_out_proj_einsum + team.first * 166928,
+                                             parameters + 2902032 - layer * 527104,
+                                             transformer_blocks_carry + layer % 2 * 16640 + image * 166928,
+                                             magnitudes + 2 + layer * 9 + image * 58,
+                                             magnitudes + 4 + layer * 9 + image * 58,
+                                             magnitudes + 5 + layer * 9 + image * 58,
+                                             transformer_blocks_add + team.first * 166928);
+        }
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_norm2_forward(transformer_blocks_add + team.first * 166928,
+                                           parameters + 2901520 - layer * 527104, parameters + 2901776 - layer * 527104,
+                                           transformer_blocks_norm2_add + team.first * 166928,
+                                           transformer_blocks_norm2_maximum + team.first * 166928);
+        }
+        team.wait();
+        transformer_blocks_ffn_linear1_forward_inspect(team, transformer_blocks_norm2_add + team.first * 166928,
+                                                       packed + 1585152 + layer * 131072,
+                                                       transformer_blocks_ffn_linear1_einsum + team.first * 166928);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_ffn_linear1_forward_2(transformer_blocks_ffn_linear1_einsum + team.first * 166928,
+                                                   parameters + 2769936 - layer * 527104,
+                                                   magnitudes + 7 + layer * 9 + image * 58,
+                                                   magnitudes + 8 + layer * 9 + image * 58,
+                                                   transformer_blocks_ffn_gelu + team.first * 166928);
+        }
+        team.wait();
+        transformer_blocks_ffn_linear2_forward_inspect(team, transformer_blocks_ffn_gelu + team.first * 166928,
+                                                       packed + 2371584 + layer * 131072,
+                                                       transformer_blocks_ffn_linear2_einsum + team.first * 166928);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_norm2_forward_2(transformer_blocks_norm2_maximum + team.first * 166928,
+                                             transformer_blocks_ffn_linear2_einsum + team.first * 166928,
+                                             parameters + 2638608 - layer * 527104,
+                                             transformer_blocks_add + team.first * 166928,
+                                             magnitudes + 6 + layer * 9 + image * 58,
+                                             magnitudes + 9 + layer * 9 + image * 58,
+                                             magnitudes + 10 + layer * 9 + image * 58,
+                                             transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 166928);
+        }
+        team.wait();
+      }
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)

@@ -302,8 +302,8 @@ static void pack(const real* weight, std::int64_t columns, std::int64_t depth, s
         *panels++ = column < columns ? weight[column * depth + k] : real(0);
 }
 
-// The rows of a weight's gradient are shared out among the threads in whole tiles; which thread sums up a row does not
-// change its bits.
+// Threads take whole images. Where there are fewer images than threads, all threads go through every image together and
+// share out the rows of each kernel in whole tiles; which of them computes a row does not change its bits.
 static std::int64_t threads() {
 #if defined(_OPENMP)
   return omp_get_max_threads();
@@ -311,9 +311,36 @@ static std::int64_t threads() {
   return 1;
 #endif
 }
-/// Where the part begins, of `parts` about equal ones; `tile` divides `rows`.
+/// Where a part begins, of `parts` about equal ones.
 static std::int64_t share(std::int64_t rows, std::int64_t tile, std::int64_t part, std::int64_t parts) {
-  return rows / tile * part / parts * tile;
+  return (rows + tile - 1) / tile * part / parts * tile;
+}
+
+/// A thread's images, and which part of their rows is its own.
+struct Team {
+  std::int64_t first, last, part, parts;
+
+  std::int64_t begin(std::int64_t rows, std::int64_t tile) const { return share(rows, tile, part, parts); }
+  std::int64_t end(std::int64_t rows, std::int64_t tile) const {
+    return std::min(rows, share(rows, tile, part + 1, parts));
+  }
+  /// Until all of the team have come here: what they have written can be read.
+  void wait() const {
+#if defined(_OPENMP)
+    if (parts > 1) {
+#pragma omp barrier
+    }
+#endif
+  }
+};
+[[maybe_unused]] static Team team_of(std::int64_t batch) {
+#if defined(_OPENMP)
+  const std::int64_t count = omp_get_num_threads(), mine = omp_get_thread_num();
+  if (batch < count) return {0, batch, mine, count};
+  return {batch * mine / count, batch * (mine + 1) / count, 0, 1};
+#else
+  return {0, batch, 0, 1};
+#endif
 }
 
 // ---- tables ----
@@ -669,12 +696,14 @@ static void transformer_blocks_norm1_forward(const real* transformer_blocks_carr
 }
 
 // b < B, n < N+1=65, d < 3*D=768, d2 < D=256 (summed); lanes along d
-static void transformer_blocks_attention_forward(const real* transformer_blocks_norm1_add,
+static void transformer_blocks_attention_forward(const Team& team, const real* transformer_blocks_norm1_add,
                                                  const real* transformer_blocks_attention_in_proj_weight_packed,
                                                  const real* transformer_blocks_attention_in_proj_bias,
                                                  real* transformer_blocks_attention_add) {
+  const std::int64_t begin = team.begin(65, 9);
+  const std::int64_t end = team.end(65, 9);
   for (std::int64_t d = 0; d < 768; d += 48) {
-    for (std::int64_t n = 0; n < 63; n += 9) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 63); n += 9) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -801,7 +830,7 @@ static void transformer_blocks_attention_forward(const real* transformer_blocks_
       const vec t41 = v_add(sum26, x16);
       v_store(transformer_blocks_attention_add + (n * 768 + d + 6176), t41);
     }
-    {
+    if (end > 63) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -858,11 +887,13 @@ static void transformer_blocks_attention_forward_2(const real* transformer_block
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed); lanes along n2
-static void transformer_blocks_attention_forward_3(const real* transformer_blocks_attention_add,
+static void transformer_blocks_attention_forward_3(const Team& team, const real* transformer_blocks_attention_add,
                                                    const real* transformer_blocks_attention_copy,
                                                    real* transformer_blocks_attention_einsum) {
+  const std::int64_t begin = team.begin(65, 9);
+  const std::int64_t end = team.end(65, 9);
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 63; n += 9) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 63); n += 9) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -959,7 +990,7 @@ static void transformer_blocks_attention_forward_3(const real* transformer_block
       v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 536), sum25);
       v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 552), sum26);
     }
-    {
+    if (end > 63) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -986,7 +1017,7 @@ static void transformer_blocks_attention_forward_3(const real* transformer_block
       v_store(transformer_blocks_attention_einsum + (h * 4225 + 4176), sum4);
       v_store(transformer_blocks_attention_einsum + (h * 4225 + 4192), sum5);
     }
-    for (std::int64_t n = 0; n < 63; n += 9) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 63); n += 9) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1055,7 +1086,7 @@ static void transformer_blocks_attention_forward_3(const real* transformer_block
       v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 568), sum16);
       v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 584), sum17, 1);
     }
-    {
+    if (end > 63) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1079,9 +1110,11 @@ static void transformer_blocks_attention_forward_3(const real* transformer_block
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
-static void transformer_blocks_attention_forward_4(const real* transformer_blocks_attention_einsum,
+static void transformer_blocks_attention_forward_4(const Team& team, const real* transformer_blocks_attention_einsum,
                                                    real* transformer_blocks_attention_divide) {
-  for (std::int64_t h = 0; h < 8; ++h) {
+  const std::int64_t begin = team.begin(8, 1);
+  const std::int64_t end = team.end(8, 1);
+  for (std::int64_t h = begin; h < end; ++h) {
     for (std::int64_t n = 0; n < 65; ++n) {
       vec most0 = v_set(-INFINITY);
       for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
@@ -1134,11 +1167,13 @@ static void transformer_blocks_attention_forward_4(const real* transformer_block
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-static void transformer_blocks_attention_forward_5(const real* transformer_blocks_attention_divide,
+static void transformer_blocks_attention_forward_5(const Team& team, const real* transformer_blocks_attention_divide,
                                                    const real* transformer_blocks_attention_add,
                                                    real* transformer_blocks_attention_rearrange) {
+  const std::int64_t begin = team.begin(65, 13);
+  const std::int64_t end = team.end(65, 13);
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 65; n += 13) {
+    for (std::int64_t n = begin; n < end; n += 13) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1239,11 +1274,14 @@ static void transformer_blocks_attention_forward_5(const real* transformer_block
 }
 
 // b < B, n < N+1=65, d < D=256, h < H*K=256 (summed); lanes along d
-static void transformer_blocks_attention_out_proj_forward(const real* transformer_blocks_attention_rearrange,
+static void transformer_blocks_attention_out_proj_forward(const Team& team,
+                                                          const real* transformer_blocks_attention_rearrange,
                                                           const real* transformer_blocks_attention_out_proj_weight_packed,
                                                           real* transformer_blocks_attention_out_proj_einsum) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t d = 0; d < 256; d += 64) {
-    for (std::int64_t n = 0; n < 60; n += 6) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1329,7 +1367,7 @@ static void transformer_blocks_attention_out_proj_forward(const real* transforme
       v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1312), sum22);
       v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1328), sum23);
     }
-    {
+    if (end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1463,12 +1501,14 @@ static void transformer_blocks_attention_out_proj_forward_2(const real* transfor
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
-static void transformer_blocks_ffn_linear1_forward(const real* transformer_blocks_norm2_add,
+static void transformer_blocks_ffn_linear1_forward(const Team& team, const real* transformer_blocks_norm2_add,
                                                    const real* transformer_blocks_ffn_linear1_weight_packed,
                                                    const real* transformer_blocks_ffn_linear1_bias,
                                                    real* transformer_blocks_ffn_gelu) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t m = 0; m < 512; m += 64) {
-    for (std::int64_t n = 0; n < 60; n += 6) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1564,7 +1604,7 @@ static void transformer_blocks_ffn_linear1_forward(const real* transformer_block
         }
       }
     }
-    {
+    if (end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1651,13 +1691,15 @@ static void transformer_blocks_ffn_linear1_forward(const real* transformer_block
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
-static void transformer_blocks_ffn_linear2_forward(const real* transformer_blocks_ffn_gelu,
+static void transformer_blocks_ffn_linear2_forward(const Team& team, const real* transformer_blocks_ffn_gelu,
                                                    const real* transformer_blocks_ffn_linear2_weight_packed,
                                                    const real* transformer_blocks_add,
                                                    const real* transformer_blocks_ffn_linear2_bias,
                                                    real* transformer_blocks_carry_next) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t d = 0; d < 256; d += 64) {
-    for (std::int64_t n = 0; n < 60; n += 6) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1819,7 +1861,7 @@ static void transformer_blocks_ffn_linear2_forward(const real* transformer_block
       const vec t85 = v_add(x83, t84);
       v_store(transformer_blocks_carry_next + (n * 256 + d + 1328), t85);
     }
-    {
+    if (end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2346,12 +2388,15 @@ static void transformer_blocks_norm1_forward_train(const real* transformer_block
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
-static void transformer_blocks_attention_forward_4_train(const std::int64_t image, const std::int64_t layer,
+static void transformer_blocks_attention_forward_4_train(const Team& team, const std::int64_t image,
+                                                         const std::int64_t layer,
                                                          const real* transformer_blocks_attention_einsum,
                                                          real* transformer_blocks_attention_divide,
                                                          const std::int32_t* random,
                                                          real* transformer_blocks_attention_multiply) {
-  for (std::int64_t h = 0; h < 8; ++h) {
+  const std::int64_t begin = team.begin(8, 1);
+  const std::int64_t end = team.end(8, 1);
+  for (std::int64_t h = begin; h < end; ++h) {
     for (std::int64_t n = 0; n < 65; ++n) {
       vec most0 = v_set(-INFINITY);
       for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
@@ -2426,11 +2471,14 @@ static void transformer_blocks_attention_forward_4_train(const std::int64_t imag
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-static void transformer_blocks_attention_forward_5_train(const real* transformer_blocks_attention_multiply,
+static void transformer_blocks_attention_forward_5_train(const Team& team,
+                                                         const real* transformer_blocks_attention_multiply,
                                                          const real* transformer_blocks_attention_add,
                                                          real* transformer_blocks_attention_rearrange) {
+  const std::int64_t begin = team.begin(65, 13);
+  const std::int64_t end = team.end(65, 13);
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 65; n += 13) {
+    for (std::int64_t n = begin; n < end; n += 13) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2597,15 +2645,18 @@ static void transformer_blocks_attention_out_proj_forward_2_train(const real* tr
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
-static void transformer_blocks_ffn_linear1_forward_train(const std::int64_t image, const std::int64_t layer,
+static void transformer_blocks_ffn_linear1_forward_train(const Team& team, const std::int64_t image,
+                                                         const std::int64_t layer,
                                                          const real* transformer_blocks_norm2_add,
                                                          const real* transformer_blocks_ffn_linear1_weight_packed,
                                                          const real* transformer_blocks_ffn_linear1_bias,
                                                          const std::int32_t* random,
                                                          real* transformer_blocks_ffn_multiply,
                                                          real* transformer_blocks_ffn_gelu) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t m = 0; m < 512; m += 64) {
-    for (std::int64_t n = 0; n < 60; n += 6) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2705,7 +2756,7 @@ static void transformer_blocks_ffn_linear1_forward_train(const std::int64_t imag
         }
       }
     }
-    {
+    if (end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2796,15 +2847,18 @@ static void transformer_blocks_ffn_linear1_forward_train(const std::int64_t imag
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
-static void transformer_blocks_ffn_linear2_forward_train(const std::int64_t image, const std::int64_t layer,
+static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const std::int64_t image,
+                                                         const std::int64_t layer,
                                                          const real* transformer_blocks_ffn_gelu,
                                                          const real* transformer_blocks_ffn_linear2_weight_packed,
                                                          const real* transformer_blocks_add,
                                                          const real* transformer_blocks_ffn_linear2_bias,
                                                          const std::int32_t* random,
                                                          real* transformer_blocks_carry_next) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t d = 0; d < 256; d += 64) {
-    for (std::int64_t n = 0; n < 60; n += 6) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2904,7 +2958,7 @@ static void transformer_blocks_ffn_linear2_forward_train(const std::int64_t imag
         }
       }
     }
-    {
+    if (end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3414,14 +3468,17 @@ static void transformer_blocks_ffn_backward(const std::int64_t image, const std:
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
-static void transformer_blocks_ffn_linear2_backward(const std::int64_t image, const std::int64_t layer,
+static void transformer_blocks_ffn_linear2_backward(const Team& team, const std::int64_t image,
+                                                    const std::int64_t layer,
                                                     const real* d_transformer_blocks_ffn_multiply,
                                                     const real* transformer_blocks_ffn_linear2_weight,
                                                     const real* transformer_blocks_ffn_multiply,
                                                     const std::int32_t* random,
                                                     real* d_transformer_blocks_ffn_multiply_2) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t m = 0; m < 512; m += 64) {
-    for (std::int64_t n = 0; n < 60; n += 6) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3520,7 +3577,7 @@ static void transformer_blocks_ffn_linear2_backward(const std::int64_t image, co
         }
       }
     }
-    {
+    if (end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3610,9 +3667,11 @@ static void transformer_blocks_ffn_linear2_backward(const std::int64_t image, co
 }
 
 // b < B, n < N+1=65, m < M=512; lanes along m
-static void transformer_blocks_ffn_backward_2(const real* transformer_blocks_ffn_multiply,
+static void transformer_blocks_ffn_backward_2(const Team& team, const real* transformer_blocks_ffn_multiply,
                                               real* d_transformer_blocks_ffn_linear2_copy) {
-  for (std::int64_t n = 0; n < 65; ++n) {
+  const std::int64_t begin = team.begin(65, 1);
+  const std::int64_t end = team.end(65, 1);
+  for (std::int64_t n = begin; n < end; ++n) {
     for (std::int64_t m = 0; m < 512; m += 16) {
       const vec x0 = v_load(transformer_blocks_ffn_multiply + (n * 512 + m));
       const vec t1 = v_gelu(x0);
@@ -3622,11 +3681,13 @@ static void transformer_blocks_ffn_backward_2(const real* transformer_blocks_ffn
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
-static void transformer_blocks_ffn_linear1_backward(const real* d_transformer_blocks_ffn_multiply_2,
+static void transformer_blocks_ffn_linear1_backward(const Team& team, const real* d_transformer_blocks_ffn_multiply_2,
                                                     const real* transformer_blocks_ffn_linear1_weight,
                                                     real* d_transformer_blocks_ffn_linear1_einsum) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t d = 0; d < 256; d += 64) {
-    for (std::int64_t n = 0; n < 60; n += 6) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3712,7 +3773,7 @@ static void transformer_blocks_ffn_linear1_backward(const real* d_transformer_bl
       v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1312), sum22);
       v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1328), sum23);
     }
-    {
+    if (end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3847,11 +3908,13 @@ static void transformer_blocks_norm2_backward_2(const real* d_transformer_blocks
 }
 
 // b < B, n < N+1=65, d < D=256, d2 < D=256 (summed); lanes along d
-static void transformer_blocks_attention_out_proj_backward(const real* d_transformer_blocks_add,
+static void transformer_blocks_attention_out_proj_backward(const Team& team, const real* d_transformer_blocks_add,
                                                            const real* transformer_blocks_attention_out_proj_weight,
                                                            real* d_transformer_blocks_attention_out_proj_einsum) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t d = 0; d < 256; d += 64) {
-    for (std::int64_t n = 0; n < 60; n += 6) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3937,7 +4000,7 @@ static void transformer_blocks_attention_out_proj_backward(const real* d_transfo
       v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1312), sum22);
       v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1328), sum23);
     }
-    {
+    if (end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -4031,11 +4094,14 @@ static void transformer_blocks_attention_backward(const real* transformer_blocks
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed); lanes along n2
-static void transformer_blocks_attention_backward_2(const real* d_transformer_blocks_attention_out_proj_einsum,
+static void transformer_blocks_attention_backward_2(const Team& team,
+                                                    const real* d_transformer_blocks_attention_out_proj_einsum,
                                                     const real* d_transformer_blocks_attention_copy,
                                                     real* d_transformer_blocks_attention_einsum) {
+  const std::int64_t begin = team.begin(65, 9);
+  const std::int64_t end = team.end(65, 9);
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 63; n += 9) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 63); n += 9) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -4132,7 +4198,7 @@ static void transformer_blocks_attention_backward_2(const real* d_transformer_bl
       v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 536), sum25);
       v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 552), sum26);
     }
-    {
+    if (end > 63) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -4159,7 +4225,7 @@ static void transformer_blocks_attention_backward_2(const real* d_transformer_bl
       v_store(d_transformer_blocks_attention_einsum + (h * 4225 + 4176), sum4);
       v_store(d_transformer_blocks_attention_einsum + (h * 4225 + 4192), sum5);
     }
-    for (std::int64_t n = 0; n < 63; n += 9) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 63); n += 9) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -4228,7 +4294,7 @@ static void transformer_blocks_attention_backward_2(const real* d_transformer_bl
       v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 568), sum16);
       v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 584), sum17, 1);
     }
-    {
+    if (end > 63) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -4252,11 +4318,14 @@ static void transformer_blocks_attention_backward_2(const real* d_transformer_bl
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-static void transformer_blocks_attention_backward_3(const real* d_transformer_blocks_attention_out_proj_einsum,
+static void transformer_blocks_attention_backward_3(const Team& team,
+                                                    const real* d_transformer_blocks_attention_out_proj_einsum,
                                                     const real* transformer_blocks_attention_multiply,
                                                     real* d_transformer_blocks_attention_einsum_2) {
+  const std::int64_t begin = team.begin(65, 13);
+  const std::int64_t end = team.end(65, 13);
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 65; n += 13) {
+    for (std::int64_t n = begin; n < end; n += 13) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -4357,12 +4426,15 @@ static void transformer_blocks_attention_backward_3(const real* d_transformer_bl
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
-static void transformer_blocks_attention_backward_4(const std::int64_t image, const std::int64_t layer,
+static void transformer_blocks_attention_backward_4(const Team& team, const std::int64_t image,
+                                                    const std::int64_t layer,
                                                     const real* d_transformer_blocks_attention_einsum,
                                                     const std::int32_t* random,
                                                     const real* transformer_blocks_attention_divide,
                                                     real* d_transformer_blocks_attention_multiply) {
-  for (std::int64_t h = 0; h < 8; ++h) {
+  const std::int64_t begin = team.begin(8, 1);
+  const std::int64_t end = team.end(8, 1);
+  for (std::int64_t h = begin; h < end; ++h) {
     for (std::int64_t n = 0; n < 65; ++n) {
       vec sum0 = v_zero();
       for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
@@ -4413,11 +4485,14 @@ static void transformer_blocks_attention_backward_4(const std::int64_t image, co
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-static void transformer_blocks_attention_backward_5(const real* d_transformer_blocks_attention_multiply,
+static void transformer_blocks_attention_backward_5(const Team& team,
+                                                    const real* d_transformer_blocks_attention_multiply,
                                                     const real* transformer_blocks_attention_add,
                                                     real* d_transformer_blocks_attention_einsum_3) {
+  const std::int64_t begin = team.begin(65, 13);
+  const std::int64_t end = team.end(65, 13);
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 65; n += 13) {
+    for (std::int64_t n = begin; n < end; n += 13) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -4518,11 +4593,14 @@ static void transformer_blocks_attention_backward_5(const real* d_transformer_bl
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-static void transformer_blocks_attention_backward_6(const real* d_transformer_blocks_attention_multiply,
+static void transformer_blocks_attention_backward_6(const Team& team,
+                                                    const real* d_transformer_blocks_attention_multiply,
                                                     const real* transformer_blocks_attention_add,
                                                     real* d_transformer_blocks_attention_einsum_4) {
+  const std::int64_t begin = team.begin(65, 13);
+  const std::int64_t end = team.end(65, 13);
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 65; n += 13) {
+    for (std::int64_t n = begin; n < end; n += 13) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -4668,11 +4746,14 @@ static void transformer_blocks_attention_backward_9(const real* d_transformer_bl
 }
 
 // b < B, n < N+1=65, d < D=256, d2 < 3*D=768 (summed); lanes along d
-static void transformer_blocks_attention_backward_10(const real* d_transformer_blocks_attention_rearrange,
+static void transformer_blocks_attention_backward_10(const Team& team,
+                                                     const real* d_transformer_blocks_attention_rearrange,
                                                      const real* transformer_blocks_attention_in_proj_weight,
                                                      real* d_transformer_blocks_attention_einsum_5) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t d = 0; d < 256; d += 64) {
-    for (std::int64_t n = 0; n < 60; n += 6) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -4758,7 +4839,7 @@ static void transformer_blocks_attention_backward_10(const real* d_transformer_b
       v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 1312), sum22);
       v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 1328), sum23);
     }
-    {
+    if (end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -6111,13 +6192,16 @@ static void norm_backward_2_input_gradient(const real* d_norm_multiply, real* d_
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
-static void transformer_blocks_ffn_linear1_forward_input_gradient(const real* transformer_blocks_norm2_add,
+static void transformer_blocks_ffn_linear1_forward_input_gradient(const Team& team,
+                                                                  const real* transformer_blocks_norm2_add,
                                                                   const real* transformer_blocks_ffn_linear1_weight_packed,
                                                                   const real* transformer_blocks_ffn_linear1_bias,
                                                                   real* transformer_blocks_ffn_linear1_add,
                                                                   real* transformer_blocks_ffn_gelu) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t m = 0; m < 512; m += 64) {
-    for (std::int64_t n = 0; n < 60; n += 6) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -6214,7 +6298,7 @@ static void transformer_blocks_ffn_linear1_forward_input_gradient(const real* tr
         }
       }
     }
-    {
+    if (end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -6368,12 +6452,15 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
-static void transformer_blocks_ffn_linear2_backward_input_gradient(const real* d_transformer_blocks_carry,
+static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& team,
+                                                                   const real* d_transformer_blocks_carry,
                                                                    const real* transformer_blocks_ffn_linear2_weight,
                                                                    const real* transformer_blocks_ffn_linear1_add,
                                                                    real* d_transformer_blocks_ffn_multiply) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t m = 0; m < 512; m += 64) {
-    for (std::int64_t n = 0; n < 60; n += 6) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -6469,7 +6556,7 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const real* d
         }
       }
     }
-    {
+    if (end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -6556,11 +6643,14 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const real* d
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
-static void transformer_blocks_ffn_linear1_backward_input_gradient(const real* d_transformer_blocks_ffn_multiply,
+static void transformer_blocks_ffn_linear1_backward_input_gradient(const Team& team,
+                                                                   const real* d_transformer_blocks_ffn_multiply,
                                                                    const real* transformer_blocks_ffn_linear1_weight,
                                                                    real* d_transformer_blocks_ffn_linear1_einsum) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t d = 0; d < 256; d += 64) {
-    for (std::int64_t n = 0; n < 60; n += 6) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -6646,7 +6736,7 @@ static void transformer_blocks_ffn_linear1_backward_input_gradient(const real* d
       v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1312), sum22);
       v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1328), sum23);
     }
-    {
+    if (end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -6723,11 +6813,14 @@ static void transformer_blocks_ffn_linear1_backward_input_gradient(const real* d
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-static void transformer_blocks_attention_backward_3_input_gradient(const real* d_transformer_blocks_attention_out_proj_einsum,
+static void transformer_blocks_attention_backward_3_input_gradient(const Team& team,
+                                                                   const real* d_transformer_blocks_attention_out_proj_einsum,
                                                                    const real* transformer_blocks_attention_divide,
                                                                    real* d_transformer_blocks_attention_einsum_2) {
+  const std::int64_t begin = team.begin(65, 13);
+  const std::int64_t end = team.end(65, 13);
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 65; n += 13) {
+    for (std::int64_t n = begin; n < end; n += 13) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -6828,10 +6921,13 @@ static void transformer_blocks_attention_backward_3_input_gradient(const real* d
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
-static void transformer_blocks_attention_backward_4_input_gradient(const real* d_transformer_blocks_attention_einsum,
+static void transformer_blocks_attention_backward_4_input_gradient(const Team& team,
+                                                                   const real* d_transformer_blocks_attention_einsum,
                                                                    const real* transformer_blocks_attention_divide,
                                                                    real* d_transformer_blocks_attention_multiply) {
-  for (std::int64_t h = 0; h < 8; ++h) {
+  const std::int64_t begin = team.begin(8, 1);
+  const std::int64_t end = team.end(8, 1);
+  for (std::int64_t h = begin; h < end; ++h) {
     for (std::int64_t n = 0; n < 65; ++n) {
       vec sum0 = v_zero();
       for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
@@ -7291,9 +7387,12 @@ static void transformer_blocks_norm1_forward_inspect(const real* transformer_blo
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
-static void transformer_blocks_attention_forward_4_inspect(const real* transformer_blocks_attention_einsum,
+static void transformer_blocks_attention_forward_4_inspect(const Team& team,
+                                                           const real* transformer_blocks_attention_einsum,
                                                            real* attention_0) {
-  for (std::int64_t h = 0; h < 8; ++h) {
+  const std::int64_t begin = team.begin(8, 1);
+  const std::int64_t end = team.end(8, 1);
+  for (std::int64_t h = begin; h < end; ++h) {
     for (std::int64_t n = 0; n < 65; ++n) {
       vec most0 = v_set(-INFINITY);
       for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
@@ -7346,11 +7445,13 @@ static void transformer_blocks_attention_forward_4_inspect(const real* transform
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-static void transformer_blocks_attention_forward_5_inspect(const real* attention_0,
+static void transformer_blocks_attention_forward_5_inspect(const Team& team, const real* attention_0,
                                                            const real* transformer_blocks_attention_add,
                                                            real* transformer_blocks_attention_rearrange) {
+  const std::int64_t begin = team.begin(65, 13);
+  const std::int64_t end = team.end(65, 13);
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 65; n += 13) {
+    for (std::int64_t n = begin; n < end; n += 13) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -7564,11 +7665,13 @@ static void transformer_blocks_norm2_forward(const real* transformer_blocks_add,
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
-static void transformer_blocks_ffn_linear1_forward_inspect(const real* transformer_blocks_norm2_add,
+static void transformer_blocks_ffn_linear1_forward_inspect(const Team& team, const real* transformer_blocks_norm2_add,
                                                            const real* transformer_blocks_ffn_linear1_weight_packed,
                                                            real* transformer_blocks_ffn_linear1_einsum) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t m = 0; m < 512; m += 64) {
-    for (std::int64_t n = 0; n < 60; n += 6) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -7654,7 +7757,7 @@ static void transformer_blocks_ffn_linear1_forward_inspect(const real* transform
       v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 2592), sum22);
       v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 2608), sum23);
     }
-    {
+    if (end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -7769,11 +7872,13 @@ static void transformer_blocks_ffn_linear1_forward_2(const real* transformer_blo
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
-static void transformer_blocks_ffn_linear2_forward_inspect(const real* transformer_blocks_ffn_gelu,
+static void transformer_blocks_ffn_linear2_forward_inspect(const Team& team, const real* transformer_blocks_ffn_gelu,
                                                            const real* transformer_blocks_ffn_linear2_weight_packed,
                                                            real* transformer_blocks_ffn_linear2_einsum) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
   for (std::int64_t d = 0; d < 256; d += 64) {
-    for (std::int64_t n = 0; n < 60; n += 6) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -7859,7 +7964,7 @@ static void transformer_blocks_ffn_linear2_forward_inspect(const real* transform
       v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 1312), sum22);
       v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 1328), sum23);
     }
-    {
+    if (end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -8140,42 +8245,62 @@ void vit_cifar_forward_avx512(const float* parameters, const float* packed, cons
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-#pragma omp parallel for schedule(static) firstprivate(place)
-    for (std::int64_t image = 0; image < batch; ++image) {
-      if (place < 0) place = image;
-      transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
-                                       parameters + 3165200 - layer * 527104, parameters + 3165456 - layer * 527104,
-                                       transformer_blocks_norm1_add + place * 150816);
-      transformer_blocks_attention_forward(transformer_blocks_norm1_add + place * 150816,
-                                           packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
-                                           transformer_blocks_attention_add + place * 150816);
-      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + place * 150816,
-                                             transformer_blocks_attention_copy + place * 150816);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + place * 150816,
-                                             transformer_blocks_attention_copy + place * 150816,
-                                             transformer_blocks_attention_einsum + place * 150816);
-      transformer_blocks_attention_forward_4(transformer_blocks_attention_einsum + place * 150816,
-                                             transformer_blocks_attention_divide + place * 150816);
-      transformer_blocks_attention_forward_5(transformer_blocks_attention_divide + place * 150816,
-                                             transformer_blocks_attention_add + place * 150816,
-                                             transformer_blocks_attention_rearrange + place * 150816);
-      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + place * 150816,
-                                                    packed + 1191936 + layer * 65536,
-                                                    transformer_blocks_attention_out_proj_einsum + place * 150816);
-      transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
-                                                      transformer_blocks_attention_out_proj_einsum + place * 150816,
-                                                      parameters + 2902032 - layer * 527104,
-                                                      transformer_blocks_add + place * 150816,
-                                                      parameters + 2901520 - layer * 527104,
-                                                      parameters + 2901776 - layer * 527104,
-                                                      transformer_blocks_norm2_add + place * 150816);
-      transformer_blocks_ffn_linear1_forward(transformer_blocks_norm2_add + place * 150816,
-                                             packed + 1585152 + layer * 131072, parameters + 2769936 - layer * 527104,
-                                             transformer_blocks_ffn_gelu + place * 150816);
-      transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + place * 150816,
-                                             packed + 2371584 + layer * 131072, transformer_blocks_add + place * 150816,
-                                             parameters + 2638608 - layer * 527104,
-                                             transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
+#pragma omp parallel
+    {
+      const Team team = team_of(batch);
+      for (std::int64_t image = team.first; image < team.last; ++image) {
+        if (team.part == 0) {
+          transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
+                                           parameters + 3165200 - layer * 527104, parameters + 3165456 - layer * 527104,
+                                           transformer_blocks_norm1_add + team.first * 150816);
+        }
+        team.wait();
+        transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 150816,
+                                             packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
+                                             transformer_blocks_attention_add + team.first * 150816);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_forward_2(transformer_blocks_attention_add + team.first * 150816,
+                                                 transformer_blocks_attention_copy + team.first * 150816);
+        }
+        team.wait();
+        transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + team.first * 150816,
+                                               transformer_blocks_attention_copy + team.first * 150816,
+                                               transformer_blocks_attention_einsum + team.first * 150816);
+        team.wait();
+        transformer_blocks_attention_forward_4(team, transformer_blocks_attention_einsum + team.first * 150816,
+                                               transformer_blocks_attention_divide + team.first * 150816);
+        team.wait();
+        transformer_blocks_attention_forward_5(team, transformer_blocks_attention_divide + team.first * 150816,
+                                               transformer_blocks_attention_add + team.first * 150816,
+                                               transformer_blocks_attention_rearrange + team.first * 150816);
+        team.wait();
+        transformer_blocks_attention_out_proj_forward(team,
+                                                      transformer_blocks_attention_rearrange + team.first * 150816,
+                                                      packed + 1191936 + layer * 65536,
+                                                      transformer_blocks_attention_out_proj_einsum + team.first * 150816);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
+                                                          transformer_blocks_attention_out_proj_einsum + team.first * 150816,
+                                                          parameters + 2902032 - layer * 527104,
+                                                          transformer_blocks_add + team.first * 150816,
+                                                          parameters + 2901520 - layer * 527104,
+                                                          parameters + 2901776 - layer * 527104,
+                                                          transformer_blocks_norm2_add + team.first * 150816);
+        }
+        team.wait();
+        transformer_blocks_ffn_linear1_forward(team, transformer_blocks_norm2_add + team.first * 150816,
+                                               packed + 1585152 + layer * 131072, parameters + 2769936 - layer * 527104,
+                                               transformer_blocks_ffn_gelu + team.first * 150816);
+        team.wait();
+        transformer_blocks_ffn_linear2_forward(team, transformer_blocks_ffn_gelu + team.first * 150816,
+                                               packed + 2371584 + layer * 131072,
+                                               transformer_blocks_add + team.first * 150816,
+                                               parameters + 2638608 - layer * 527104,
+                                               transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
+        team.wait();
+      }
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
@@ -8231,42 +8356,62 @@ void vit_cifar_evaluate_avx512(const float* parameters, const float* packed, con
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-#pragma omp parallel for schedule(static) firstprivate(place)
-    for (std::int64_t image = 0; image < batch; ++image) {
-      if (place < 0) place = image;
-      transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
-                                       parameters + 3165200 - layer * 527104, parameters + 3165456 - layer * 527104,
-                                       transformer_blocks_norm1_add + place * 150816);
-      transformer_blocks_attention_forward(transformer_blocks_norm1_add + place * 150816,
-                                           packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
-                                           transformer_blocks_attention_add + place * 150816);
-      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + place * 150816,
-                                             transformer_blocks_attention_copy + place * 150816);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + place * 150816,
-                                             transformer_blocks_attention_copy + place * 150816,
-                                             transformer_blocks_attention_einsum + place * 150816);
-      transformer_blocks_attention_forward_4(transformer_blocks_attention_einsum + place * 150816,
-                                             transformer_blocks_attention_divide + place * 150816);
-      transformer_blocks_attention_forward_5(transformer_blocks_attention_divide + place * 150816,
-                                             transformer_blocks_attention_add + place * 150816,
-                                             transformer_blocks_attention_rearrange + place * 150816);
-      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + place * 150816,
-                                                    packed + 1191936 + layer * 65536,
-                                                    transformer_blocks_attention_out_proj_einsum + place * 150816);
-      transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
-                                                      transformer_blocks_attention_out_proj_einsum + place * 150816,
-                                                      parameters + 2902032 - layer * 527104,
-                                                      transformer_blocks_add + place * 150816,
-                                                      parameters + 2901520 - layer * 527104,
-                                                      parameters + 2901776 - layer * 527104,
-                                                      transformer_blocks_norm2_add + place * 150816);
-      transformer_blocks_ffn_linear1_forward(transformer_blocks_norm2_add + place * 150816,
-                                             packed + 1585152 + layer * 131072, parameters + 2769936 - layer * 527104,
-                                             transformer_blocks_ffn_gelu + place * 150816);
-      transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + place * 150816,
-                                             packed + 2371584 + layer * 131072, transformer_blocks_add + place * 150816,
-                                             parameters + 2638608 - layer * 527104,
-                                             transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
+#pragma omp parallel
+    {
+      const Team team = team_of(batch);
+      for (std::int64_t image = team.first; image < team.last; ++image) {
+        if (team.part == 0) {
+          transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
+                                           parameters + 3165200 - layer * 527104, parameters + 3165456 - layer * 527104,
+                                           transformer_blocks_norm1_add + team.first * 150816);
+        }
+        team.wait();
+        transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 150816,
+                                             packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
+                                             transformer_blocks_attention_add + team.first * 150816);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_forward_2(transformer_blocks_attention_add + team.first * 150816,
+                                                 transformer_blocks_attention_copy + team.first * 150816);
+        }
+        team.wait();
+        transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + team.first * 150816,
+                                               transformer_blocks_attention_copy + team.first * 150816,
+                                               transformer_blocks_attention_einsum + team.first * 150816);
+        team.wait();
+        transformer_blocks_attention_forward_4(team, transformer_blocks_attention_einsum + team.first * 150816,
+                                               transformer_blocks_attention_divide + team.first * 150816);
+        team.wait();
+        transformer_blocks_attention_forward_5(team, transformer_blocks_attention_divide + team.first * 150816,
+                                               transformer_blocks_attention_add + team.first * 150816,
+                                               transformer_blocks_attention_rearrange + team.first * 150816);
+        team.wait();
+        transformer_blocks_attention_out_proj_forward(team,
+                                                      transformer_blocks_attention_rearrange + team.first * 150816,
+                                                      packed + 1191936 + layer * 65536,
+                                                      transformer_blocks_attention_out_proj_einsum + team.first * 150816);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
+                                                          transformer_blocks_attention_out_proj_einsum + team.first * 150816,
+                                                          parameters + 2902032 - layer * 527104,
+                                                          transformer_blocks_add + team.first * 150816,
+                                                          parameters + 2901520 - layer * 527104,
+                                                          parameters + 2901776 - layer * 527104,
+                                                          transformer_blocks_norm2_add + team.first * 150816);
+        }
+        team.wait();
+        transformer_blocks_ffn_linear1_forward(team, transformer_blocks_norm2_add + team.first * 150816,
+                                               packed + 1585152 + layer * 131072, parameters + 2769936 - layer * 527104,
+                                               transformer_blocks_ffn_gelu + team.first * 150816);
+        team.wait();
+        transformer_blocks_ffn_linear2_forward(team, transformer_blocks_ffn_gelu + team.first * 150816,
+                                               packed + 2371584 + layer * 131072,
+                                               transformer_blocks_add + team.first * 150816,
+                                               parameters + 2638608 - layer * 527104,
+                                               transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
+        team.wait();
+      }
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
@@ -8389,52 +8534,75 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-#pragma omp parallel for schedule(static) firstprivate(place)
-    for (std::int64_t image = 0; image < batch; ++image) {
-      if (place < 0) place = image;
-      transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1542304,
-                                             transformer_blocks_norm1_rsqrt + layer * 80 + image * 1542304,
-                                             transformer_blocks_norm1_multiply + layer * 16640 + image * 1542304,
-                                             parameters + 3165200 - layer * 527104,
-                                             parameters + 3165456 - layer * 527104,
-                                             transformer_blocks_norm1_add + place * 1542304);
-      transformer_blocks_attention_forward(transformer_blocks_norm1_add + place * 1542304,
-                                           packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
-                                           transformer_blocks_attention_add + layer * 49920 + image * 1542304);
-      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1542304,
-                                             transformer_blocks_attention_copy + place * 1542304);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + layer * 49920 + image * 1542304,
-                                             transformer_blocks_attention_copy + place * 1542304,
-                                             transformer_blocks_attention_einsum + place * 1542304);
-      transformer_blocks_attention_forward_4_train(image, layer, transformer_blocks_attention_einsum + place * 1542304,
-                                                   transformer_blocks_attention_divide + layer * 33808 + image * 1542304,
-                                                   random,
-                                                   transformer_blocks_attention_multiply + layer * 33808 + image * 1542304);
-      transformer_blocks_attention_forward_5_train(transformer_blocks_attention_multiply + layer * 33808 + image * 1542304,
-                                                   transformer_blocks_attention_add + layer * 49920 + image * 1542304,
-                                                   transformer_blocks_attention_rearrange + layer * 16640 + image * 1542304);
-      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + layer * 16640 + image * 1542304,
-                                                    packed + 1191936 + layer * 65536,
-                                                    transformer_blocks_attention_out_proj_einsum + place * 1542304);
-      transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1542304,
-                                                            transformer_blocks_attention_out_proj_einsum + place * 1542304,
-                                                            parameters + 2902032 - layer * 527104,
-                                                            transformer_blocks_norm2_rsqrt + layer * 80 + image * 1542304,
-                                                            transformer_blocks_add + place * 1542304,
-                                                            transformer_blocks_norm2_multiply + layer * 16640 + image * 1542304,
-                                                            parameters + 2901520 - layer * 527104,
-                                                            parameters + 2901776 - layer * 527104,
-                                                            transformer_blocks_norm2_add + place * 1542304);
-      transformer_blocks_ffn_linear1_forward_train(image, layer, transformer_blocks_norm2_add + place * 1542304,
-                                                   packed + 1585152 + layer * 131072,
-                                                   parameters + 2769936 - layer * 527104, random,
-                                                   transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304,
-                                                   transformer_blocks_ffn_gelu + place * 1542304);
-      transformer_blocks_ffn_linear2_forward_train(image, layer, transformer_blocks_ffn_gelu + place * 1542304,
-                                                   packed + 2371584 + layer * 131072,
-                                                   transformer_blocks_add + place * 1542304,
-                                                   parameters + 2638608 - layer * 527104, random,
-                                                   transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1542304);
+#pragma omp parallel
+    {
+      const Team team = team_of(batch);
+      for (std::int64_t image = team.first; image < team.last; ++image) {
+        if (team.part == 0) {
+          transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1542304,
+                                                 transformer_blocks_norm1_rsqrt + layer * 80 + image * 1542304,
+                                                 transformer_blocks_norm1_multiply + layer * 16640 + image * 1542304,
+                                                 parameters + 3165200 - layer * 527104,
+                                                 parameters + 3165456 - layer * 527104,
+                                                 transformer_blocks_norm1_add + team.first * 1542304);
+        }
+        team.wait();
+        transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 1542304,
+                                             packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
+                                             transformer_blocks_attention_add + layer * 49920 + image * 1542304);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1542304,
+                                                 transformer_blocks_attention_copy + team.first * 1542304);
+        }
+        team.wait();
+        transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + layer * 49920 + image * 1542304,
+                                               transformer_blocks_attention_copy + team.first * 1542304,
+                                               transformer_blocks_attention_einsum + team.first * 1542304);
+        team.wait();
+        transformer_blocks_attention_forward_4_train(team, image, layer,
+                                                     transformer_blocks_attention_einsum + team.first * 1542304,
+                                                     transformer_blocks_attention_divide + layer * 33808 + image * 1542304,
+                                                     random,
+                                                     transformer_blocks_attention_multiply + layer * 33808 + image * 1542304);
+        team.wait();
+        transformer_blocks_attention_forward_5_train(team,
+                                                     transformer_blocks_attention_multiply + layer * 33808 + image * 1542304,
+                                                     transformer_blocks_attention_add + layer * 49920 + image * 1542304,
+                                                     transformer_blocks_attention_rearrange + layer * 16640 + image * 1542304);
+        team.wait();
+        transformer_blocks_attention_out_proj_forward(team,
+                                                      transformer_blocks_attention_rearrange + layer * 16640 + image * 1542304,
+                                                      packed + 1191936 + layer * 65536,
+                                                      transformer_blocks_attention_out_proj_einsum + team.first * 1542304);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1542304,
+                                                                transformer_blocks_attention_out_proj_einsum + team.first * 1542304,
+                                                                parameters + 2902032 - layer * 527104,
+                                                                transformer_blocks_norm2_rsqrt + layer * 80 + image * 1542304,
+                                                                transformer_blocks_add + team.first * 1542304,
+                                                                transformer_blocks_norm2_multiply + layer * 16640 + image * 1542304,
+                                                                parameters + 2901520 - layer * 527104,
+                                                                parameters + 2901776 - layer * 527104,
+                                                                transformer_blocks_norm2_add + team.first * 1542304);
+        }
+        team.wait();
+        transformer_blocks_ffn_linear1_forward_train(team, image, layer,
+                                                     transformer_blocks_norm2_add + team.first * 1542304,
+                                                     packed + 1585152 + layer * 131072,
+                                                     parameters + 2769936 - layer * 527104, random,
+                                                     transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304,
+                                                     transformer_blocks_ffn_gelu + team.first * 1542304);
+        team.wait();
+        transformer_blocks_ffn_linear2_forward_train(team, image, layer,
+                                                     transformer_blocks_ffn_gelu + team.first * 1542304,
+                                                     packed + 2371584 + layer * 131072,
+                                                     transformer_blocks_add + team.first * 1542304,
+                                                     parameters + 2638608 - layer * 527104, random,
+                                                     transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1542304);
+        team.wait();
+      }
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
@@ -8470,68 +8638,111 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
   // transformer_blocks: 6 layers, the last one first
   for (std::int64_t pass = 0; pass < 6; ++pass) {
     const std::int64_t layer = 5 - pass;
-#pragma omp parallel for schedule(static) firstprivate(place)
-    for (std::int64_t image = 0; image < batch; ++image) {
-      if (place < 0) place = image;
-      transformer_blocks_ffn_backward(image, layer, d_transformer_blocks_carry + pass % 2 * 16640 + image * 1542304,
-                                      random, d_transformer_blocks_ffn_multiply + image * 1542304);
-      transformer_blocks_ffn_linear2_backward(image, layer, d_transformer_blocks_ffn_multiply + image * 1542304,
-                                              parameters + 2638864 - layer * 527104,
-                                              transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304, random,
-                                              d_transformer_blocks_ffn_multiply_2 + image * 1542304);
-      transformer_blocks_ffn_backward_2(transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304,
-                                        d_transformer_blocks_ffn_linear2_copy + image * 1542304);
-      transformer_blocks_ffn_linear1_backward(d_transformer_blocks_ffn_multiply_2 + image * 1542304,
-                                              parameters + 2770448 - layer * 527104,
-                                              d_transformer_blocks_ffn_linear1_einsum + image * 1542304);
-      transformer_blocks_norm2_backward(transformer_blocks_norm2_multiply + layer * 16640 + image * 1542304,
-                                        parameters + 2901520 - layer * 527104, parameters + 2901776 - layer * 527104,
-                                        d_transformer_blocks_ffn_linear1_copy + image * 1542304);
-      transformer_blocks_norm2_backward_2(d_transformer_blocks_ffn_linear1_einsum + image * 1542304,
-                                          parameters + 2901520 - layer * 527104,
-                                          transformer_blocks_norm2_multiply + layer * 16640 + image * 1542304,
-                                          d_transformer_blocks_carry + pass % 2 * 16640 + image * 1542304,
-                                          transformer_blocks_norm2_rsqrt + layer * 80 + image * 1542304,
-                                          d_transformer_blocks_add + image * 1542304);
-      transformer_blocks_attention_out_proj_backward(d_transformer_blocks_add + image * 1542304,
-                                                     parameters + 2902288 - layer * 527104,
-                                                     d_transformer_blocks_attention_out_proj_einsum + place * 1542304);
-      transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1542304,
-                                            d_transformer_blocks_attention_copy + place * 1542304);
-      transformer_blocks_attention_backward_2(d_transformer_blocks_attention_out_proj_einsum + place * 1542304,
-                                              d_transformer_blocks_attention_copy + place * 1542304,
-                                              d_transformer_blocks_attention_einsum + place * 1542304);
-      transformer_blocks_attention_backward_3(d_transformer_blocks_attention_out_proj_einsum + place * 1542304,
-                                              transformer_blocks_attention_multiply + layer * 33808 + image * 1542304,
-                                              d_transformer_blocks_attention_einsum_2 + place * 1542304);
-      transformer_blocks_attention_backward_4(image, layer, d_transformer_blocks_attention_einsum + place * 1542304,
-                                              random,
-                                              transformer_blocks_attention_divide + layer * 33808 + image * 1542304,
-                                              d_transformer_blocks_attention_multiply + place * 1542304);
-      transformer_blocks_attention_backward_5(d_transformer_blocks_attention_multiply + place * 1542304,
-                                              transformer_blocks_attention_add + layer * 49920 + image * 1542304,
-                                              d_transformer_blocks_attention_einsum_3 + place * 1542304);
-      transformer_blocks_attention_backward_6(d_transformer_blocks_attention_multiply + place * 1542304,
-                                              transformer_blocks_attention_add + layer * 49920 + image * 1542304,
-                                              d_transformer_blocks_attention_einsum_4 + place * 1542304);
-      transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + place * 1542304,
-                                              d_transformer_blocks_attention_rearrange + image * 1542304);
-      transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + place * 1542304,
-                                              d_transformer_blocks_attention_rearrange + image * 1542304);
-      transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + place * 1542304,
-                                              d_transformer_blocks_attention_rearrange + image * 1542304);
-      transformer_blocks_attention_backward_10(d_transformer_blocks_attention_rearrange + image * 1542304,
-                                               parameters + 2968592 - layer * 527104,
-                                               d_transformer_blocks_attention_einsum_5 + image * 1542304);
-      transformer_blocks_norm1_backward(transformer_blocks_norm1_multiply + layer * 16640 + image * 1542304,
-                                        parameters + 3165200 - layer * 527104, parameters + 3165456 - layer * 527104,
-                                        d_transformer_blocks_attention_copy_2 + image * 1542304);
-      transformer_blocks_norm1_backward_2(d_transformer_blocks_attention_einsum_5 + image * 1542304,
-                                          parameters + 3165200 - layer * 527104,
-                                          transformer_blocks_norm1_multiply + layer * 16640 + image * 1542304,
-                                          d_transformer_blocks_add + image * 1542304,
-                                          transformer_blocks_norm1_rsqrt + layer * 80 + image * 1542304,
-                                          d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1542304);
+#pragma omp parallel
+    {
+      const Team team = team_of(batch);
+      for (std::int64_t image = team.first; image < team.last; ++image) {
+        if (team.part == 0) {
+          transformer_blocks_ffn_backward(image, layer, d_transformer_blocks_carry + pass % 2 * 16640 + image * 1542304,
+                                          random, d_transformer_blocks_ffn_multiply + image * 1542304);
+        }
+        team.wait();
+        transformer_blocks_ffn_linear2_backward(team, image, layer, d_transformer_blocks_ffn_multiply + image * 1542304,
+                                                parameters + 2638864 - layer * 527104,
+                                                transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304,
+                                                random, d_transformer_blocks_ffn_multiply_2 + image * 1542304);
+        team.wait();
+        transformer_blocks_ffn_backward_2(team, transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304,
+                                          d_transformer_blocks_ffn_linear2_copy + image * 1542304);
+        team.wait();
+        transformer_blocks_ffn_linear1_backward(team, d_transformer_blocks_ffn_multiply_2 + image * 1542304,
+                                                parameters + 2770448 - layer * 527104,
+                                                d_transformer_blocks_ffn_linear1_einsum + image * 1542304);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_norm2_backward(transformer_blocks_norm2_multiply + layer * 16640 + image * 1542304,
+                                            parameters + 2901520 - layer * 527104,
+                                            parameters + 2901776 - layer * 527104,
+                                            d_transformer_blocks_ffn_linear1_copy + image * 1542304);
+        }
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_norm2_backward_2(d_transformer_blocks_ffn_linear1_einsum + image * 1542304,
+                                              parameters + 2901520 - layer * 527104,
+                                              transformer_blocks_norm2_multiply + layer * 16640 + image * 1542304,
+                                              d_transformer_blocks_carry + pass % 2 * 16640 + image * 1542304,
+                                              transformer_blocks_norm2_rsqrt + layer * 80 + image * 1542304,
+                                              d_transformer_blocks_add + image * 1542304);
+        }
+        team.wait();
+        transformer_blocks_attention_out_proj_backward(team, d_transformer_blocks_add + image * 1542304,
+                                                       parameters + 2902288 - layer * 527104,
+                                                       d_transformer_blocks_attention_out_proj_einsum + team.first * 1542304);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1542304,
+                                                d_transformer_blocks_attention_copy + team.first * 1542304);
+        }
+        team.wait();
+        transformer_blocks_attention_backward_2(team,
+                                                d_transformer_blocks_attention_out_proj_einsum + team.first * 1542304,
+                                                d_transformer_blocks_attention_copy + team.first * 1542304,
+                                                d_transformer_blocks_attention_einsum + team.first * 1542304);
+        team.wait();
+        transformer_blocks_attention_backward_3(team,
+                                                d_transformer_blocks_attention_out_proj_einsum + team.first * 1542304,
+                                                transformer_blocks_attention_multiply + layer * 33808 + image * 1542304,
+                                                d_transformer_blocks_attention_einsum_2 + team.first * 1542304);
+        team.wait();
+        transformer_blocks_attention_backward_4(team, image, layer,
+                                                d_transformer_blocks_attention_einsum + team.first * 1542304, random,
+                                                transformer_blocks_attention_divide + layer * 33808 + image * 1542304,
+                                                d_transformer_blocks_attention_multiply + team.first * 1542304);
+        team.wait();
+        transformer_blocks_attention_backward_5(team, d_transformer_blocks_attention_multiply + team.first * 1542304,
+                                                transformer_blocks_attention_add + layer * 49920 + image * 1542304,
+                                                d_transformer_blocks_attention_einsum_3 + team.first * 1542304);
+        team.wait();
+        transformer_blocks_attention_backward_6(team, d_transformer_blocks_attention_multiply + team.first * 1542304,
+                                                transformer_blocks_attention_add + layer * 49920 + image * 1542304,
+                                                d_transformer_blocks_attention_einsum_4 + team.first * 1542304);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + team.first * 1542304,
+                                                  d_transformer_blocks_attention_rearrange + image * 1542304);
+        }
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + team.first * 1542304,
+                                                  d_transformer_blocks_attention_rearrange + image * 1542304);
+        }
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + team.first * 1542304,
+                                                  d_transformer_blocks_attention_rearrange + image * 1542304);
+        }
+        team.wait();
+        transformer_blocks_attention_backward_10(team, d_transformer_blocks_attention_rearrange + image * 1542304,
+                                                 parameters + 2968592 - layer * 527104,
+                                                 d_transformer_blocks_attention_einsum_5 + image * 1542304);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_norm1_backward(transformer_blocks_norm1_multiply + layer * 16640 + image * 1542304,
+                                            parameters + 3165200 - layer * 527104,
+                                            parameters + 3165456 - layer * 527104,
+                                            d_transformer_blocks_attention_copy_2 + image * 1542304);
+        }
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_norm1_backward_2(d_transformer_blocks_attention_einsum_5 + image * 1542304,
+                                              parameters + 3165200 - layer * 527104,
+                                              transformer_blocks_norm1_multiply + layer * 16640 + image * 1542304,
+                                              d_transformer_blocks_add + image * 1542304,
+                                              transformer_blocks_norm1_rsqrt + layer * 80 + image * 1542304,
+                                              d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1542304);
+        }
+        team.wait();
+      }
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
@@ -8726,50 +8937,70 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-#pragma omp parallel for schedule(static) firstprivate(place)
-    for (std::int64_t image = 0; image < batch; ++image) {
-      if (place < 0) place = image;
-      transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1070144,
-                                             transformer_blocks_norm1_rsqrt + layer * 80 + image * 1070144,
-                                             transformer_blocks_norm1_multiply + layer * 16640 + image * 1070144,
-                                             parameters + 3165200 - layer * 527104,
-                                             parameters + 3165456 - layer * 527104,
-                                             transformer_blocks_norm1_add + place * 1070144);
-      transformer_blocks_attention_forward(transformer_blocks_norm1_add + place * 1070144,
-                                           packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
-                                           transformer_blocks_attention_add + layer * 49920 + image * 1070144);
-      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                             transformer_blocks_attention_copy + place * 1070144);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                             transformer_blocks_attention_copy + place * 1070144,
-                                             transformer_blocks_attention_einsum + place * 1070144);
-      transformer_blocks_attention_forward_4(transformer_blocks_attention_einsum + place * 1070144,
-                                             transformer_blocks_attention_divide + layer * 33808 + image * 1070144);
-      transformer_blocks_attention_forward_5(transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
-                                             transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                             transformer_blocks_attention_rearrange + place * 1070144);
-      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + place * 1070144,
-                                                    packed + 1191936 + layer * 65536,
-                                                    transformer_blocks_attention_out_proj_einsum + place * 1070144);
-      transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1070144,
-                                                            transformer_blocks_attention_out_proj_einsum + place * 1070144,
-                                                            parameters + 2902032 - layer * 527104,
-                                                            transformer_blocks_norm2_rsqrt + layer * 80 + image * 1070144,
-                                                            transformer_blocks_add + place * 1070144,
-                                                            transformer_blocks_norm2_multiply + layer * 16640 + image * 1070144,
-                                                            parameters + 2901520 - layer * 527104,
-                                                            parameters + 2901776 - layer * 527104,
-                                                            transformer_blocks_norm2_add + place * 1070144);
-      transformer_blocks_ffn_linear1_forward_input_gradient(transformer_blocks_norm2_add + place * 1070144,
-                                                            packed + 1585152 + layer * 131072,
-                                                            parameters + 2769936 - layer * 527104,
-                                                            transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1070144,
-                                                            transformer_blocks_ffn_gelu + place * 1070144);
-      transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + place * 1070144,
-                                             packed + 2371584 + layer * 131072,
-                                             transformer_blocks_add + place * 1070144,
-                                             parameters + 2638608 - layer * 527104,
-                                             transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1070144);
+#pragma omp parallel
+    {
+      const Team team = team_of(batch);
+      for (std::int64_t image = team.first; image < team.last; ++image) {
+        if (team.part == 0) {
+          transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1070144,
+                                                 transformer_blocks_norm1_rsqrt + layer * 80 + image * 1070144,
+                                                 transformer_blocks_norm1_multiply + layer * 16640 + image * 1070144,
+                                                 parameters + 3165200 - layer * 527104,
+                                                 parameters + 3165456 - layer * 527104,
+                                                 transformer_blocks_norm1_add + team.first * 1070144);
+        }
+        team.wait();
+        transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 1070144,
+                                             packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
+                                             transformer_blocks_attention_add + layer * 49920 + image * 1070144);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1070144,
+                                                 transformer_blocks_attention_copy + team.first * 1070144);
+        }
+        team.wait();
+        transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + layer * 49920 + image * 1070144,
+                                               transformer_blocks_attention_copy + team.first * 1070144,
+                                               transformer_blocks_attention_einsum + team.first * 1070144);
+        team.wait();
+        transformer_blocks_attention_forward_4(team, transformer_blocks_attention_einsum + team.first * 1070144,
+                                               transformer_blocks_attention_divide + layer * 33808 + image * 1070144);
+        team.wait();
+        transformer_blocks_attention_forward_5(team,
+                                               transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
+                                               transformer_blocks_attention_add + layer * 49920 + image * 1070144,
+                                               transformer_blocks_attention_rearrange + team.first * 1070144);
+        team.wait();
+        transformer_blocks_attention_out_proj_forward(team,
+                                                      transformer_blocks_attention_rearrange + team.first * 1070144,
+                                                      packed + 1191936 + layer * 65536,
+                                                      transformer_blocks_attention_out_proj_einsum + team.first * 1070144);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1070144,
+                                                                transformer_blocks_attention_out_proj_einsum + team.first * 1070144,
+                                                                parameters + 2902032 - layer * 527104,
+                                                                transformer_blocks_norm2_rsqrt + layer * 80 + image * 1070144,
+                                                                transformer_blocks_add + team.first * 1070144,
+                                                                transformer_blocks_norm2_multiply + layer * 16640 + image * 1070144,
+                                                                parameters + 2901520 - layer * 527104,
+                                                                parameters + 2901776 - layer * 527104,
+                                                                transformer_blocks_norm2_add + team.first * 1070144);
+        }
+        team.wait();
+        transformer_blocks_ffn_linear1_forward_input_gradient(team, transformer_blocks_norm2_add + team.first * 1070144,
+                                                              packed + 1585152 + layer * 131072,
+                                                              parameters + 2769936 - layer * 527104,
+                                                              transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1070144,
+                                                              transformer_blocks_ffn_gelu + team.first * 1070144);
+        team.wait();
+        transformer_blocks_ffn_linear2_forward(team, transformer_blocks_ffn_gelu + team.first * 1070144,
+                                               packed + 2371584 + layer * 131072,
+                                               transformer_blocks_add + team.first * 1070144,
+                                               parameters + 2638608 - layer * 527104,
+                                               transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1070144);
+        team.wait();
+      }
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
@@ -8790,57 +9021,91 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
   // transformer_blocks: 6 layers, the last one first
   for (std::int64_t pass = 0; pass < 6; ++pass) {
     const std::int64_t layer = 5 - pass;
-#pragma omp parallel for schedule(static) firstprivate(place)
-    for (std::int64_t image = 0; image < batch; ++image) {
-      if (place < 0) place = image;
-      transformer_blocks_ffn_linear2_backward_input_gradient(d_transformer_blocks_carry + pass % 2 * 16640 + image * 1070144,
-                                                             parameters + 2638864 - layer * 527104,
-                                                             transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1070144,
-                                                             d_transformer_blocks_ffn_multiply + place * 1070144);
-      transformer_blocks_ffn_linear1_backward_input_gradient(d_transformer_blocks_ffn_multiply + place * 1070144,
-                                                             parameters + 2770448 - layer * 527104,
-                                                             d_transformer_blocks_ffn_linear1_einsum + place * 1070144);
-      transformer_blocks_norm2_backward_2(d_transformer_blocks_ffn_linear1_einsum + place * 1070144,
-                                          parameters + 2901520 - layer * 527104,
-                                          transformer_blocks_norm2_multiply + layer * 16640 + image * 1070144,
-                                          d_transformer_blocks_carry + pass % 2 * 16640 + image * 1070144,
-                                          transformer_blocks_norm2_rsqrt + layer * 80 + image * 1070144,
-                                          d_transformer_blocks_add + place * 1070144);
-      transformer_blocks_attention_out_proj_backward(d_transformer_blocks_add + place * 1070144,
-                                                     parameters + 2902288 - layer * 527104,
-                                                     d_transformer_blocks_attention_out_proj_einsum + place * 1070144);
-      transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                            d_transformer_blocks_attention_copy + place * 1070144);
-      transformer_blocks_attention_backward_2(d_transformer_blocks_attention_out_proj_einsum + place * 1070144,
-                                              d_transformer_blocks_attention_copy + place * 1070144,
-                                              d_transformer_blocks_attention_einsum + place * 1070144);
-      transformer_blocks_attention_backward_3_input_gradient(d_transformer_blocks_attention_out_proj_einsum + place * 1070144,
-                                                             transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
-                                                             d_transformer_blocks_attention_einsum_2 + place * 1070144);
-      transformer_blocks_attention_backward_4_input_gradient(d_transformer_blocks_attention_einsum + place * 1070144,
-                                                             transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
-                                                             d_transformer_blocks_attention_multiply + place * 1070144);
-      transformer_blocks_attention_backward_5(d_transformer_blocks_attention_multiply + place * 1070144,
-                                              transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                              d_transformer_blocks_attention_einsum_3 + place * 1070144);
-      transformer_blocks_attention_backward_6(d_transformer_blocks_attention_multiply + place * 1070144,
-                                              transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                              d_transformer_blocks_attention_einsum_4 + place * 1070144);
-      transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + place * 1070144,
-                                              d_transformer_blocks_attention_rearrange + place * 1070144);
-      transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + place * 1070144,
-                                              d_transformer_blocks_attention_rearrange + place * 1070144);
-      transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + place * 1070144,
-                                              d_transformer_blocks_attention_rearrange + place * 1070144);
-      transformer_blocks_attention_backward_10(d_transformer_blocks_attention_rearrange + place * 1070144,
-                                               parameters + 2968592 - layer * 527104,
-                                               d_transformer_blocks_attention_einsum_5 + place * 1070144);
-      transformer_blocks_norm1_backward_2(d_transformer_blocks_attention_einsum_5 + place * 1070144,
-                                          parameters + 3165200 - layer * 527104,
-                                          transformer_blocks_norm1_multiply + layer * 16640 + image * 1070144,
-                                          d_transformer_blocks_add + place * 1070144,
-                                          transformer_blocks_norm1_rsqrt + layer * 80 + image * 1070144,
-                                          d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1070144);
+#pragma omp parallel
+    {
+      const Team team = team_of(batch);
+      for (std::int64_t image = team.first; image < team.last; ++image) {
+        transformer_blocks_ffn_linear2_backward_input_gradient(team,
+                                                               d_transformer_blocks_carry + pass % 2 * 16640 + image * 1070144,
+                                                               parameters + 2638864 - layer * 527104,
+                                                               transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1070144,
+                                                               d_transformer_blocks_ffn_multiply + team.first * 1070144);
+        team.wait();
+        transformer_blocks_ffn_linear1_backward_input_gradient(team,
+                                                               d_transformer_blocks_ffn_multiply + team.first * 1070144,
+                                                               parameters + 2770448 - layer * 527104,
+                                                               d_transformer_blocks_ffn_linear1_einsum + team.first * 1070144);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_norm2_backward_2(d_transformer_blocks_ffn_linear1_einsum + team.first * 1070144,
+                                              parameters + 2901520 - layer * 527104,
+                                              transformer_blocks_norm2_multiply + layer * 16640 + image * 1070144,
+                                              d_transformer_blocks_carry + pass % 2 * 16640 + image * 1070144,
+                                              transformer_blocks_norm2_rsqrt + layer * 80 + image * 1070144,
+                                              d_transformer_blocks_add + team.first * 1070144);
+        }
+        team.wait();
+        transformer_blocks_attention_out_proj_backward(team, d_transformer_blocks_add + team.first * 1070144,
+                                                       parameters + 2902288 - layer * 527104,
+                                                       d_transformer_blocks_attention_out_proj_einsum + team.first * 1070144);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1070144,
+                                                d_transformer_blocks_attention_copy + team.first * 1070144);
+        }
+        team.wait();
+        transformer_blocks_attention_backward_2(team,
+                                                d_transformer_blocks_attention_out_proj_einsum + team.first * 1070144,
+                                                d_transformer_blocks_attention_copy + team.first * 1070144,
+                                                d_transformer_blocks_attention_einsum + team.first * 1070144);
+        team.wait();
+        transformer_blocks_attention_backward_3_input_gradient(team,
+                                                               d_transformer_blocks_attention_out_proj_einsum + team.first * 1070144,
+                                                               transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
+                                                               d_transformer_blocks_attention_einsum_2 + team.first * 1070144);
+        team.wait();
+        transformer_blocks_attention_backward_4_input_gradient(team,
+                                                               d_transformer_blocks_attention_einsum + team.first * 1070144,
+                                                               transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
+                                                               d_transformer_blocks_attention_multiply + team.first * 1070144);
+        team.wait();
+        transformer_blocks_attention_backward_5(team, d_transformer_blocks_attention_multiply + team.first * 1070144,
+                                                transformer_blocks_attention_add + layer * 49920 + image * 1070144,
+                                                d_transformer_blocks_attention_einsum_3 + team.first * 1070144);
+        team.wait();
+        transformer_blocks_attention_backward_6(team, d_transformer_blocks_attention_multiply + team.first * 1070144,
+                                                transformer_blocks_attention_add + layer * 49920 + image * 1070144,
+                                                d_transformer_blocks_attention_einsum_4 + team.first * 1070144);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + team.first * 1070144,
+                                                  d_transformer_blocks_attention_rearrange + team.first * 1070144);
+        }
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + team.first * 1070144,
+                                                  d_transformer_blocks_attention_rearrange + team.first * 1070144);
+        }
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + team.first * 1070144,
+                                                  d_transformer_blocks_attention_rearrange + team.first * 1070144);
+        }
+        team.wait();
+        transformer_blocks_attention_backward_10(team, d_transformer_blocks_attention_rearrange + team.first * 1070144,
+                                                 parameters + 2968592 - layer * 527104,
+                                                 d_transformer_blocks_attention_einsum_5 + team.first * 1070144);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_norm1_backward_2(d_transformer_blocks_attention_einsum_5 + team.first * 1070144,
+                                              parameters + 3165200 - layer * 527104,
+                                              transformer_blocks_norm1_multiply + layer * 16640 + image * 1070144,
+                                              d_transformer_blocks_add + team.first * 1070144,
+                                              transformer_blocks_norm1_rsqrt + layer * 80 + image * 1070144,
+                                              d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1070144);
+        }
+        team.wait();
+      }
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
@@ -8917,62 +9182,94 @@ void vit_cifar_inspect_avx512(const float* parameters, const float* packed, cons
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-#pragma omp parallel for schedule(static) firstprivate(place)
-    for (std::int64_t image = 0; image < batch; ++image) {
-      if (place < 0) place = image;
-      transformer_blocks_norm1_forward_inspect(transformer_blocks_carry + layer % 2 * 16640 + image * 166928,
-                                               parameters + 3165200 - layer * 527104,
-                                               parameters + 3165456 - layer * 527104,
-                                               transformer_blocks_norm1_add + place * 166928,
-                                               transformer_blocks_norm1_maximum + place * 166928);
-      transformer_blocks_attention_forward(transformer_blocks_norm1_add + place * 166928,
-                                           packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
-                                           transformer_blocks_attention_add + place * 166928);
-      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + place * 166928,
-                                             transformer_blocks_attention_copy + place * 166928);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + place * 166928,
-                                             transformer_blocks_attention_copy + place * 166928,
-                                             transformer_blocks_attention_einsum + place * 166928);
-      transformer_blocks_attention_forward_4_inspect(transformer_blocks_attention_einsum + place * 166928,
-                                                     maps + layer * 33800 + image * 202800);
-      transformer_blocks_attention_forward_5_inspect(maps + layer * 33800 + image * 202800,
-                                                     transformer_blocks_attention_add + place * 166928,
-                                                     transformer_blocks_attention_rearrange + place * 166928);
-      transformer_blocks_attention_forward_6(transformer_blocks_attention_rearrange + place * 166928,
-                                             magnitudes + 3 + layer * 9 + image * 58);
-      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + place * 166928,
-                                                    packed + 1191936 + layer * 65536,
-                                                    transformer_blocks_attention_out_proj_einsum + place * 166928);
-      transformer_blocks_norm1_forward_2(transformer_blocks_norm1_maximum + place * 166928,
-                                         transformer_blocks_attention_out_proj_einsum + place * 166928,
-                                         parameters + 2902032 - layer * 527104,
-                                         transformer_blocks_carry + layer % 2 * 16640 + image * 166928,
-                                         magnitudes + 2 + layer * 9 + image * 58,
-                                         magnitudes + 4 + layer * 9 + image * 58,
-                                         magnitudes + 5 + layer * 9 + image * 58,
-                                         transformer_blocks_add + place * 166928);
-      transformer_blocks_norm2_forward(transformer_blocks_add + place * 166928, parameters + 2901520 - layer * 527104,
-                                       parameters + 2901776 - layer * 527104,
-                                       transformer_blocks_norm2_add + place * 166928,
-                                       transformer_blocks_norm2_maximum + place * 166928);
-      transformer_blocks_ffn_linear1_forward_inspect(transformer_blocks_norm2_add + place * 166928,
-                                                     packed + 1585152 + layer * 131072,
-                                                     transformer_blocks_ffn_linear1_einsum + place * 166928);
-      transformer_blocks_ffn_linear1_forward_2(transformer_blocks_ffn_linear1_einsum + place * 166928,
-                                               parameters + 2769936 - layer * 527104,
-                                               magnitudes + 7 + layer * 9 + image * 58,
-                                               magnitudes + 8 + layer * 9 + image * 58,
-                                               transformer_blocks_ffn_gelu + place * 166928);
-      transformer_blocks_ffn_linear2_forward_inspect(transformer_blocks_ffn_gelu + place * 166928,
-                                                     packed + 2371584 + layer * 131072,
-                                                     transformer_blocks_ffn_linear2_einsum + place * 166928);
-      transformer_blocks_norm2_forward_2(transformer_blocks_norm2_maximum + place * 166928,
-                                         transformer_blocks_ffn_linear2_einsum + place * 166928,
-                                         parameters + 2638608 - layer * 527104, transformer_blocks_add + place * 166928,
-                                         magnitudes + 6 + layer * 9 + image * 58,
-                                         magnitudes + 9 + layer * 9 + image * 58,
-                                         magnitudes + 10 + layer * 9 + image * 58,
-                                         transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 166928);
+#pragma omp parallel
+    {
+      const Team team = team_of(batch);
+      for (std::int64_t image = team.first; image < team.last; ++image) {
+        if (team.part == 0) {
+          transformer_blocks_norm1_forward_inspect(transformer_blocks_carry + layer % 2 * 16640 + image * 166928,
+                                                   parameters + 3165200 - layer * 527104,
+                                                   parameters + 3165456 - layer * 527104,
+                                                   transformer_blocks_norm1_add + team.first * 166928,
+                                                   transformer_blocks_norm1_maximum + team.first * 166928);
+        }
+        team.wait();
+        transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 166928,
+                                             packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
+                                             transformer_blocks_attention_add + team.first * 166928);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_forward_2(transformer_blocks_attention_add + team.first * 166928,
+                                                 transformer_blocks_attention_copy + team.first * 166928);
+        }
+        team.wait();
+        transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + team.first * 166928,
+                                               transformer_blocks_attention_copy + team.first * 166928,
+                                               transformer_blocks_attention_einsum + team.first * 166928);
+        team.wait();
+        transformer_blocks_attention_forward_4_inspect(team, transformer_blocks_attention_einsum + team.first * 166928,
+                                                       maps + layer * 33800 + image * 202800);
+        team.wait();
+        transformer_blocks_attention_forward_5_inspect(team, maps + layer * 33800 + image * 202800,
+                                                       transformer_blocks_attention_add + team.first * 166928,
+                                                       transformer_blocks_attention_rearrange + team.first * 166928);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_forward_6(transformer_blocks_attention_rearrange + team.first * 166928,
+                                                 magnitudes + 3 + layer * 9 + image * 58);
+        }
+        team.wait();
+        transformer_blocks_attention_out_proj_forward(team,
+                                                      transformer_blocks_attention_rearrange + team.first * 166928,
+                                                      packed + 1191936 + layer * 65536,
+                                                      transformer_blocks_attention_out_proj_einsum + team.first * 166928);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_norm1_forward_2(transformer_blocks_norm1_maximum + team.first * 166928,
+                                             transformer_blocks_attention_out_proj_einsum + team.first * 166928,
+                                             parameters + 2902032 - layer * 527104,
+                                             transformer_blocks_carry + layer % 2 * 16640 + image * 166928,
+                                             magnitudes + 2 + layer * 9 + image * 58,
+                                             magnitudes + 4 + layer * 9 + image * 58,
+                                             magnitudes + 5 + layer * 9 + image * 58,
+                                             transformer_blocks_add + team.first * 166928);
+        }
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_norm2_forward(transformer_blocks_add + team.first * 166928,
+                                           parameters + 2901520 - layer * 527104, parameters + 2901776 - layer * 527104,
+                                           transformer_blocks_norm2_add + team.first * 166928,
+                                           transformer_blocks_norm2_maximum + team.first * 166928);
+        }
+        team.wait();
+        transformer_blocks_ffn_linear1_forward_inspect(team, transformer_blocks_norm2_add + team.first * 166928,
+                                                       packed + 1585152 + layer * 131072,
+                                                       transformer_blocks_ffn_linear1_einsum + team.first * 166928);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_ffn_linear1_forward_2(transformer_blocks_ffn_linear1_einsum + team.first * 166928,
+                                                   parameters + 2769936 - layer * 527104,
+                                                   magnitudes + 7 + layer * 9 + image * 58,
+                                                   magnitudes + 8 + layer * 9 + image * 58,
+                                                   transformer_blocks_ffn_gelu + team.first * 166928);
+        }
+        team.wait();
+        transformer_blocks_ffn_linear2_forward_inspect(team, transformer_blocks_ffn_gelu + team.first * 166928,
+                                                       packed + 2371584 + layer * 131072,
+                                                       transformer_blocks_ffn_linear2_einsum + team.first * 166928);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_norm2_forward_2(transformer_blocks_norm2_maximum + team.first * 166928,
+                                             transformer_blocks_ffn_linear2_einsum + team.first * 166928,
+                                             parameters + 2638608 - layer * 527104,
+                                             transformer_blocks_add + team.first * 166928,
+                                             magnitudes + 6 + layer * 9 + image * 58,
+                                             magnitudes + 9 + layer * 9 + image * 58,
+                                             magnitudes + 10 + layer * 9 + image * 58,
+                                             transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 166928);
+        }
+        team.wait();
+      }
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)

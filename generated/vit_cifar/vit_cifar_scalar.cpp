@@ -257,8 +257,8 @@ static void pack(const real* weight, std::int64_t columns, std::int64_t depth, s
         *panels++ = column < columns ? weight[column * depth + k] : real(0);
 }
 
-// The rows of a weight's gradient are shared out among the threads in whole tiles; which thread sums up a row does not
-// change its bits.
+// Threads take whole images. Where there are fewer images than threads, all threads go through every image together and
+// share out the rows of each kernel in whole tiles; which of them computes a row does not change its bits.
 static std::int64_t threads() {
 #if defined(_OPENMP)
   return omp_get_max_threads();
@@ -266,9 +266,36 @@ static std::int64_t threads() {
   return 1;
 #endif
 }
-/// Where the part begins, of `parts` about equal ones; `tile` divides `rows`.
+/// Where a part begins, of `parts` about equal ones.
 static std::int64_t share(std::int64_t rows, std::int64_t tile, std::int64_t part, std::int64_t parts) {
-  return rows / tile * part / parts * tile;
+  return (rows + tile - 1) / tile * part / parts * tile;
+}
+
+/// A thread's images, and which part of their rows is its own.
+struct Team {
+  std::int64_t first, last, part, parts;
+
+  std::int64_t begin(std::int64_t rows, std::int64_t tile) const { return share(rows, tile, part, parts); }
+  std::int64_t end(std::int64_t rows, std::int64_t tile) const {
+    return std::min(rows, share(rows, tile, part + 1, parts));
+  }
+  /// Until all of the team have come here: what they have written can be read.
+  void wait() const {
+#if defined(_OPENMP)
+    if (parts > 1) {
+#pragma omp barrier
+    }
+#endif
+  }
+};
+[[maybe_unused]] static Team team_of(std::int64_t batch) {
+#if defined(_OPENMP)
+  const std::int64_t count = omp_get_num_threads(), mine = omp_get_thread_num();
+  if (batch < count) return {0, batch, mine, count};
+  return {batch * mine / count, batch * (mine + 1) / count, 0, 1};
+#else
+  return {0, batch, 0, 1};
+#endif
 }
 
 // ---- tables ----
@@ -410,12 +437,14 @@ static void transformer_blocks_norm1_forward(const real* transformer_blocks_carr
 }
 
 // b < B, n < N+1=65, d < 3*D=768, d2 < D=256 (summed)
-static void transformer_blocks_attention_forward(const real* transformer_blocks_norm1_add,
+static void transformer_blocks_attention_forward(const Team& team, const real* transformer_blocks_norm1_add,
                                                  const real* transformer_blocks_attention_in_proj_weight_packed,
                                                  const real* transformer_blocks_attention_in_proj_bias,
                                                  real* transformer_blocks_attention_add) {
+  const std::int64_t begin = team.begin(65, 2);
+  const std::int64_t end = team.end(65, 2);
   for (std::int64_t d = 0; d < 768; d += 4) {
-    for (std::int64_t n = 0; n < 64; n += 2) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -461,7 +490,7 @@ static void transformer_blocks_attention_forward(const real* transformer_blocks_
       const vec t17 = v_add(sum7, x12);
       v_store(transformer_blocks_attention_add + (n * 768 + d + 771), t17);
     }
-    {
+    if (end > 64) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -507,12 +536,14 @@ static void transformer_blocks_attention_forward_2(const real* transformer_block
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed)
-static void transformer_blocks_attention_forward_3(const real* transformer_blocks_attention_add,
+static void transformer_blocks_attention_forward_3(const Team& team, const real* transformer_blocks_attention_add,
                                                    const real* transformer_blocks_attention_copy,
                                                    real* transformer_blocks_attention_einsum) {
+  const std::int64_t begin = team.begin(65, 2);
+  const std::int64_t end = team.end(65, 2);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n2 = 0; n2 < 64; n2 += 4) {
-      for (std::int64_t n = 0; n < 64; n += 2) {
+      for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -546,7 +577,7 @@ static void transformer_blocks_attention_forward_3(const real* transformer_block
         v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 67), sum6);
         v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 68), sum7);
       }
-      {
+      if (end > 64) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -568,7 +599,7 @@ static void transformer_blocks_attention_forward_3(const real* transformer_block
         v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 + 4163), sum3);
       }
     }
-    for (std::int64_t n = 0; n < 64; n += 2) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       for (std::int64_t k = 0; k < 32; ++k) {
@@ -581,7 +612,7 @@ static void transformer_blocks_attention_forward_3(const real* transformer_block
       v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), sum0);
       v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 129), sum1);
     }
-    {
+    if (end > 64) {
       vec sum0 = v_zero();
       for (std::int64_t k = 0; k < 32; ++k) {
         const vec x14 = v_set(transformer_blocks_attention_add[h * 32 + k + 49152]);
@@ -594,9 +625,11 @@ static void transformer_blocks_attention_forward_3(const real* transformer_block
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row)
-static void transformer_blocks_attention_forward_4(const real* transformer_blocks_attention_einsum,
+static void transformer_blocks_attention_forward_4(const Team& team, const real* transformer_blocks_attention_einsum,
                                                    real* transformer_blocks_attention_divide) {
-  for (std::int64_t h = 0; h < 8; ++h) {
+  const std::int64_t begin = team.begin(8, 1);
+  const std::int64_t end = team.end(8, 1);
+  for (std::int64_t h = begin; h < end; ++h) {
     for (std::int64_t n = 0; n < 65; ++n) {
       vec most0 = v_set(-INFINITY);
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
@@ -628,12 +661,14 @@ static void transformer_blocks_attention_forward_4(const real* transformer_block
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
-static void transformer_blocks_attention_forward_5(const real* transformer_blocks_attention_divide,
+static void transformer_blocks_attention_forward_5(const Team& team, const real* transformer_blocks_attention_divide,
                                                    const real* transformer_blocks_attention_add,
                                                    real* transformer_blocks_attention_rearrange) {
+  const std::int64_t begin = team.begin(65, 2);
+  const std::int64_t end = team.end(65, 2);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t k = 0; k < 32; k += 4) {
-      for (std::int64_t n = 0; n < 64; n += 2) {
+      for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -667,7 +702,7 @@ static void transformer_blocks_attention_forward_5(const real* transformer_block
         v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 258), sum6);
         v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 259), sum7);
       }
-      {
+      if (end > 64) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -693,11 +728,14 @@ static void transformer_blocks_attention_forward_5(const real* transformer_block
 }
 
 // b < B, n < N+1=65, d < D=256, h < H*K=256 (summed)
-static void transformer_blocks_attention_out_proj_forward(const real* transformer_blocks_attention_rearrange,
+static void transformer_blocks_attention_out_proj_forward(const Team& team,
+                                                          const real* transformer_blocks_attention_rearrange,
                                                           const real* transformer_blocks_attention_out_proj_weight_packed,
                                                           real* transformer_blocks_attention_out_proj_einsum) {
+  const std::int64_t begin = team.begin(65, 2);
+  const std::int64_t end = team.end(65, 2);
   for (std::int64_t d = 0; d < 256; d += 4) {
-    for (std::int64_t n = 0; n < 64; n += 2) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -731,7 +769,7 @@ static void transformer_blocks_attention_out_proj_forward(const real* transforme
       v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 258), sum6);
       v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 259), sum7);
     }
-    {
+    if (end > 64) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -811,12 +849,14 @@ static void transformer_blocks_attention_out_proj_forward_2(const real* transfor
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed)
-static void transformer_blocks_ffn_linear1_forward(const real* transformer_blocks_norm2_add,
+static void transformer_blocks_ffn_linear1_forward(const Team& team, const real* transformer_blocks_norm2_add,
                                                    const real* transformer_blocks_ffn_linear1_weight_packed,
                                                    const real* transformer_blocks_ffn_linear1_bias,
                                                    real* transformer_blocks_ffn_gelu) {
+  const std::int64_t begin = team.begin(65, 2);
+  const std::int64_t end = team.end(65, 2);
   for (std::int64_t m = 0; m < 512; m += 4) {
-    for (std::int64_t n = 0; n < 64; n += 2) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -860,7 +900,7 @@ static void transformer_blocks_ffn_linear1_forward(const real* transformer_block
         }
       }
     }
-    {
+    if (end > 64) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -893,13 +933,15 @@ static void transformer_blocks_ffn_linear1_forward(const real* transformer_block
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed)
-static void transformer_blocks_ffn_linear2_forward(const real* transformer_blocks_ffn_gelu,
+static void transformer_blocks_ffn_linear2_forward(const Team& team, const real* transformer_blocks_ffn_gelu,
                                                    const real* transformer_blocks_ffn_linear2_weight_packed,
                                                    const real* transformer_blocks_add,
                                                    const real* transformer_blocks_ffn_linear2_bias,
                                                    real* transformer_blocks_carry_next) {
+  const std::int64_t begin = team.begin(65, 2);
+  const std::int64_t end = team.end(65, 2);
   for (std::int64_t d = 0; d < 256; d += 4) {
-    for (std::int64_t n = 0; n < 64; n += 2) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -961,7 +1003,7 @@ static void transformer_blocks_ffn_linear2_forward(const real* transformer_block
       const vec t33 = v_add(x31, t32);
       v_store(transformer_blocks_carry_next + (n * 256 + d + 259), t33);
     }
-    {
+    if (end > 64) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1248,12 +1290,15 @@ static void transformer_blocks_norm1_forward_train(const real* transformer_block
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row)
-static void transformer_blocks_attention_forward_4_train(const std::int64_t image, const std::int64_t layer,
+static void transformer_blocks_attention_forward_4_train(const Team& team, const std::int64_t image,
+                                                         const std::int64_t layer,
                                                          const real* transformer_blocks_attention_einsum,
                                                          real* transformer_blocks_attention_divide,
                                                          const std::int32_t* random,
                                                          real* transformer_blocks_attention_multiply) {
-  for (std::int64_t h = 0; h < 8; ++h) {
+  const std::int64_t begin = team.begin(8, 1);
+  const std::int64_t end = team.end(8, 1);
+  for (std::int64_t h = begin; h < end; ++h) {
     for (std::int64_t n = 0; n < 65; ++n) {
       vec most0 = v_set(-INFINITY);
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
@@ -1296,12 +1341,15 @@ static void transformer_blocks_attention_forward_4_train(const std::int64_t imag
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
-static void transformer_blocks_attention_forward_5_train(const real* transformer_blocks_attention_multiply,
+static void transformer_blocks_attention_forward_5_train(const Team& team,
+                                                         const real* transformer_blocks_attention_multiply,
                                                          const real* transformer_blocks_attention_add,
                                                          real* transformer_blocks_attention_rearrange) {
+  const std::int64_t begin = team.begin(65, 2);
+  const std::int64_t end = team.end(65, 2);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t k = 0; k < 32; k += 4) {
-      for (std::int64_t n = 0; n < 64; n += 2) {
+      for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -1335,7 +1383,7 @@ static void transformer_blocks_attention_forward_5_train(const real* transformer
         v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 258), sum6);
         v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 259), sum7);
       }
-      {
+      if (end > 64) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -1425,15 +1473,18 @@ static void transformer_blocks_attention_out_proj_forward_2_train(const real* tr
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed)
-static void transformer_blocks_ffn_linear1_forward_train(const std::int64_t image, const std::int64_t layer,
+static void transformer_blocks_ffn_linear1_forward_train(const Team& team, const std::int64_t image,
+                                                         const std::int64_t layer,
                                                          const real* transformer_blocks_norm2_add,
                                                          const real* transformer_blocks_ffn_linear1_weight_packed,
                                                          const real* transformer_blocks_ffn_linear1_bias,
                                                          const std::int32_t* random,
                                                          real* transformer_blocks_ffn_multiply,
                                                          real* transformer_blocks_ffn_gelu) {
+  const std::int64_t begin = team.begin(65, 2);
+  const std::int64_t end = team.end(65, 2);
   for (std::int64_t m = 0; m < 512; m += 4) {
-    for (std::int64_t n = 0; n < 64; n += 2) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1481,7 +1532,7 @@ static void transformer_blocks_ffn_linear1_forward_train(const std::int64_t imag
         }
       }
     }
-    {
+    if (end > 64) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1518,15 +1569,18 @@ static void transformer_blocks_ffn_linear1_forward_train(const std::int64_t imag
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed)
-static void transformer_blocks_ffn_linear2_forward_train(const std::int64_t image, const std::int64_t layer,
+static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const std::int64_t image,
+                                                         const std::int64_t layer,
                                                          const real* transformer_blocks_ffn_gelu,
                                                          const real* transformer_blocks_ffn_linear2_weight_packed,
                                                          const real* transformer_blocks_add,
                                                          const real* transformer_blocks_ffn_linear2_bias,
                                                          const std::int32_t* random,
                                                          real* transformer_blocks_carry_next) {
+  const std::int64_t begin = team.begin(65, 2);
+  const std::int64_t end = team.end(65, 2);
   for (std::int64_t d = 0; d < 256; d += 4) {
-    for (std::int64_t n = 0; n < 64; n += 2) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1574,7 +1628,7 @@ static void transformer_blocks_ffn_linear2_forward_train(const std::int64_t imag
         }
       }
     }
-    {
+    if (end > 64) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2004,14 +2058,17 @@ static void transformer_blocks_ffn_backward(const std::int64_t image, const std:
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed)
-static void transformer_blocks_ffn_linear2_backward(const std::int64_t image, const std::int64_t layer,
+static void transformer_blocks_ffn_linear2_backward(const Team& team, const std::int64_t image,
+                                                    const std::int64_t layer,
                                                     const real* d_transformer_blocks_ffn_multiply,
                                                     const real* transformer_blocks_ffn_linear2_weight,
                                                     const real* transformer_blocks_ffn_multiply,
                                                     const std::int32_t* random,
                                                     real* d_transformer_blocks_ffn_multiply_2) {
+  const std::int64_t begin = team.begin(65, 2);
+  const std::int64_t end = team.end(65, 2);
   for (std::int64_t m = 0; m < 512; m += 4) {
-    for (std::int64_t n = 0; n < 64; n += 2) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2058,7 +2115,7 @@ static void transformer_blocks_ffn_linear2_backward(const std::int64_t image, co
         }
       }
     }
-    {
+    if (end > 64) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2094,9 +2151,11 @@ static void transformer_blocks_ffn_linear2_backward(const std::int64_t image, co
 }
 
 // b < B, n < N+1=65, m < M=512
-static void transformer_blocks_ffn_backward_2(const real* transformer_blocks_ffn_multiply,
+static void transformer_blocks_ffn_backward_2(const Team& team, const real* transformer_blocks_ffn_multiply,
                                               real* d_transformer_blocks_ffn_linear2_copy) {
-  for (std::int64_t n = 0; n < 65; ++n) {
+  const std::int64_t begin = team.begin(65, 1);
+  const std::int64_t end = team.end(65, 1);
+  for (std::int64_t n = begin; n < end; ++n) {
     for (std::int64_t m = 0; m < 512; ++m) {
       const vec x0 = v_load(transformer_blocks_ffn_multiply + (n * 512 + m));
       const vec t1 = v_gelu(x0);
@@ -2106,11 +2165,13 @@ static void transformer_blocks_ffn_backward_2(const real* transformer_blocks_ffn
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed)
-static void transformer_blocks_ffn_linear1_backward(const real* d_transformer_blocks_ffn_multiply_2,
+static void transformer_blocks_ffn_linear1_backward(const Team& team, const real* d_transformer_blocks_ffn_multiply_2,
                                                     const real* transformer_blocks_ffn_linear1_weight,
                                                     real* d_transformer_blocks_ffn_linear1_einsum) {
+  const std::int64_t begin = team.begin(65, 2);
+  const std::int64_t end = team.end(65, 2);
   for (std::int64_t d = 0; d < 256; d += 4) {
-    for (std::int64_t n = 0; n < 64; n += 2) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2144,7 +2205,7 @@ static void transformer_blocks_ffn_linear1_backward(const real* d_transformer_bl
       v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 258), sum6);
       v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 259), sum7);
     }
-    {
+    if (end > 64) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2225,11 +2286,13 @@ static void transformer_blocks_norm2_backward_2(const real* d_transformer_blocks
 }
 
 // b < B, n < N+1=65, d < D=256, d2 < D=256 (summed)
-static void transformer_blocks_attention_out_proj_backward(const real* d_transformer_blocks_add,
+static void transformer_blocks_attention_out_proj_backward(const Team& team, const real* d_transformer_blocks_add,
                                                            const real* transformer_blocks_attention_out_proj_weight,
                                                            real* d_transformer_blocks_attention_out_proj_einsum) {
+  const std::int64_t begin = team.begin(65, 2);
+  const std::int64_t end = team.end(65, 2);
   for (std::int64_t d = 0; d < 256; d += 4) {
-    for (std::int64_t n = 0; n < 64; n += 2) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2263,7 +2326,7 @@ static void transformer_blocks_attention_out_proj_backward(const real* d_transfo
       v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 258), sum6);
       v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 259), sum7);
     }
-    {
+    if (end > 64) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2301,12 +2364,15 @@ static void transformer_blocks_attention_backward(const real* transformer_blocks
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed)
-static void transformer_blocks_attention_backward_2(const real* d_transformer_blocks_attention_out_proj_einsum,
+static void transformer_blocks_attention_backward_2(const Team& team,
+                                                    const real* d_transformer_blocks_attention_out_proj_einsum,
                                                     const real* d_transformer_blocks_attention_copy,
                                                     real* d_transformer_blocks_attention_einsum) {
+  const std::int64_t begin = team.begin(65, 2);
+  const std::int64_t end = team.end(65, 2);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n2 = 0; n2 < 64; n2 += 4) {
-      for (std::int64_t n = 0; n < 64; n += 2) {
+      for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -2340,7 +2406,7 @@ static void transformer_blocks_attention_backward_2(const real* d_transformer_bl
         v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 67), sum6);
         v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 68), sum7);
       }
-      {
+      if (end > 64) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -2362,7 +2428,7 @@ static void transformer_blocks_attention_backward_2(const real* d_transformer_bl
         v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 + 4163), sum3);
       }
     }
-    for (std::int64_t n = 0; n < 64; n += 2) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       for (std::int64_t k = 0; k < 32; ++k) {
@@ -2375,7 +2441,7 @@ static void transformer_blocks_attention_backward_2(const real* d_transformer_bl
       v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), sum0);
       v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 129), sum1);
     }
-    {
+    if (end > 64) {
       vec sum0 = v_zero();
       for (std::int64_t k = 0; k < 32; ++k) {
         const vec x14 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 16384]);
@@ -2388,12 +2454,15 @@ static void transformer_blocks_attention_backward_2(const real* d_transformer_bl
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
-static void transformer_blocks_attention_backward_3(const real* d_transformer_blocks_attention_out_proj_einsum,
+static void transformer_blocks_attention_backward_3(const Team& team,
+                                                    const real* d_transformer_blocks_attention_out_proj_einsum,
                                                     const real* transformer_blocks_attention_multiply,
                                                     real* d_transformer_blocks_attention_einsum_2) {
+  const std::int64_t begin = team.begin(65, 2);
+  const std::int64_t end = team.end(65, 2);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t k = 0; k < 32; k += 4) {
-      for (std::int64_t n = 0; n < 64; n += 2) {
+      for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -2427,7 +2496,7 @@ static void transformer_blocks_attention_backward_3(const real* d_transformer_bl
         v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 34), sum6);
         v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 35), sum7);
       }
-      {
+      if (end > 64) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -2453,12 +2522,15 @@ static void transformer_blocks_attention_backward_3(const real* d_transformer_bl
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row)
-static void transformer_blocks_attention_backward_4(const std::int64_t image, const std::int64_t layer,
+static void transformer_blocks_attention_backward_4(const Team& team, const std::int64_t image,
+                                                    const std::int64_t layer,
                                                     const real* d_transformer_blocks_attention_einsum,
                                                     const std::int32_t* random,
                                                     const real* transformer_blocks_attention_divide,
                                                     real* d_transformer_blocks_attention_multiply) {
-  for (std::int64_t h = 0; h < 8; ++h) {
+  const std::int64_t begin = team.begin(8, 1);
+  const std::int64_t end = team.end(8, 1);
+  for (std::int64_t h = begin; h < end; ++h) {
     for (std::int64_t n = 0; n < 65; ++n) {
       vec sum0 = v_zero();
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
@@ -2488,12 +2560,15 @@ static void transformer_blocks_attention_backward_4(const std::int64_t image, co
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
-static void transformer_blocks_attention_backward_5(const real* d_transformer_blocks_attention_multiply,
+static void transformer_blocks_attention_backward_5(const Team& team,
+                                                    const real* d_transformer_blocks_attention_multiply,
                                                     const real* transformer_blocks_attention_add,
                                                     real* d_transformer_blocks_attention_einsum_3) {
+  const std::int64_t begin = team.begin(65, 2);
+  const std::int64_t end = team.end(65, 2);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t k = 0; k < 32; k += 4) {
-      for (std::int64_t n = 0; n < 64; n += 2) {
+      for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -2527,7 +2602,7 @@ static void transformer_blocks_attention_backward_5(const real* d_transformer_bl
         v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 34), sum6);
         v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 35), sum7);
       }
-      {
+      if (end > 64) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -2553,12 +2628,15 @@ static void transformer_blocks_attention_backward_5(const real* d_transformer_bl
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
-static void transformer_blocks_attention_backward_6(const real* d_transformer_blocks_attention_multiply,
+static void transformer_blocks_attention_backward_6(const Team& team,
+                                                    const real* d_transformer_blocks_attention_multiply,
                                                     const real* transformer_blocks_attention_add,
                                                     real* d_transformer_blocks_attention_einsum_4) {
+  const std::int64_t begin = team.begin(65, 2);
+  const std::int64_t end = team.end(65, 2);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t k = 0; k < 32; k += 4) {
-      for (std::int64_t n = 0; n < 64; n += 2) {
+      for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -2592,7 +2670,7 @@ static void transformer_blocks_attention_backward_6(const real* d_transformer_bl
         v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 34), sum6);
         v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 35), sum7);
       }
-      {
+      if (end > 64) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -2657,11 +2735,14 @@ static void transformer_blocks_attention_backward_9(const real* d_transformer_bl
 }
 
 // b < B, n < N+1=65, d < D=256, d2 < 3*D=768 (summed)
-static void transformer_blocks_attention_backward_10(const real* d_transformer_blocks_attention_rearrange,
+static void transformer_blocks_attention_backward_10(const Team& team,
+                                                     const real* d_transformer_blocks_attention_rearrange,
                                                      const real* transformer_blocks_attention_in_proj_weight,
                                                      real* d_transformer_blocks_attention_einsum_5) {
+  const std::int64_t begin = team.begin(65, 2);
+  const std::int64_t end = team.end(65, 2);
   for (std::int64_t d = 0; d < 256; d += 4) {
-    for (std::int64_t n = 0; n < 64; n += 2) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2695,7 +2776,7 @@ static void transformer_blocks_attention_backward_10(const real* d_transformer_b
       v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 258), sum6);
       v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 259), sum7);
     }
-    {
+    if (end > 64) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3747,13 +3828,16 @@ static void norm_backward_2_input_gradient(const real* d_norm_multiply, real* d_
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed)
-static void transformer_blocks_ffn_linear1_forward_input_gradient(const real* transformer_blocks_norm2_add,
+static void transformer_blocks_ffn_linear1_forward_input_gradient(const Team& team,
+                                                                  const real* transformer_blocks_norm2_add,
                                                                   const real* transformer_blocks_ffn_linear1_weight_packed,
                                                                   const real* transformer_blocks_ffn_linear1_bias,
                                                                   real* transformer_blocks_ffn_linear1_add,
                                                                   real* transformer_blocks_ffn_gelu) {
+  const std::int64_t begin = team.begin(65, 2);
+  const std::int64_t end = team.end(65, 2);
   for (std::int64_t m = 0; m < 512; m += 4) {
-    for (std::int64_t n = 0; n < 64; n += 2) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3798,7 +3882,7 @@ static void transformer_blocks_ffn_linear1_forward_input_gradient(const real* tr
         }
       }
     }
-    {
+    if (end > 64) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3889,12 +3973,15 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed)
-static void transformer_blocks_ffn_linear2_backward_input_gradient(const real* d_transformer_blocks_carry,
+static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& team,
+                                                                   const real* d_transformer_blocks_carry,
                                                                    const real* transformer_blocks_ffn_linear2_weight,
                                                                    const real* transformer_blocks_ffn_linear1_add,
                                                                    real* d_transformer_blocks_ffn_multiply) {
+  const std::int64_t begin = team.begin(65, 2);
+  const std::int64_t end = team.end(65, 2);
   for (std::int64_t m = 0; m < 512; m += 4) {
-    for (std::int64_t n = 0; n < 64; n += 2) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3938,7 +4025,7 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const real* d
         }
       }
     }
-    {
+    if (end > 64) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3971,11 +4058,14 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const real* d
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed)
-static void transformer_blocks_ffn_linear1_backward_input_gradient(const real* d_transformer_blocks_ffn_multiply,
+static void transformer_blocks_ffn_linear1_backward_input_gradient(const Team& team,
+                                                                   const real* d_transformer_blocks_ffn_multiply,
                                                                    const real* transformer_blocks_ffn_linear1_weight,
                                                                    real* d_transformer_blocks_ffn_linear1_einsum) {
+  const std::int64_t begin = team.begin(65, 2);
+  const std::int64_t end = team.end(65, 2);
   for (std::int64_t d = 0; d < 256; d += 4) {
-    for (std::int64_t n = 0; n < 64; n += 2) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -4009,7 +4099,7 @@ static void transformer_blocks_ffn_linear1_backward_input_gradient(const real* d
       v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 258), sum6);
       v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 259), sum7);
     }
-    {
+    if (end > 64) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -4034,12 +4124,15 @@ static void transformer_blocks_ffn_linear1_backward_input_gradient(const real* d
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
-static void transformer_blocks_attention_backward_3_input_gradient(const real* d_transformer_blocks_attention_out_proj_einsum,
+static void transformer_blocks_attention_backward_3_input_gradient(const Team& team,
+                                                                   const real* d_transformer_blocks_attention_out_proj_einsum,
                                                                    const real* transformer_blocks_attention_divide,
                                                                    real* d_transformer_blocks_attention_einsum_2) {
+  const std::int64_t begin = team.begin(65, 2);
+  const std::int64_t end = team.end(65, 2);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t k = 0; k < 32; k += 4) {
-      for (std::int64_t n = 0; n < 64; n += 2) {
+      for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -4073,7 +4166,7 @@ static void transformer_blocks_attention_backward_3_input_gradient(const real* d
         v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 34), sum6);
         v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 35), sum7);
       }
-      {
+      if (end > 64) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -4099,10 +4192,13 @@ static void transformer_blocks_attention_backward_3_input_gradient(const real* d
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row)
-static void transformer_blocks_attention_backward_4_input_gradient(const real* d_transformer_blocks_attention_einsum,
+static void transformer_blocks_attention_backward_4_input_gradient(const Team& team,
+                                                                   const real* d_transformer_blocks_attention_einsum,
                                                                    const real* transformer_blocks_attention_divide,
                                                                    real* d_transformer_blocks_attention_multiply) {
-  for (std::int64_t h = 0; h < 8; ++h) {
+  const std::int64_t begin = team.begin(8, 1);
+  const std::int64_t end = team.end(8, 1);
+  for (std::int64_t h = begin; h < end; ++h) {
     for (std::int64_t n = 0; n < 65; ++n) {
       vec sum0 = v_zero();
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
@@ -4352,9 +4448,12 @@ static void transformer_blocks_norm1_forward_inspect(const real* transformer_blo
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row)
-static void transformer_blocks_attention_forward_4_inspect(const real* transformer_blocks_attention_einsum,
+static void transformer_blocks_attention_forward_4_inspect(const Team& team,
+                                                           const real* transformer_blocks_attention_einsum,
                                                            real* attention_0) {
-  for (std::int64_t h = 0; h < 8; ++h) {
+  const std::int64_t begin = team.begin(8, 1);
+  const std::int64_t end = team.end(8, 1);
+  for (std::int64_t h = begin; h < end; ++h) {
     for (std::int64_t n = 0; n < 65; ++n) {
       vec most0 = v_set(-INFINITY);
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
@@ -4386,12 +4485,14 @@ static void transformer_blocks_attention_forward_4_inspect(const real* transform
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
-static void transformer_blocks_attention_forward_5_inspect(const real* attention_0,
+static void transformer_blocks_attention_forward_5_inspect(const Team& team, const real* attention_0,
                                                            const real* transformer_blocks_attention_add,
                                                            real* transformer_blocks_attention_rearrange) {
+  const std::int64_t begin = team.begin(65, 2);
+  const std::int64_t end = team.end(65, 2);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t k = 0; k < 32; k += 4) {
-      for (std::int64_t n = 0; n < 64; n += 2) {
+      for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -4425,7 +4526,7 @@ static void transformer_blocks_attention_forward_5_inspect(const real* attention
         v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 258), sum6);
         v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 259), sum7);
       }
-      {
+      if (end > 64) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -4562,11 +4663,13 @@ static void transformer_blocks_norm2_forward(const real* transformer_blocks_add,
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed)
-static void transformer_blocks_ffn_linear1_forward_inspect(const real* transformer_blocks_norm2_add,
+static void transformer_blocks_ffn_linear1_forward_inspect(const Team& team, const real* transformer_blocks_norm2_add,
                                                            const real* transformer_blocks_ffn_linear1_weight_packed,
                                                            real* transformer_blocks_ffn_linear1_einsum) {
+  const std::int64_t begin = team.begin(65, 2);
+  const std::int64_t end = team.end(65, 2);
   for (std::int64_t m = 0; m < 512; m += 4) {
-    for (std::int64_t n = 0; n < 64; n += 2) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -4600,7 +4703,7 @@ static void transformer_blocks_ffn_linear1_forward_inspect(const real* transform
       v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 514), sum6);
       v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 515), sum7);
     }
-    {
+    if (end > 64) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -4663,11 +4766,13 @@ static void transformer_blocks_ffn_linear1_forward_2(const real* transformer_blo
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed)
-static void transformer_blocks_ffn_linear2_forward_inspect(const real* transformer_blocks_ffn_gelu,
+static void transformer_blocks_ffn_linear2_forward_inspect(const Team& team, const real* transformer_blocks_ffn_gelu,
                                                            const real* transformer_blocks_ffn_linear2_weight_packed,
                                                            real* transformer_blocks_ffn_linear2_einsum) {
+  const std::int64_t begin = team.begin(65, 2);
+  const std::int64_t end = team.end(65, 2);
   for (std::int64_t d = 0; d < 256; d += 4) {
-    for (std::int64_t n = 0; n < 64; n += 2) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -4701,7 +4806,7 @@ static void transformer_blocks_ffn_linear2_forward_inspect(const real* transform
       v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 258), sum6);
       v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 259), sum7);
     }
-    {
+    if (end > 64) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -4925,42 +5030,62 @@ void vit_cifar_forward_scalar(const float* parameters, const float* packed, cons
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-#pragma omp parallel for schedule(static) firstprivate(place)
-    for (std::int64_t image = 0; image < batch; ++image) {
-      if (place < 0) place = image;
-      transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
-                                       parameters + 3165200 - layer * 527104, parameters + 3165456 - layer * 527104,
-                                       transformer_blocks_norm1_add + place * 150816);
-      transformer_blocks_attention_forward(transformer_blocks_norm1_add + place * 150816,
-                                           packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
-                                           transformer_blocks_attention_add + place * 150816);
-      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + place * 150816,
-                                             transformer_blocks_attention_copy + place * 150816);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + place * 150816,
-                                             transformer_blocks_attention_copy + place * 150816,
-                                             transformer_blocks_attention_einsum + place * 150816);
-      transformer_blocks_attention_forward_4(transformer_blocks_attention_einsum + place * 150816,
-                                             transformer_blocks_attention_divide + place * 150816);
-      transformer_blocks_attention_forward_5(transformer_blocks_attention_divide + place * 150816,
-                                             transformer_blocks_attention_add + place * 150816,
-                                             transformer_blocks_attention_rearrange + place * 150816);
-      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + place * 150816,
-                                                    packed + 1191936 + layer * 65536,
-                                                    transformer_blocks_attention_out_proj_einsum + place * 150816);
-      transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
-                                                      transformer_blocks_attention_out_proj_einsum + place * 150816,
-                                                      parameters + 2902032 - layer * 527104,
-                                                      transformer_blocks_add + place * 150816,
-                                                      parameters + 2901520 - layer * 527104,
-                                                      parameters + 2901776 - layer * 527104,
-                                                      transformer_blocks_norm2_add + place * 150816);
-      transformer_blocks_ffn_linear1_forward(transformer_blocks_norm2_add + place * 150816,
-                                             packed + 1585152 + layer * 131072, parameters + 2769936 - layer * 527104,
-                                             transformer_blocks_ffn_gelu + place * 150816);
-      transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + place * 150816,
-                                             packed + 2371584 + layer * 131072, transformer_blocks_add + place * 150816,
-                                             parameters + 2638608 - layer * 527104,
-                                             transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
+#pragma omp parallel
+    {
+      const Team team = team_of(batch);
+      for (std::int64_t image = team.first; image < team.last; ++image) {
+        if (team.part == 0) {
+          transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
+                                           parameters + 3165200 - layer * 527104, parameters + 3165456 - layer * 527104,
+                                           transformer_blocks_norm1_add + team.first * 150816);
+        }
+        team.wait();
+        transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 150816,
+                                             packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
+                                             transformer_blocks_attention_add + team.first * 150816);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_forward_2(transformer_blocks_attention_add + team.first * 150816,
+                                                 transformer_blocks_attention_copy + team.first * 150816);
+        }
+        team.wait();
+        transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + team.first * 150816,
+                                               transformer_blocks_attention_copy + team.first * 150816,
+                                               transformer_blocks_attention_einsum + team.first * 150816);
+        team.wait();
+        transformer_blocks_attention_forward_4(team, transformer_blocks_attention_einsum + team.first * 150816,
+                                               transformer_blocks_attention_divide + team.first * 150816);
+        team.wait();
+        transformer_blocks_attention_forward_5(team, transformer_blocks_attention_divide + team.first * 150816,
+                                               transformer_blocks_attention_add + team.first * 150816,
+                                               transformer_blocks_attention_rearrange + team.first * 150816);
+        team.wait();
+        transformer_blocks_attention_out_proj_forward(team,
+                                                      transformer_blocks_attention_rearrange + team.first * 150816,
+                                                      packed + 1191936 + layer * 65536,
+                                                      transformer_blocks_attention_out_proj_einsum + team.first * 150816);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
+                                                          transformer_blocks_attention_out_proj_einsum + team.first * 150816,
+                                                          parameters + 2902032 - layer * 527104,
+                                                          transformer_blocks_add + team.first * 150816,
+                                                          parameters + 2901520 - layer * 527104,
+                                                          parameters + 2901776 - layer * 527104,
+                                                          transformer_blocks_norm2_add + team.first * 150816);
+        }
+        team.wait();
+        transformer_blocks_ffn_linear1_forward(team, transformer_blocks_norm2_add + team.first * 150816,
+                                               packed + 1585152 + layer * 131072, parameters + 2769936 - layer * 527104,
+                                               transformer_blocks_ffn_gelu + team.first * 150816);
+        team.wait();
+        transformer_blocks_ffn_linear2_forward(team, transformer_blocks_ffn_gelu + team.first * 150816,
+                                               packed + 2371584 + layer * 131072,
+                                               transformer_blocks_add + team.first * 150816,
+                                               parameters + 2638608 - layer * 527104,
+                                               transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
+        team.wait();
+      }
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
@@ -5016,42 +5141,62 @@ void vit_cifar_evaluate_scalar(const float* parameters, const float* packed, con
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-#pragma omp parallel for schedule(static) firstprivate(place)
-    for (std::int64_t image = 0; image < batch; ++image) {
-      if (place < 0) place = image;
-      transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
-                                       parameters + 3165200 - layer * 527104, parameters + 3165456 - layer * 527104,
-                                       transformer_blocks_norm1_add + place * 150816);
-      transformer_blocks_attention_forward(transformer_blocks_norm1_add + place * 150816,
-                                           packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
-                                           transformer_blocks_attention_add + place * 150816);
-      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + place * 150816,
-                                             transformer_blocks_attention_copy + place * 150816);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + place * 150816,
-                                             transformer_blocks_attention_copy + place * 150816,
-                                             transformer_blocks_attention_einsum + place * 150816);
-      transformer_blocks_attention_forward_4(transformer_blocks_attention_einsum + place * 150816,
-                                             transformer_blocks_attention_divide + place * 150816);
-      transformer_blocks_attention_forward_5(transformer_blocks_attention_divide + place * 150816,
-                                             transformer_blocks_attention_add + place * 150816,
-                                             transformer_blocks_attention_rearrange + place * 150816);
-      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + place * 150816,
-                                                    packed + 1191936 + layer * 65536,
-                                                    transformer_blocks_attention_out_proj_einsum + place * 150816);
-      transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
-                                                      transformer_blocks_attention_out_proj_einsum + place * 150816,
-                                                      parameters + 2902032 - layer * 527104,
-                                                      transformer_blocks_add + place * 150816,
-                                                      parameters + 2901520 - layer * 527104,
-                                                      parameters + 2901776 - layer * 527104,
-                                                      transformer_blocks_norm2_add + place * 150816);
-      transformer_blocks_ffn_linear1_forward(transformer_blocks_norm2_add + place * 150816,
-                                             packed + 1585152 + layer * 131072, parameters + 2769936 - layer * 527104,
-                                             transformer_blocks_ffn_gelu + place * 150816);
-      transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + place * 150816,
-                                             packed + 2371584 + layer * 131072, transformer_blocks_add + place * 150816,
-                                             parameters + 2638608 - layer * 527104,
-                                             transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
+#pragma omp parallel
+    {
+      const Team team = team_of(batch);
+      for (std::int64_t image = team.first; image < team.last; ++image) {
+        if (team.part == 0) {
+          transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
+                                           parameters + 3165200 - layer * 527104, parameters + 3165456 - layer * 527104,
+                                           transformer_blocks_norm1_add + team.first * 150816);
+        }
+        team.wait();
+        transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 150816,
+                                             packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
+                                             transformer_blocks_attention_add + team.first * 150816);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_forward_2(transformer_blocks_attention_add + team.first * 150816,
+                                                 transformer_blocks_attention_copy + team.first * 150816);
+        }
+        team.wait();
+        transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + team.first * 150816,
+                                               transformer_blocks_attention_copy + team.first * 150816,
+                                               transformer_blocks_attention_einsum + team.first * 150816);
+        team.wait();
+        transformer_blocks_attention_forward_4(team, transformer_blocks_attention_einsum + team.first * 150816,
+                                               transformer_blocks_attention_divide + team.first * 150816);
+        team.wait();
+        transformer_blocks_attention_forward_5(team, transformer_blocks_attention_divide + team.first * 150816,
+                                               transformer_blocks_attention_add + team.first * 150816,
+                                               transformer_blocks_attention_rearrange + team.first * 150816);
+        team.wait();
+        transformer_blocks_attention_out_proj_forward(team,
+                                                      transformer_blocks_attention_rearrange + team.first * 150816,
+                                                      packed + 1191936 + layer * 65536,
+                                                      transformer_blocks_attention_out_proj_einsum + team.first * 150816);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
+                                                          transformer_blocks_attention_out_proj_einsum + team.first * 150816,
+                                                          parameters + 2902032 - layer * 527104,
+                                                          transformer_blocks_add + team.first * 150816,
+                                                          parameters + 2901520 - layer * 527104,
+                                                          parameters + 2901776 - layer * 527104,
+                                                          transformer_blocks_norm2_add + team.first * 150816);
+        }
+        team.wait();
+        transformer_blocks_ffn_linear1_forward(team, transformer_blocks_norm2_add + team.first * 150816,
+                                               packed + 1585152 + layer * 131072, parameters + 2769936 - layer * 527104,
+                                               transformer_blocks_ffn_gelu + team.first * 150816);
+        team.wait();
+        transformer_blocks_ffn_linear2_forward(team, transformer_blocks_ffn_gelu + team.first * 150816,
+                                               packed + 2371584 + layer * 131072,
+                                               transformer_blocks_add + team.first * 150816,
+                                               parameters + 2638608 - layer * 527104,
+                                               transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
+        team.wait();
+      }
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
@@ -5174,52 +5319,75 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-#pragma omp parallel for schedule(static) firstprivate(place)
-    for (std::int64_t image = 0; image < batch; ++image) {
-      if (place < 0) place = image;
-      transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1542304,
-                                             transformer_blocks_norm1_rsqrt + layer * 80 + image * 1542304,
-                                             transformer_blocks_norm1_multiply + layer * 16640 + image * 1542304,
-                                             parameters + 3165200 - layer * 527104,
-                                             parameters + 3165456 - layer * 527104,
-                                             transformer_blocks_norm1_add + place * 1542304);
-      transformer_blocks_attention_forward(transformer_blocks_norm1_add + place * 1542304,
-                                           packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
-                                           transformer_blocks_attention_add + layer * 49920 + image * 1542304);
-      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1542304,
-                                             transformer_blocks_attention_copy + place * 1542304);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + layer * 49920 + image * 1542304,
-                                             transformer_blocks_attention_copy + place * 1542304,
-                                             transformer_blocks_attention_einsum + place * 1542304);
-      transformer_blocks_attention_forward_4_train(image, layer, transformer_blocks_attention_einsum + place * 1542304,
-                                                   transformer_blocks_attention_divide + layer * 33808 + image * 1542304,
-                                                   random,
-                                                   transformer_blocks_attention_multiply + layer * 33808 + image * 1542304);
-      transformer_blocks_attention_forward_5_train(transformer_blocks_attention_multiply + layer * 33808 + image * 1542304,
-                                                   transformer_blocks_attention_add + layer * 49920 + image * 1542304,
-                                                   transformer_blocks_attention_rearrange + layer * 16640 + image * 1542304);
-      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + layer * 16640 + image * 1542304,
-                                                    packed + 1191936 + layer * 65536,
-                                                    transformer_blocks_attention_out_proj_einsum + place * 1542304);
-      transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1542304,
-                                                            transformer_blocks_attention_out_proj_einsum + place * 1542304,
-                                                            parameters + 2902032 - layer * 527104,
-                                                            transformer_blocks_norm2_rsqrt + layer * 80 + image * 1542304,
-                                                            transformer_blocks_add + place * 1542304,
-                                                            transformer_blocks_norm2_multiply + layer * 16640 + image * 1542304,
-                                                            parameters + 2901520 - layer * 527104,
-                                                            parameters + 2901776 - layer * 527104,
-                                                            transformer_blocks_norm2_add + place * 1542304);
-      transformer_blocks_ffn_linear1_forward_train(image, layer, transformer_blocks_norm2_add + place * 1542304,
-                                                   packed + 1585152 + layer * 131072,
-                                                   parameters + 2769936 - layer * 527104, random,
-                                                   transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304,
-                                                   transformer_blocks_ffn_gelu + place * 1542304);
-      transformer_blocks_ffn_linear2_forward_train(image, layer, transformer_blocks_ffn_gelu + place * 1542304,
-                                                   packed + 2371584 + layer * 131072,
-                                                   transformer_blocks_add + place * 1542304,
-                                                   parameters + 2638608 - layer * 527104, random,
-                                                   transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1542304);
+#pragma omp parallel
+    {
+      const Team team = team_of(batch);
+      for (std::int64_t image = team.first; image < team.last; ++image) {
+        if (team.part == 0) {
+          transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1542304,
+                                                 transformer_blocks_norm1_rsqrt + layer * 80 + image * 1542304,
+                                                 transformer_blocks_norm1_multiply + layer * 16640 + image * 1542304,
+                                                 parameters + 3165200 - layer * 527104,
+                                                 parameters + 3165456 - layer * 527104,
+                                                 transformer_blocks_norm1_add + team.first * 1542304);
+        }
+        team.wait();
+        transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 1542304,
+                                             packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
+                                             transformer_blocks_attention_add + layer * 49920 + image * 1542304);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1542304,
+                                                 transformer_blocks_attention_copy + team.first * 1542304);
+        }
+        team.wait();
+        transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + layer * 49920 + image * 1542304,
+                                               transformer_blocks_attention_copy + team.first * 1542304,
+                                               transformer_blocks_attention_einsum + team.first * 1542304);
+        team.wait();
+        transformer_blocks_attention_forward_4_train(team, image, layer,
+                                                     transformer_blocks_attention_einsum + team.first * 1542304,
+                                                     transformer_blocks_attention_divide + layer * 33808 + image * 1542304,
+                                                     random,
+                                                     transformer_blocks_attention_multiply + layer * 33808 + image * 1542304);
+        team.wait();
+        transformer_blocks_attention_forward_5_train(team,
+                                                     transformer_blocks_attention_multiply + layer * 33808 + image * 1542304,
+                                                     transformer_blocks_attention_add + layer * 49920 + image * 1542304,
+                                                     transformer_blocks_attention_rearrange + layer * 16640 + image * 1542304);
+        team.wait();
+        transformer_blocks_attention_out_proj_forward(team,
+                                                      transformer_blocks_attention_rearrange + layer * 16640 + image * 1542304,
+                                                      packed + 1191936 + layer * 65536,
+                                                      transformer_blocks_attention_out_proj_einsum + team.first * 1542304);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1542304,
+                                                                transformer_blocks_attention_out_proj_einsum + team.first * 1542304,
+                                                                parameters + 2902032 - layer * 527104,
+                                                                transformer_blocks_norm2_rsqrt + layer * 80 + image * 1542304,
+                                                                transformer_blocks_add + team.first * 1542304,
+                                                                transformer_blocks_norm2_multiply + layer * 16640 + image * 1542304,
+                                                                parameters + 2901520 - layer * 527104,
+                                                                parameters + 2901776 - layer * 527104,
+                                                                transformer_blocks_norm2_add + team.first * 1542304);
+        }
+        team.wait();
+        transformer_blocks_ffn_linear1_forward_train(team, image, layer,
+                                                     transformer_blocks_norm2_add + team.first * 1542304,
+                                                     packed + 1585152 + layer * 131072,
+                                                     parameters + 2769936 - layer * 527104, random,
+                                                     transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304,
+                                                     transformer_blocks_ffn_gelu + team.first * 1542304);
+        team.wait();
+        transformer_blocks_ffn_linear2_forward_train(team, image, layer,
+                                                     transformer_blocks_ffn_gelu + team.first * 1542304,
+                                                     packed + 2371584 + layer * 131072,
+                                                     transformer_blocks_add + team.first * 1542304,
+                                                     parameters + 2638608 - layer * 527104, random,
+                                                     transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1542304);
+        team.wait();
+      }
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
@@ -5255,68 +5423,111 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
   // transformer_blocks: 6 layers, the last one first
   for (std::int64_t pass = 0; pass < 6; ++pass) {
     const std::int64_t layer = 5 - pass;
-#pragma omp parallel for schedule(static) firstprivate(place)
-    for (std::int64_t image = 0; image < batch; ++image) {
-      if (place < 0) place = image;
-      transformer_blocks_ffn_backward(image, layer, d_transformer_blocks_carry + pass % 2 * 16640 + image * 1542304,
-                                      random, d_transformer_blocks_ffn_multiply + image * 1542304);
-      transformer_blocks_ffn_linear2_backward(image, layer, d_transformer_blocks_ffn_multiply + image * 1542304,
-                                              parameters + 2638864 - layer * 527104,
-                                              transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304, random,
-                                              d_transformer_blocks_ffn_multiply_2 + image * 1542304);
-      transformer_blocks_ffn_backward_2(transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304,
-                                        d_transformer_blocks_ffn_linear2_copy + image * 1542304);
-      transformer_blocks_ffn_linear1_backward(d_transformer_blocks_ffn_multiply_2 + image * 1542304,
-                                              parameters + 2770448 - layer * 527104,
-                                              d_transformer_blocks_ffn_linear1_einsum + image * 1542304);
-      transformer_blocks_norm2_backward(transformer_blocks_norm2_multiply + layer * 16640 + image * 1542304,
-                                        parameters + 2901520 - layer * 527104, parameters + 2901776 - layer * 527104,
-                                        d_transformer_blocks_ffn_linear1_copy + image * 1542304);
-      transformer_blocks_norm2_backward_2(d_transformer_blocks_ffn_linear1_einsum + image * 1542304,
-                                          parameters + 2901520 - layer * 527104,
-                                          transformer_blocks_norm2_multiply + layer * 16640 + image * 1542304,
-                                          d_transformer_blocks_carry + pass % 2 * 16640 + image * 1542304,
-                                          transformer_blocks_norm2_rsqrt + layer * 80 + image * 1542304,
-                                          d_transformer_blocks_add + image * 1542304);
-      transformer_blocks_attention_out_proj_backward(d_transformer_blocks_add + image * 1542304,
-                                                     parameters + 2902288 - layer * 527104,
-                                                     d_transformer_blocks_attention_out_proj_einsum + place * 1542304);
-      transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1542304,
-                                            d_transformer_blocks_attention_copy + place * 1542304);
-      transformer_blocks_attention_backward_2(d_transformer_blocks_attention_out_proj_einsum + place * 1542304,
-                                              d_transformer_blocks_attention_copy + place * 1542304,
-                                              d_transformer_blocks_attention_einsum + place * 1542304);
-      transformer_blocks_attention_backward_3(d_transformer_blocks_attention_out_proj_einsum + place * 1542304,
-                                              transformer_blocks_attention_multiply + layer * 33808 + image * 1542304,
-                                              d_transformer_blocks_attention_einsum_2 + place * 1542304);
-      transformer_blocks_attention_backward_4(image, layer, d_transformer_blocks_attention_einsum + place * 1542304,
-                                              random,
-                                              transformer_blocks_attention_divide + layer * 33808 + image * 1542304,
-                                              d_transformer_blocks_attention_multiply + place * 1542304);
-      transformer_blocks_attention_backward_5(d_transformer_blocks_attention_multiply + place * 1542304,
-                                              transformer_blocks_attention_add + layer * 49920 + image * 1542304,
-                                              d_transformer_blocks_attention_einsum_3 + place * 1542304);
-      transformer_blocks_attention_backward_6(d_transformer_blocks_attention_multiply + place * 1542304,
-                                              transformer_blocks_attention_add + layer * 49920 + image * 1542304,
-                                              d_transformer_blocks_attention_einsum_4 + place * 1542304);
-      transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + place * 1542304,
-                                              d_transformer_blocks_attention_rearrange + image * 1542304);
-      transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + place * 1542304,
-                                              d_transformer_blocks_attention_rearrange + image * 1542304);
-      transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + place * 1542304,
-                                              d_transformer_blocks_attention_rearrange + image * 1542304);
-      transformer_blocks_attention_backward_10(d_transformer_blocks_attention_rearrange + image * 1542304,
-                                               parameters + 2968592 - layer * 527104,
-                                               d_transformer_blocks_attention_einsum_5 + image * 1542304);
-      transformer_blocks_norm1_backward(transformer_blocks_norm1_multiply + layer * 16640 + image * 1542304,
-                                        parameters + 3165200 - layer * 527104, parameters + 3165456 - layer * 527104,
-                                        d_transformer_blocks_attention_copy_2 + image * 1542304);
-      transformer_blocks_norm1_backward_2(d_transformer_blocks_attention_einsum_5 + image * 1542304,
-                                          parameters + 3165200 - layer * 527104,
-                                          transformer_blocks_norm1_multiply + layer * 16640 + image * 1542304,
-                                          d_transformer_blocks_add + image * 1542304,
-                                          transformer_blocks_norm1_rsqrt + layer * 80 + image * 1542304,
-                                          d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1542304);
+#pragma omp parallel
+    {
+      const Team team = team_of(batch);
+      for (std::int64_t image = team.first; image < team.last; ++image) {
+        if (team.part == 0) {
+          transformer_blocks_ffn_backward(image, layer, d_transformer_blocks_carry + pass % 2 * 16640 + image * 1542304,
+                                          random, d_transformer_blocks_ffn_multiply + image * 1542304);
+        }
+        team.wait();
+        transformer_blocks_ffn_linear2_backward(team, image, layer, d_transformer_blocks_ffn_multiply + image * 1542304,
+                                                parameters + 2638864 - layer * 527104,
+                                                transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304,
+                                                random, d_transformer_blocks_ffn_multiply_2 + image * 1542304);
+        team.wait();
+        transformer_blocks_ffn_backward_2(team, transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304,
+                                          d_transformer_blocks_ffn_linear2_copy + image * 1542304);
+        team.wait();
+        transformer_blocks_ffn_linear1_backward(team, d_transformer_blocks_ffn_multiply_2 + image * 1542304,
+                                                parameters + 2770448 - layer * 527104,
+                                                d_transformer_blocks_ffn_linear1_einsum + image * 1542304);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_norm2_backward(transformer_blocks_norm2_multiply + layer * 16640 + image * 1542304,
+                                            parameters + 2901520 - layer * 527104,
+                                            parameters + 2901776 - layer * 527104,
+                                            d_transformer_blocks_ffn_linear1_copy + image * 1542304);
+        }
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_norm2_backward_2(d_transformer_blocks_ffn_linear1_einsum + image * 1542304,
+                                              parameters + 2901520 - layer * 527104,
+                                              transformer_blocks_norm2_multiply + layer * 16640 + image * 1542304,
+                                              d_transformer_blocks_carry + pass % 2 * 16640 + image * 1542304,
+                                              transformer_blocks_norm2_rsqrt + layer * 80 + image * 1542304,
+                                              d_transformer_blocks_add + image * 1542304);
+        }
+        team.wait();
+        transformer_blocks_attention_out_proj_backward(team, d_transformer_blocks_add + image * 1542304,
+                                                       parameters + 2902288 - layer * 527104,
+                                                       d_transformer_blocks_attention_out_proj_einsum + team.first * 1542304);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1542304,
+                                                d_transformer_blocks_attention_copy + team.first * 1542304);
+        }
+        team.wait();
+        transformer_blocks_attention_backward_2(team,
+                                                d_transformer_blocks_attention_out_proj_einsum + team.first * 1542304,
+                                                d_transformer_blocks_attention_copy + team.first * 1542304,
+                                                d_transformer_blocks_attention_einsum + team.first * 1542304);
+        team.wait();
+        transformer_blocks_attention_backward_3(team,
+                                                d_transformer_blocks_attention_out_proj_einsum + team.first * 1542304,
+                                                transformer_blocks_attention_multiply + layer * 33808 + image * 1542304,
+                                                d_transformer_blocks_attention_einsum_2 + team.first * 1542304);
+        team.wait();
+        transformer_blocks_attention_backward_4(team, image, layer,
+                                                d_transformer_blocks_attention_einsum + team.first * 1542304, random,
+                                                transformer_blocks_attention_divide + layer * 33808 + image * 1542304,
+                                                d_transformer_blocks_attention_multiply + team.first * 1542304);
+        team.wait();
+        transformer_blocks_attention_backward_5(team, d_transformer_blocks_attention_multiply + team.first * 1542304,
+                                                transformer_blocks_attention_add + layer * 49920 + image * 1542304,
+                                                d_transformer_blocks_attention_einsum_3 + team.first * 1542304);
+        team.wait();
+        transformer_blocks_attention_backward_6(team, d_transformer_blocks_attention_multiply + team.first * 1542304,
+                                                transformer_blocks_attention_add + layer * 49920 + image * 1542304,
+                                                d_transformer_blocks_attention_einsum_4 + team.first * 1542304);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + team.first * 1542304,
+                                                  d_transformer_blocks_attention_rearrange + image * 1542304);
+        }
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + team.first * 1542304,
+                                                  d_transformer_blocks_attention_rearrange + image * 1542304);
+        }
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + team.first * 1542304,
+                                                  d_transformer_blocks_attention_rearrange + image * 1542304);
+        }
+        team.wait();
+        transformer_blocks_attention_backward_10(team, d_transformer_blocks_attention_rearrange + image * 1542304,
+                                                 parameters + 2968592 - layer * 527104,
+                                                 d_transformer_blocks_attention_einsum_5 + image * 1542304);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_norm1_backward(transformer_blocks_norm1_multiply + layer * 16640 + image * 1542304,
+                                            parameters + 3165200 - layer * 527104,
+                                            parameters + 3165456 - layer * 527104,
+                                            d_transformer_blocks_attention_copy_2 + image * 1542304);
+        }
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_norm1_backward_2(d_transformer_blocks_attention_einsum_5 + image * 1542304,
+                                              parameters + 3165200 - layer * 527104,
+                                              transformer_blocks_norm1_multiply + layer * 16640 + image * 1542304,
+                                              d_transformer_blocks_add + image * 1542304,
+                                              transformer_blocks_norm1_rsqrt + layer * 80 + image * 1542304,
+                                              d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1542304);
+        }
+        team.wait();
+      }
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
@@ -5511,50 +5722,70 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-#pragma omp parallel for schedule(static) firstprivate(place)
-    for (std::int64_t image = 0; image < batch; ++image) {
-      if (place < 0) place = image;
-      transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1070144,
-                                             transformer_blocks_norm1_rsqrt + layer * 80 + image * 1070144,
-                                             transformer_blocks_norm1_multiply + layer * 16640 + image * 1070144,
-                                             parameters + 3165200 - layer * 527104,
-                                             parameters + 3165456 - layer * 527104,
-                                             transformer_blocks_norm1_add + place * 1070144);
-      transformer_blocks_attention_forward(transformer_blocks_norm1_add + place * 1070144,
-                                           packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
-                                           transformer_blocks_attention_add + layer * 49920 + image * 1070144);
-      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                             transformer_blocks_attention_copy + place * 1070144);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                             transformer_blocks_attention_copy + place * 1070144,
-                                             transformer_blocks_attention_einsum + place * 1070144);
-      transformer_blocks_attention_forward_4(transformer_blocks_attention_einsum + place * 1070144,
-                                             transformer_blocks_attention_divide + layer * 33808 + image * 1070144);
-      transformer_blocks_attention_forward_5(transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
-                                             transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                             transformer_blocks_attention_rearrange + place * 1070144);
-      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + place * 1070144,
-                                                    packed + 1191936 + layer * 65536,
-                                                    transformer_blocks_attention_out_proj_einsum + place * 1070144);
-      transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1070144,
-                                                            transformer_blocks_attention_out_proj_einsum + place * 1070144,
-                                                            parameters + 2902032 - layer * 527104,
-                                                            transformer_blocks_norm2_rsqrt + layer * 80 + image * 1070144,
-                                                            transformer_blocks_add + place * 1070144,
-                                                            transformer_blocks_norm2_multiply + layer * 16640 + image * 1070144,
-                                                            parameters + 2901520 - layer * 527104,
-                                                            parameters + 2901776 - layer * 527104,
-                                                            transformer_blocks_norm2_add + place * 1070144);
-      transformer_blocks_ffn_linear1_forward_input_gradient(transformer_blocks_norm2_add + place * 1070144,
-                                                            packed + 1585152 + layer * 131072,
-                                                            parameters + 2769936 - layer * 527104,
-                                                            transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1070144,
-                                                            transformer_blocks_ffn_gelu + place * 1070144);
-      transformer_blocks_ffn_linear2_forward(transformer_blocks_ffn_gelu + place * 1070144,
-                                             packed + 2371584 + layer * 131072,
-                                             transformer_blocks_add + place * 1070144,
-                                             parameters + 2638608 - layer * 527104,
-                                             transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1070144);
+#pragma omp parallel
+    {
+      const Team team = team_of(batch);
+      for (std::int64_t image = team.first; image < team.last; ++image) {
+        if (team.part == 0) {
+          transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1070144,
+                                                 transformer_blocks_norm1_rsqrt + layer * 80 + image * 1070144,
+                                                 transformer_blocks_norm1_multiply + layer * 16640 + image * 1070144,
+                                                 parameters + 3165200 - layer * 527104,
+                                                 parameters + 3165456 - layer * 527104,
+                                                 transformer_blocks_norm1_add + team.first * 1070144);
+        }
+        team.wait();
+        transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 1070144,
+                                             packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
+                                             transformer_blocks_attention_add + layer * 49920 + image * 1070144);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1070144,
+                                                 transformer_blocks_attention_copy + team.first * 1070144);
+        }
+        team.wait();
+        transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + layer * 49920 + image * 1070144,
+                                               transformer_blocks_attention_copy + team.first * 1070144,
+                                               transformer_blocks_attention_einsum + team.first * 1070144);
+        team.wait();
+        transformer_blocks_attention_forward_4(team, transformer_blocks_attention_einsum + team.first * 1070144,
+                                               transformer_blocks_attention_divide + layer * 33808 + image * 1070144);
+        team.wait();
+        transformer_blocks_attention_forward_5(team,
+                                               transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
+                                               transformer_blocks_attention_add + layer * 49920 + image * 1070144,
+                                               transformer_blocks_attention_rearrange + team.first * 1070144);
+        team.wait();
+        transformer_blocks_attention_out_proj_forward(team,
+                                                      transformer_blocks_attention_rearrange + team.first * 1070144,
+                                                      packed + 1191936 + layer * 65536,
+                                                      transformer_blocks_attention_out_proj_einsum + team.first * 1070144);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1070144,
+                                                                transformer_blocks_attention_out_proj_einsum + team.first * 1070144,
+                                                                parameters + 2902032 - layer * 527104,
+                                                                transformer_blocks_norm2_rsqrt + layer * 80 + image * 1070144,
+                                                                transformer_blocks_add + team.first * 1070144,
+                                                                transformer_blocks_norm2_multiply + layer * 16640 + image * 1070144,
+                                                                parameters + 2901520 - layer * 527104,
+                                                                parameters + 2901776 - layer * 527104,
+                                                                transformer_blocks_norm2_add + team.first * 1070144);
+        }
+        team.wait();
+        transformer_blocks_ffn_linear1_forward_input_gradient(team, transformer_blocks_norm2_add + team.first * 1070144,
+                                                              packed + 1585152 + layer * 131072,
+                                                              parameters + 2769936 - layer * 527104,
+                                                              transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1070144,
+                                                              transformer_blocks_ffn_gelu + team.first * 1070144);
+        team.wait();
+        transformer_blocks_ffn_linear2_forward(team, transformer_blocks_ffn_gelu + team.first * 1070144,
+                                               packed + 2371584 + layer * 131072,
+                                               transformer_blocks_add + team.first * 1070144,
+                                               parameters + 2638608 - layer * 527104,
+                                               transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1070144);
+        team.wait();
+      }
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
@@ -5575,57 +5806,91 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
   // transformer_blocks: 6 layers, the last one first
   for (std::int64_t pass = 0; pass < 6; ++pass) {
     const std::int64_t layer = 5 - pass;
-#pragma omp parallel for schedule(static) firstprivate(place)
-    for (std::int64_t image = 0; image < batch; ++image) {
-      if (place < 0) place = image;
-      transformer_blocks_ffn_linear2_backward_input_gradient(d_transformer_blocks_carry + pass % 2 * 16640 + image * 1070144,
-                                                             parameters + 2638864 - layer * 527104,
-                                                             transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1070144,
-                                                             d_transformer_blocks_ffn_multiply + place * 1070144);
-      transformer_blocks_ffn_linear1_backward_input_gradient(d_transformer_blocks_ffn_multiply + place * 1070144,
-                                                             parameters + 2770448 - layer * 527104,
-                                                             d_transformer_blocks_ffn_linear1_einsum + place * 1070144);
-      transformer_blocks_norm2_backward_2(d_transformer_blocks_ffn_linear1_einsum + place * 1070144,
-                                          parameters + 2901520 - layer * 527104,
-                                          transformer_blocks_norm2_multiply + layer * 16640 + image * 1070144,
-                                          d_transformer_blocks_carry + pass % 2 * 16640 + image * 1070144,
-                                          transformer_blocks_norm2_rsqrt + layer * 80 + image * 1070144,
-                                          d_transformer_blocks_add + place * 1070144);
-      transformer_blocks_attention_out_proj_backward(d_transformer_blocks_add + place * 1070144,
-                                                     parameters + 2902288 - layer * 527104,
-                                                     d_transformer_blocks_attention_out_proj_einsum + place * 1070144);
-      transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                            d_transformer_blocks_attention_copy + place * 1070144);
-      transformer_blocks_attention_backward_2(d_transformer_blocks_attention_out_proj_einsum + place * 1070144,
-                                              d_transformer_blocks_attention_copy + place * 1070144,
-                                              d_transformer_blocks_attention_einsum + place * 1070144);
-      transformer_blocks_attention_backward_3_input_gradient(d_transformer_blocks_attention_out_proj_einsum + place * 1070144,
-                                                             transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
-                                                             d_transformer_blocks_attention_einsum_2 + place * 1070144);
-      transformer_blocks_attention_backward_4_input_gradient(d_transformer_blocks_attention_einsum + place * 1070144,
-                                                             transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
-                                                             d_transformer_blocks_attention_multiply + place * 1070144);
-      transformer_blocks_attention_backward_5(d_transformer_blocks_attention_multiply + place * 1070144,
-                                              transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                              d_transformer_blocks_attention_einsum_3 + place * 1070144);
-      transformer_blocks_attention_backward_6(d_transformer_blocks_attention_multiply + place * 1070144,
-                                              transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                              d_transformer_blocks_attention_einsum_4 + place * 1070144);
-      transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + place * 1070144,
-                                              d_transformer_blocks_attention_rearrange + place * 1070144);
-      transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + place * 1070144,
-                                              d_transformer_blocks_attention_rearrange + place * 1070144);
-      transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + place * 1070144,
-                                              d_transformer_blocks_attention_rearrange + place * 1070144);
-      transformer_blocks_attention_backward_10(d_transformer_blocks_attention_rearrange + place * 1070144,
-                                               parameters + 2968592 - layer * 527104,
-                                               d_transformer_blocks_attention_einsum_5 + place * 1070144);
-      transformer_blocks_norm1_backward_2(d_transformer_blocks_attention_einsum_5 + place * 1070144,
-                                          parameters + 3165200 - layer * 527104,
-                                          transformer_blocks_norm1_multiply + layer * 16640 + image * 1070144,
-                                          d_transformer_blocks_add + place * 1070144,
-                                          transformer_blocks_norm1_rsqrt + layer * 80 + image * 1070144,
-                                          d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1070144);
+#pragma omp parallel
+    {
+      const Team team = team_of(batch);
+      for (std::int64_t image = team.first; image < team.last; ++image) {
+        transformer_blocks_ffn_linear2_backward_input_gradient(team,
+                                                               d_transformer_blocks_carry + pass % 2 * 16640 + image * 1070144,
+                                                               parameters + 2638864 - layer * 527104,
+                                                               transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1070144,
+                                                               d_transformer_blocks_ffn_multiply + team.first * 1070144);
+        team.wait();
+        transformer_blocks_ffn_linear1_backward_input_gradient(team,
+                                                               d_transformer_blocks_ffn_multiply + team.first * 1070144,
+                                                               parameters + 2770448 - layer * 527104,
+                                                               d_transformer_blocks_ffn_linear1_einsum + team.first * 1070144);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_norm2_backward_2(d_transformer_blocks_ffn_linear1_einsum + team.first * 1070144,
+                                              parameters + 2901520 - layer * 527104,
+                                              transformer_blocks_norm2_multiply + layer * 16640 + image * 1070144,
+                                              d_transformer_blocks_carry + pass % 2 * 16640 + image * 1070144,
+                                              transformer_blocks_norm2_rsqrt + layer * 80 + image * 1070144,
+                                              d_transformer_blocks_add + team.first * 1070144);
+        }
+        team.wait();
+        transformer_blocks_attention_out_proj_backward(team, d_transformer_blocks_add + team.first * 1070144,
+                                                       parameters + 2902288 - layer * 527104,
+                                                       d_transformer_blocks_attention_out_proj_einsum + team.first * 1070144);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1070144,
+                                                d_transformer_blocks_attention_copy + team.first * 1070144);
+        }
+        team.wait();
+        transformer_blocks_attention_backward_2(team,
+                                                d_transformer_blocks_attention_out_proj_einsum + team.first * 1070144,
+                                                d_transformer_blocks_attention_copy + team.first * 1070144,
+                                                d_transformer_blocks_attention_einsum + team.first * 1070144);
+        team.wait();
+        transformer_blocks_attention_backward_3_input_gradient(team,
+                                                               d_transformer_blocks_attention_out_proj_einsum + team.first * 1070144,
+                                                               transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
+                                                               d_transformer_blocks_attention_einsum_2 + team.first * 1070144);
+        team.wait();
+        transformer_blocks_attention_backward_4_input_gradient(team,
+                                                               d_transformer_blocks_attention_einsum + team.first * 1070144,
+                                                               transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
+                                                               d_transformer_blocks_attention_multiply + team.first * 1070144);
+        team.wait();
+        transformer_blocks_attention_backward_5(team, d_transformer_blocks_attention_multiply + team.first * 1070144,
+                                                transformer_blocks_attention_add + layer * 49920 + image * 1070144,
+                                                d_transformer_blocks_attention_einsum_3 + team.first * 1070144);
+        team.wait();
+        transformer_blocks_attention_backward_6(team, d_transformer_blocks_attention_multiply + team.first * 1070144,
+                                                transformer_blocks_attention_add + layer * 49920 + image * 1070144,
+                                                d_transformer_blocks_attention_einsum_4 + team.first * 1070144);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + team.first * 1070144,
+                                                  d_transformer_blocks_attention_rearrange + team.first * 1070144);
+        }
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + team.first * 1070144,
+                                                  d_transformer_blocks_attention_rearrange + team.first * 1070144);
+        }
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + team.first * 1070144,
+                                                  d_transformer_blocks_attention_rearrange + team.first * 1070144);
+        }
+        team.wait();
+        transformer_blocks_attention_backward_10(team, d_transformer_blocks_attention_rearrange + team.first * 1070144,
+                                                 parameters + 2968592 - layer * 527104,
+                                                 d_transformer_blocks_attention_einsum_5 + team.first * 1070144);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_norm1_backward_2(d_transformer_blocks_attention_einsum_5 + team.first * 1070144,
+                                              parameters + 3165200 - layer * 527104,
+                                              transformer_blocks_norm1_multiply + layer * 16640 + image * 1070144,
+                                              d_transformer_blocks_add + team.first * 1070144,
+                                              transformer_blocks_norm1_rsqrt + layer * 80 + image * 1070144,
+                                              d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1070144);
+        }
+        team.wait();
+      }
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
@@ -5702,62 +5967,94 @@ void vit_cifar_inspect_scalar(const float* parameters, const float* packed, cons
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-#pragma omp parallel for schedule(static) firstprivate(place)
-    for (std::int64_t image = 0; image < batch; ++image) {
-      if (place < 0) place = image;
-      transformer_blocks_norm1_forward_inspect(transformer_blocks_carry + layer % 2 * 16640 + image * 166928,
-                                               parameters + 3165200 - layer * 527104,
-                                               parameters + 3165456 - layer * 527104,
-                                               transformer_blocks_norm1_add + place * 166928,
-                                               transformer_blocks_norm1_maximum + place * 166928);
-      transformer_blocks_attention_forward(transformer_blocks_norm1_add + place * 166928,
-                                           packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
-                                           transformer_blocks_attention_add + place * 166928);
-      transformer_blocks_attention_forward_2(transformer_blocks_attention_add + place * 166928,
-                                             transformer_blocks_attention_copy + place * 166928);
-      transformer_blocks_attention_forward_3(transformer_blocks_attention_add + place * 166928,
-                                             transformer_blocks_attention_copy + place * 166928,
-                                             transformer_blocks_attention_einsum + place * 166928);
-      transformer_blocks_attention_forward_4_inspect(transformer_blocks_attention_einsum + place * 166928,
-                                                     maps + layer * 33800 + image * 202800);
-      transformer_blocks_attention_forward_5_inspect(maps + layer * 33800 + image * 202800,
-                                                     transformer_blocks_attention_add + place * 166928,
-                                                     transformer_blocks_attention_rearrange + place * 166928);
-      transformer_blocks_attention_forward_6(transformer_blocks_attention_rearrange + place * 166928,
-                                             magnitudes + 3 + layer * 9 + image * 58);
-      transformer_blocks_attention_out_proj_forward(transformer_blocks_attention_rearrange + place * 166928,
-                                                    packed + 1191936 + layer * 65536,
-                                                    transformer_blocks_attention_out_proj_einsum + place * 166928);
-      transformer_blocks_norm1_forward_2(transformer_blocks_norm1_maximum + place * 166928,
-                                         transformer_blocks_attention_out_proj_einsum + place * 166928,
-                                         parameters + 2902032 - layer * 527104,
-                                         transformer_blocks_carry + layer % 2 * 16640 + image * 166928,
-                                         magnitudes + 2 + layer * 9 + image * 58,
-                                         magnitudes + 4 + layer * 9 + image * 58,
-                                         magnitudes + 5 + layer * 9 + image * 58,
-                                         transformer_blocks_add + place * 166928);
-      transformer_blocks_norm2_forward(transformer_blocks_add + place * 166928, parameters + 2901520 - layer * 527104,
-                                       parameters + 2901776 - layer * 527104,
-                                       transformer_blocks_norm2_add + place * 166928,
-                                       transformer_blocks_norm2_maximum + place * 166928);
-      transformer_blocks_ffn_linear1_forward_inspect(transformer_blocks_norm2_add + place * 166928,
-                                                     packed + 1585152 + layer * 131072,
-                                                     transformer_blocks_ffn_linear1_einsum + place * 166928);
-      transformer_blocks_ffn_linear1_forward_2(transformer_blocks_ffn_linear1_einsum + place * 166928,
-                                               parameters + 2769936 - layer * 527104,
-                                               magnitudes + 7 + layer * 9 + image * 58,
-                                               magnitudes + 8 + layer * 9 + image * 58,
-                                               transformer_blocks_ffn_gelu + place * 166928);
-      transformer_blocks_ffn_linear2_forward_inspect(transformer_blocks_ffn_gelu + place * 166928,
-                                                     packed + 2371584 + layer * 131072,
-                                                     transformer_blocks_ffn_linear2_einsum + place * 166928);
-      transformer_blocks_norm2_forward_2(transformer_blocks_norm2_maximum + place * 166928,
-                                         transformer_blocks_ffn_linear2_einsum + place * 166928,
-                                         parameters + 2638608 - layer * 527104, transformer_blocks_add + place * 166928,
-                                         magnitudes + 6 + layer * 9 + image * 58,
-                                         magnitudes + 9 + layer * 9 + image * 58,
-                                         magnitudes + 10 + layer * 9 + image * 58,
-                                         transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 166928);
+#pragma omp parallel
+    {
+      const Team team = team_of(batch);
+      for (std::int64_t image = team.first; image < team.last; ++image) {
+        if (team.part == 0) {
+          transformer_blocks_norm1_forward_inspect(transformer_blocks_carry + layer % 2 * 16640 + image * 166928,
+                                                   parameters + 3165200 - layer * 527104,
+                                                   parameters + 3165456 - layer * 527104,
+                                                   transformer_blocks_norm1_add + team.first * 166928,
+                                                   transformer_blocks_norm1_maximum + team.first * 166928);
+        }
+        team.wait();
+        transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 166928,
+                                             packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
+                                             transformer_blocks_attention_add + team.first * 166928);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_forward_2(transformer_blocks_attention_add + team.first * 166928,
+                                                 transformer_blocks_attention_copy + team.first * 166928);
+        }
+        team.wait();
+        transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + team.first * 166928,
+                                               transformer_blocks_attention_copy + team.first * 166928,
+                                               transformer_blocks_attention_einsum + team.first * 166928);
+        team.wait();
+        transformer_blocks_attention_forward_4_inspect(team, transformer_blocks_attention_einsum + team.first * 166928,
+                                                       maps + layer * 33800 + image * 202800);
+        team.wait();
+        transformer_blocks_attention_forward_5_inspect(team, maps + layer * 33800 + image * 202800,
+                                                       transformer_blocks_attention_add + team.first * 166928,
+                                                       transformer_blocks_attention_rearrange + team.first * 166928);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_attention_forward_6(transformer_blocks_attention_rearrange + team.first * 166928,
+                                                 magnitudes + 3 + layer * 9 + image * 58);
+        }
+        team.wait();
+        transformer_blocks_attention_out_proj_forward(team,
+                                                      transformer_blocks_attention_rearrange + team.first * 166928,
+                                                      packed + 1191936 + layer * 65536,
+                                                      transformer_blocks_attention_out_proj_einsum + team.first * 166928);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_norm1_forward_2(transformer_blocks_norm1_maximum + team.first * 166928,
+                                             transformer_blocks_attention_out_proj_einsum + team.first * 166928,
+                                             parameters + 2902032 - layer * 527104,
+                                             transformer_blocks_carry + layer % 2 * 16640 + image * 166928,
+                                             magnitudes + 2 + layer * 9 + image * 58,
+                                             magnitudes + 4 + layer * 9 + image * 58,
+                                             magnitudes + 5 + layer * 9 + image * 58,
+                                             transformer_blocks_add + team.first * 166928);
+        }
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_norm2_forward(transformer_blocks_add + team.first * 166928,
+                                           parameters + 2901520 - layer * 527104, parameters + 2901776 - layer * 527104,
+                                           transformer_blocks_norm2_add + team.first * 166928,
+                                           transformer_blocks_norm2_maximum + team.first * 166928);
+        }
+        team.wait();
+        transformer_blocks_ffn_linear1_forward_inspect(team, transformer_blocks_norm2_add + team.first * 166928,
+                                                       packed + 1585152 + layer * 131072,
+                                                       transformer_blocks_ffn_linear1_einsum + team.first * 166928);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_ffn_linear1_forward_2(transformer_blocks_ffn_linear1_einsum + team.first * 166928,
+                                                   parameters + 2769936 - layer * 527104,
+                                                   magnitudes + 7 + layer * 9 + image * 58,
+                                                   magnitudes + 8 + layer * 9 + image * 58,
+                                                   transformer_blocks_ffn_gelu + team.first * 166928);
+        }
+        team.wait();
+        transformer_blocks_ffn_linear2_forward_inspect(team, transformer_blocks_ffn_gelu + team.first * 166928,
+                                                       packed + 2371584 + layer * 131072,
+                                                       transformer_blocks_ffn_linear2_einsum + team.first * 166928);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_norm2_forward_2(transformer_blocks_norm2_maximum + team.first * 166928,
+                                             transformer_blocks_ffn_linear2_einsum + team.first * 166928,
+                                             parameters + 2638608 - layer * 527104,
+                                             transformer_blocks_add + team.first * 166928,
+                                             magnitudes + 6 + layer * 9 + image * 58,
+                                             magnitudes + 9 + layer * 9 + image * 58,
+                                             magnitudes + 10 + layer * 9 + image * 58,
+                                             transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 166928);
+        }
+        team.wait();
+      }
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)

@@ -1,8 +1,8 @@
 """spills.py FILE ...: the inner loops of compiled products keep their sums in registers.
 
 Disassembles each FILE (an object or an archive, x86-64; a name that ends in .s is read as what objdump prints) and looks at
-every innermost loop, a jump back over no other such jump, that is a product's: eight fused multiply-adds or more, and two of
-five instructions. One where a vector goes to or comes from a fixed place on the stack has run out of registers: that is
+every innermost loop, a jump back over no other such jump, that is a product's: eight fused multiply-adds or more, two of
+five instructions, into half as many registers or more (a polynomial's go into few). One where a vector goes to or comes from a fixed place on the stack has run out of registers: that is
 printed, and fails. Not meant are a counter on the stack, which costs nothing beside them; a place chosen by an index, which is
 an array; and polynomials, whose constants may lie where they like. A FILE without any such loop fails as well: then the way
 they are found has changed, or the kernels have. Prints "skipped: ..." where there is no objdump."""
@@ -59,7 +59,8 @@ def check(text):
             adds = sum(bool(MULTIPLY_ADD.match(operation)) for _, operation, _ in loop)
             spills = [i for i in loop if i[1].startswith("v") and place.search(i[2])]
             others = sum(not MULTIPLY_ADD.match(operation) for _, operation, _ in loop) - len(spills)
-            if adds < MULTIPLY_ADDS or 2 * others > 3 * adds:
+            sums = {operands.rsplit(",", 1)[-1] for _, operation, operands in loop if MULTIPLY_ADD.match(operation)}
+            if adds < MULTIPLY_ADDS or 2 * others > 3 * adds or 2 * len(sums) < adds:
                 continue
             loops += 1
             if spills:

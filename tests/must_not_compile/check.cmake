@@ -2,7 +2,9 @@ cmake_minimum_required(VERSION 3.25)
 
 # Compiles one snippet, and fails with a line that says what was expected and what was seen.
 #
-#   cmake -DCOMPILER=g++ -DSTANDARD=c++20 -DROOT=. -DSNIPPET=a.cpp [-DTWIN=ON] -P check.cmake
+#   cmake -DCOMPILER=g++ -DSTANDARD=c++20 -DROOT=. -DHEADER=declared.hpp -DSNIPPET=a.cpp [-DTWIN=ON] -P check.cmake
+#
+# HEADER, which includes the DSL, may lie compiled beside itself.
 #
 # Without TWIN the compilation has to fail with exactly one error, whose line holds the sentence that stands after
 # "// expect: " in the snippet, on as many comment lines as it needs. With TWIN it is compiled with -DTWIN, where it differs in the fix only, and has to succeed.
@@ -15,7 +17,7 @@ if(NOT text MATCHES "#ifdef TWIN\n")
   message(FATAL_ERROR "there is no twin in ${SNIPPET}")
 endif()
 
-set(command ${COMPILER} -std=${STANDARD} -Wall -Wextra -Wpedantic -Werror -I${ROOT} -fsyntax-only)
+set(command ${COMPILER} -std=${STANDARD} -Wall -Wextra -Wpedantic -Werror -I${ROOT} -include ${HEADER} -fsyntax-only)
 if(TWIN)
   list(APPEND command -DTWIN)
 endif()

@@ -1,0 +1,91 @@
+// The same bits from the emitted vit_cifar, dropout and all, whatever the number of threads: where there are fewer
+// images than threads, these share out the rows of every kernel.
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "runtime/arena.hpp"
+#include "runtime/philox.hpp"
+#include "vit_cifar.h"
+
+namespace tessera::test {
+namespace {
+
+using Floats = std::vector<float>;
+
+/// Scratch memory that starts as not-a-number.
+runtime::Arena scratch(std::int64_t bytes) {
+  runtime::Arena arena(bytes, VIT_CIFAR_ALIGNMENT);
+  std::fill_n(arena.floats(), bytes / 4, NAN);
+  return arena;
+}
+
+/// Everything that the entry points write for a batch, one array after the other.
+Floats run(std::int64_t batch) {
+  const auto numbers = [&](std::int64_t an_image) { return Floats(static_cast<std::size_t>(batch * an_image), NAN); };
+  Floats parameters(VIT_CIFAR_PARAMETER_FLOATS), images = numbers(VIT_CIFAR_IMAGE_FLOATS);
+  EXPECT_EQ(vit_cifar_init(parameters.data(), 3), VIT_CIFAR_OK);
+  runtime::Random random(5, 0, 0);
+  for (float& pixel : images) pixel = static_cast<float>(random.uniform(-1, 1));
+  std::vector<std::int32_t> labels(static_cast<std::size_t>(batch), 7);
+  const runtime::Arena packed = runtime::Arena::of_floats(VIT_CIFAR_PACKED_FLOATS, VIT_CIFAR_ALIGNMENT);
+  EXPECT_EQ(vit_cifar_pack(parameters.data(), packed.floats()), VIT_CIFAR_OK);
+
+  std::vector<Floats> all{numbers(VIT_CIFAR_OUTPUT_FLOATS),    numbers(VIT_CIFAR_OUTPUT_FLOATS),
+                          Floats(VIT_CIFAR_PARAMETER_FLOATS),  numbers(VIT_CIFAR_IMAGE_FLOATS),
+                          numbers(VIT_CIFAR_ATTENTION_FLOATS), numbers(VIT_CIFAR_LAYERS),
+                          numbers(VIT_CIFAR_OUTPUT_FLOATS),    Floats(2, NAN)};
+  const float *p = parameters.data(), *w = packed.floats(), *x = images.data();
+  EXPECT_EQ(vit_cifar_forward(p, w, x, batch, all[0].data(), scratch(VIT_CIFAR_FORWARD_SCRATCH_BYTES(batch)).data()),
+            VIT_CIFAR_OK);
+  EXPECT_EQ(vit_cifar_loss_and_gradients(p, w, x, labels.data(), batch, 1, 2, all[1].data(), &all[7][0], all[2].data(),
+                                         scratch(VIT_CIFAR_TRAIN_SCRATCH_BYTES(batch)).data()),
+            VIT_CIFAR_OK);
+  EXPECT_EQ(vit_cifar_input_gradient(p, w, x, labels.data(), batch, all[6].data(), &all[7][1], all[3].data(),
+                                     scratch(VIT_CIFAR_INPUT_GRADIENT_SCRATCH_BYTES(batch)).data()),
+            VIT_CIFAR_OK);
+  EXPECT_EQ(vit_cifar_inspect(p, w, x, batch, all[4].data(), all[5].data(),
+                              scratch(VIT_CIFAR_INSPECT_SCRATCH_BYTES(batch)).data()),
+            VIT_CIFAR_OK);
+  Floats joined;
+  for (const Floats& part : all) joined.insert(joined.end(), part.begin(), part.end());
+  return joined;
+}
+
+class Teams : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    setenv("TESSERA_ISA", GetParam().c_str(), 1);
+    if (vit_cifar_isa() != GetParam()) GTEST_SKIP() << "this processor cannot run " << GetParam();
+  }
+  void TearDown() override {
+    unsetenv("TESSERA_ISA");
+    omp_set_num_threads(1);
+  }
+};
+
+TEST_P(Teams, OfAnySizeGiveTheBitsOfOneThread) {
+  for (const std::int64_t batch : {1, 2, 4}) {
+    omp_set_num_threads(1);
+    const Floats alone = run(batch);
+    for (const float number : alone) ASSERT_TRUE(std::isfinite(number)) << "batch " << batch;
+    for (const int threads : {2, 3, 7}) {
+      omp_set_num_threads(threads);
+      const Floats together = run(batch);
+      EXPECT_EQ(std::memcmp(together.data(), alone.data(), alone.size() * sizeof(float)), 0)
+          << threads << " threads, batch " << batch;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Isas, Teams, testing::Values("scalar", "avx2", "avx512"),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace tessera::test
