@@ -72,6 +72,7 @@ class File {
     out += embedded("cpu/simd/math.h");
     if (packed_.reals) out += fmt::format("\n{}", embedded("cpu/simd/pack.h"));
     if (shares_) out += fmt::format("\n{}", embedded("cpu/simd/team.h"));
+    if (kernels_.find("v_fetch(") != std::string::npos) out += fmt::format("\n{}", embedded("cpu/simd/fetch.h"));
     out += "\n// ---- tables ----\n";
     out += tables_;
     out += "\n// ---- kernels: each call handles one index of the axis that is shared out among threads ----\n";

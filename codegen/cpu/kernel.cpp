@@ -30,6 +30,8 @@ struct Piece {
 
 /// Below this many points, waiting for each other takes threads longer than what they share.
 constexpr std::int64_t least_shared = 1 << 15;
+/// Reals of a tensor that are asked for at once: a few pages, and half of a second cache.
+constexpr std::int64_t least_fetched = 1 << 12, most_fetched = 1 << 18;
 
 class Emitter : Values {
  public:
@@ -84,6 +86,10 @@ class Emitter : Values {
       e.function.parameters.push_back({"const std::int64_t", "image"});
     add_layer(e);
     e.function.body = kernel_.anchor == Anchor::contraction ? contraction() : sweeps();
+    if (e.tasks == Emitted::Tasks::images && kernel_.product.columns >= 0) {
+      Block asked = fetches([&](const Tensor& t) { return t.slots > 1 && t.region != kernel_.region; }, nullptr);
+      e.function.body.insert(e.function.body.begin(), asked.begin(), asked.end());
+    }
     if (split_ >= 0) {
       const Expr rows = integer(extent_[static_cast<std::size_t>(split_)]), tile = integer(rows_of_tile(split_));
       e.function.body.insert(e.function.body.begin(),
@@ -92,6 +98,28 @@ class Emitter : Values {
     }
     finish(e);
     return e;
+  }
+
+  /// Asks for an image's values of those tensors in scratch memory that `which` names, as far as the second cache has
+  /// room for them. `image`: which of them; null where pointers are to an image's values already.
+  template <class Which>
+  Block fetches(Which which, const Expr& image) {
+    Block b;
+    std::set<int> seen;
+    for (const Expression& e : kernel_.expressions) {
+      if (e.kind != Expression::Kind::load) continue;
+      const Tensor& t = plan_.program.tensors[static_cast<std::size_t>(e.access.tensor)];
+      const Layout& layout = plan_.layouts[static_cast<std::size_t>(e.access.tensor)];
+      const std::int64_t reals = layout.size.per_batch;
+      if (t.storage != Storage::scratch || !which(t) || reals < least_fetched || reals > most_fetched ||
+          !seen.insert(e.access.tensor).second)
+        continue;
+      Expr first = name(argument(e.access, false));
+      for (std::size_t d = 0; image && d < t.shape.size(); ++d)
+        if (!t.shape[d].known()) first = first + image * layout.stride[d];
+      b.push_back(tree::evaluate(call("v_fetch", {first, integer(reals)})));
+    }
+    return b;
   }
 
   std::int64_t rows_of_tile(int a) const {
@@ -152,8 +180,11 @@ class Emitter : Values {
                                            tree::binary("<", name(axis_name(rows)), name("end")), 1, std::move(zero)));
       set(images, name(axis_name(images)));
       adds_ = true;
-      e.function.body.push_back(tree::loop(
-          axis_name(images), integer(0), tree::binary("<", name(axis_name(images)), name("batch")), 1, contraction()));
+      Block of_image = fetches([](const Tensor&) { return true; }, name(axis_name(images))), sums = contraction();
+      of_image.insert(of_image.end(), sums.begin(), sums.end());
+      e.function.body.push_back(tree::loop(axis_name(images), integer(0),
+                                           tree::binary("<", name(axis_name(images)), name("batch")), 1,
+                                           std::move(of_image)));
       adds_ = false;
     }
     finish(e);
@@ -727,6 +758,7 @@ const std::set<std::string>& known_names() {
                                            "v_select_less",
                                            "v_keep",
                                            "v_keep_n",
+                                           "v_fetch",
                                            "v_sum",
                                            "v_max_lane",
                                            "v_exp",

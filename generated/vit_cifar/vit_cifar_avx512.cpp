@@ -343,6 +343,16 @@ struct Team {
 #endif
 }
 
+// What lies in far memory is asked for in order, before a matrix product goes through it in strides.
+[[maybe_unused]] static inline void v_fetch(const real* first, std::int64_t count) {
+  constexpr std::int64_t line = 64 / sizeof(real);
+#if defined(__GNUC__)
+  for (std::int64_t i = 0; i < count; i += line) __builtin_prefetch(first + i, 0, 2);
+#else
+  (void)first, (void)count;
+#endif
+}
+
 // ---- tables ----
 
 // ---- kernels: each call handles one index of the axis that is shared out among threads ----
@@ -3477,6 +3487,7 @@ static void transformer_blocks_ffn_linear2_backward(const Team& team, const std:
                                                     real* d_transformer_blocks_ffn_multiply_2) {
   const std::int64_t begin = team.begin(65, 6);
   const std::int64_t end = team.end(65, 6);
+  v_fetch(transformer_blocks_ffn_multiply, 33280);
   for (std::int64_t m = 0; m < 512; m += 64) {
     for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
       vec sum0 = v_zero();
@@ -4324,6 +4335,7 @@ static void transformer_blocks_attention_backward_3(const Team& team,
                                                     real* d_transformer_blocks_attention_einsum_2) {
   const std::int64_t begin = team.begin(65, 13);
   const std::int64_t end = team.end(65, 13);
+  v_fetch(transformer_blocks_attention_multiply, 33800);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = begin; n < end; n += 13) {
       vec sum0 = v_zero();
@@ -4491,6 +4503,7 @@ static void transformer_blocks_attention_backward_5(const Team& team,
                                                     real* d_transformer_blocks_attention_einsum_3) {
   const std::int64_t begin = team.begin(65, 13);
   const std::int64_t end = team.end(65, 13);
+  v_fetch(transformer_blocks_attention_add, 49920);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = begin; n < end; n += 13) {
       vec sum0 = v_zero();
@@ -4599,6 +4612,7 @@ static void transformer_blocks_attention_backward_6(const Team& team,
                                                     real* d_transformer_blocks_attention_einsum_4) {
   const std::int64_t begin = team.begin(65, 13);
   const std::int64_t end = team.end(65, 13);
+  v_fetch(transformer_blocks_attention_add, 49920);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = begin; n < end; n += 13) {
       vec sum0 = v_zero();
@@ -5041,6 +5055,8 @@ static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t be
     }
   }
   for (std::int64_t b = 0; b < batch; ++b) {
+    v_fetch(d_transformer_blocks_ffn_multiply + b * 1542304, 16640);
+    v_fetch(d_transformer_blocks_ffn_linear2_copy + b * 1542304, 33280);
     for (std::int64_t m = 0; m < 512; m += 64) {
       for (std::int64_t d = begin; d < end; d += 4) {
         vec sum0 = v_zero();
@@ -5190,6 +5206,8 @@ static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t be
     }
   }
   for (std::int64_t b = 0; b < batch; ++b) {
+    v_fetch(d_transformer_blocks_ffn_multiply_2 + b * 1542304, 33280);
+    v_fetch(d_transformer_blocks_ffn_linear1_copy + b * 1542304, 16640);
     for (std::int64_t d = 0; d < 256; d += 64) {
       for (std::int64_t m = begin; m < end; m += 4) {
         vec sum0 = v_zero();
@@ -5461,6 +5479,8 @@ static void transformer_blocks_attention_out_proj_weight_gradient(const std::int
     }
   }
   for (std::int64_t b = 0; b < batch; ++b) {
+    v_fetch(d_transformer_blocks_add + b * 1542304, 16640);
+    v_fetch(transformer_blocks_attention_rearrange + b * 1542304, 16640);
     for (std::int64_t h = 0; h < 256; h += 64) {
       for (std::int64_t d = begin; d < end; d += 4) {
         vec sum0 = v_zero();
@@ -5611,6 +5631,8 @@ static void transformer_blocks_attention_in_proj_weight_gradient(const std::int6
     }
   }
   for (std::int64_t b = 0; b < batch; ++b) {
+    v_fetch(d_transformer_blocks_attention_rearrange + b * 1542304, 49920);
+    v_fetch(d_transformer_blocks_attention_copy_2 + b * 1542304, 16640);
     for (std::int64_t d2 = 0; d2 < 256; d2 += 64) {
       for (std::int64_t d = begin; d < end; d += 6) {
         vec sum0 = v_zero();
@@ -5986,6 +6008,7 @@ static void patch_embed_weight_gradient(const std::int64_t begin, const std::int
     for (std::int64_t c = 0; c < 48; c += 16) v_store(gradient_patch_embed_weight + (d * 48 + c), v_zero());
   }
   for (std::int64_t b = 0; b < batch; ++b) {
+    v_fetch(d_multiply_2 + b * 1542304, 16640);
     for (std::int64_t d = begin; d < end; d += 8) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
@@ -6459,6 +6482,7 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& t
                                                                    real* d_transformer_blocks_ffn_multiply) {
   const std::int64_t begin = team.begin(65, 6);
   const std::int64_t end = team.end(65, 6);
+  v_fetch(transformer_blocks_ffn_linear1_add, 33280);
   for (std::int64_t m = 0; m < 512; m += 64) {
     for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
       vec sum0 = v_zero();
@@ -6819,6 +6843,7 @@ static void transformer_blocks_attention_backward_3_input_gradient(const Team& t
                                                                    real* d_transformer_blocks_attention_einsum_2) {
   const std::int64_t begin = team.begin(65, 13);
   const std::int64_t end = team.end(65, 13);
+  v_fetch(transformer_blocks_attention_divide, 33800);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = begin; n < end; n += 13) {
       vec sum0 = v_zero();
@@ -6968,6 +6993,7 @@ static void transformer_blocks_attention_backward_4_input_gradient(const Team& t
 // b < B, n < N=64, c < C*P*P=48, d < D=256 (summed); lanes along c
 static void patch_embed_backward(const real* d_transformer_blocks_carry_next, const real* patch_embed_weight,
                                  real* d_patch_embed_einsum) {
+  v_fetch(d_transformer_blocks_carry_next, 16640);
   for (std::int64_t n = 0; n < 64; n += 8) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
