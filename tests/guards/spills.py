@@ -1,18 +1,17 @@
-"""spills.py FILE ...: the inner loops of compiled products keep their sums in registers.
+"""spills.py [--least N] FILE ...: the inner loops of compiled products keep their sums in registers.
 
 Disassembles each FILE (an object or an archive, x86-64; a name that ends in .s is read as what objdump prints) and looks at
-every innermost loop, a jump back over no other such jump, that is a product's: eight fused multiply-adds or more, two of
+every innermost loop, a jump back over no other such jump, that is a product's: N (8) fused multiply-adds or more, two of
 five instructions, into half as many registers or more (a polynomial's go into few). One where a vector goes to or comes from a fixed place on the stack has run out of registers: that is
 printed, and fails. Not meant are a counter on the stack, which costs nothing beside them; a place chosen by an index, which is
 an array; and polynomials, whose constants may lie where they like. A FILE without any such loop fails as well: then the way
 they are found has changed, or the kernels have. Prints "skipped: ..." where there is no objdump."""
+import argparse
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
-
-MULTIPLY_ADDS = 8
 
 FUNCTION = re.compile(r"^[0-9a-f]+ <(.*)>:$")
 INSTRUCTION = re.compile(r"^\s*([0-9a-f]+):\s+(?:(?:bnd|notrack) )?(\S+)\s*(.*)$")
@@ -49,7 +48,7 @@ def inner_loops(body):
             yield body[begin:end + 1]
 
 
-def check(text):
+def check(text, least):
     """How many loops there were, and a sentence about each that spills."""
     loops, wrong = 0, []
     for name, body in functions(text):
@@ -60,7 +59,7 @@ def check(text):
             spills = [i for i in loop if i[1].startswith("v") and place.search(i[2])]
             others = sum(not MULTIPLY_ADD.match(operation) for _, operation, _ in loop) - len(spills)
             sums = {operands.rsplit(",", 1)[-1] for _, operation, operands in loop if MULTIPLY_ADD.match(operation)}
-            if adds < MULTIPLY_ADDS or 2 * others > 3 * adds or 2 * len(sums) < adds:
+            if adds < least or 2 * others > 3 * adds or 2 * len(sums) < adds:
                 continue
             loops += 1
             if spills:
@@ -70,7 +69,7 @@ def check(text):
     return loops, wrong
 
 
-def main(files):
+def main(files, least):
     if not shutil.which("objdump"):
         print("skipped: there is no objdump")
         return 0
@@ -81,17 +80,19 @@ def main(files):
         else:
             text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", file], check=True, capture_output=True,
                                   text=True).stdout
-        loops, wrong = check(text)
+        loops, wrong = check(text, least)
         for sentence in wrong:
             print(f"{pathlib.Path(file).name}: {sentence}")
         if not loops:
-            print(f"{file}: there is no loop with {MULTIPLY_ADDS} multiply-adds to look at")
+            print(f"{file}: there is no loop with {least} multiply-adds to look at")
         print(f"{pathlib.Path(file).name}: {loops} inner loops, {len(wrong)} spill")
         failed |= bool(wrong) or not loops
     return failed
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit("usage: spills.py FILE ...")
-    sys.exit(main(sys.argv[1:]))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--least", type=int, default=8)
+    parser.add_argument("files", nargs="+")
+    given = parser.parse_args()
+    sys.exit(main(given.files, given.least))
