@@ -48,16 +48,11 @@ class Recomputer {
   static bool grows(const Node& n) { return !n.shape.empty() && !n.shape.front().known(); }
   bool stays(NodeId id) const { return graph_[id].op == Op::parameter || (kept_[at(id)] && !again_[at(id)]); }
 
-  /// Dropout's factors take longer to draw again than what they drop takes to read.
-  bool drops(const Node& n) const {
-    return n.op == Op::keep || (n.op == Op::broadcast && graph_[n.operands[0]].op == Op::keep);
-  }
-
   /// Whether all that a pointwise node is made of, perhaps through others, can be read in the backward pass.
   bool sources_stay(const Node& n) const {
     for (NodeId o : n.operands) {
       const Node& source = graph_[o];
-      if (source.region != n.region || drops(source)) return false;
+      if (source.region != n.region) return false;
       if (stays(o) || source.op == Op::constant) continue;
       if (!is_pointwise(source.op) && source.op != Op::broadcast) return false;
       if (!sources_stay(source)) return false;

@@ -351,6 +351,20 @@ TEST(Recompute, LeavesAloneWhatItsSourcesAreNotKeptFor) {
   EXPECT_EQ(codegen::print(codegen::recompute(joint)), codegen::print(joint));
 }
 
+TEST(Recompute, KeepsWhatHasBeenDroppedFrom) {
+  // All that dropout(gelu(x W)) is made of is kept, its factors too.
+  Sketch s;
+  const NodeId x = s.input("images", {s.B, s.I});
+  s.b.begin_region("blocks", 2);
+  const NodeId carry = s.b.carry(x);
+  const NodeId in = s.parameter("blocks.{}.in", {s.J, s.I}), out = s.parameter("blocks.{}.out", {s.I, s.J});
+  const NodeId hidden = s.b.unary(Op::gelu, s.b.einsum({carry, in}, {{'b', 'i'}, {'j', 'i'}, {'b', 'j'}}));
+  const NodeId left = s.b.dropout(hidden, 0.25, {0, 1});
+  s.weighted_loss(s.b.end_region({s.b.einsum({left, out}, {{'b', 'j'}, {'i', 'j'}, {'b', 'i'}})})[0]);
+  const Graph joint = codegen::simplify(codegen::decompose(codegen::differentiate(s.graph, true)));
+  EXPECT_EQ(codegen::print(codegen::recompute(joint)), codegen::print(joint));
+}
+
 TEST(Subgraph, KeepsTheNamedOutputsAndWhatTheyNeed) {
   Sketch s;
   const NodeId x = s.parameter("x", {s.I}), y = s.parameter("y", {s.I});

@@ -119,6 +119,20 @@ class Golden : public testing::TestWithParam<std::tuple<const EmittedModel*, std
     return Memory(p, Free{alignment});
   }
 
+  struct Inspection {
+    std::vector<float> maps, magnitudes;
+  };
+  Inspection inspect() {
+    const auto images = static_cast<std::size_t>(size_);
+    Inspection seen{std::vector<float>(images * static_cast<std::size_t>(model_.attention_floats), NAN),
+                    std::vector<float>(images * model_.layers.size(), NAN)};
+    const Memory scratch = memory(model_.inspect_bytes(size_));
+    EXPECT_EQ(model_.inspect(parameters_.data(), packed(), images_.data(), size_, seen.maps.data(),
+                             seen.magnitudes.data(), scratch.get()),
+              0);
+    return seen;
+  }
+
   const float* packed() {
     EXPECT_EQ(model_.pack(parameters_.data(), packed_.data()), 0);
     return packed_.data();
@@ -202,12 +216,7 @@ TEST_P(Golden, TheGradientOfTheImagesIsPyTorchs) {
 }
 
 TEST_P(Golden, TheAttentionMapsAreProbabilitiesAndPyTorchsWhereItRecordedThem) {
-  std::vector<float> maps(static_cast<std::size_t>(size_ * model_.attention_floats), NAN);
-  std::vector<float> magnitudes(static_cast<std::size_t>(size_) * model_.layers.size(), NAN);
-  const Memory scratch = memory(model_.inspect_bytes(size_));
-  ASSERT_EQ(model_.inspect(parameters_.data(), packed(), images_.data(), size_, maps.data(), magnitudes.data(),
-                           scratch.get()),
-            0);
+  const auto [maps, magnitudes] = inspect();
   for (const float p : maps) ASSERT_TRUE(0 <= p && p <= 1) << p;
   const Safetensors expected = golden("forward");
   const std::size_t layers = expected.tensors.size() - 1;  // all but the outputs
@@ -225,13 +234,8 @@ TEST_P(Golden, TheAttentionMapsAreProbabilitiesAndPyTorchsWhereItRecordedThem) {
 }
 
 TEST_P(Golden, MagnitudesAreOfEveryLayerAndEndWithThoseOfTheOutputs) {
-  std::vector<float> maps(static_cast<std::size_t>(size_ * model_.attention_floats), NAN);
   const std::size_t layers = model_.layers.size(), images = static_cast<std::size_t>(size_);
-  std::vector<float> magnitudes(images * layers, NAN);
-  const Memory scratch = memory(model_.inspect_bytes(size_));
-  ASSERT_EQ(model_.inspect(parameters_.data(), packed(), images_.data(), size_, maps.data(), magnitudes.data(),
-                           scratch.get()),
-            0);
+  const std::vector<float> magnitudes = inspect().magnitudes;
   const std::vector<float> outputs = golden("forward").at("outputs").floats();
   const std::size_t classes = outputs.size() / images;
   for (std::size_t image = 0; image < images; ++image) {
@@ -244,10 +248,7 @@ TEST_P(Golden, MagnitudesAreOfEveryLayerAndEndWithThoseOfTheOutputs) {
 }
 
 TEST_P(Golden, LayerThatGivesWhatIsNotANumberIsTheFirstWhoseMagnitudeIsNone) {
-  std::vector<float> maps(static_cast<std::size_t>(size_ * model_.attention_floats), NAN);
   const std::size_t layers = model_.layers.size();
-  std::vector<float> magnitudes(static_cast<std::size_t>(size_) * layers, NAN);
-  const Memory scratch = memory(model_.inspect_bytes(size_));
   std::size_t found = 0;
   for (const tessera_parameter& row : model_.parameters) {
     const std::string key = row.name;
@@ -257,9 +258,7 @@ TEST_P(Golden, LayerThatGivesWhatIsNotANumberIsTheFirstWhoseMagnitudeIsNone) {
     if (layer == model_.layers.end()) continue;
     ++found;
     const float kept = std::exchange(parameters_[static_cast<std::size_t>(row.offset)], INFINITY);
-    ASSERT_EQ(model_.inspect(parameters_.data(), packed(), images_.data(), size_, maps.data(), magnitudes.data(),
-                             scratch.get()),
-              0);
+    const std::vector<float> magnitudes = inspect().magnitudes;
     const std::size_t last = static_cast<std::size_t>(layer - model_.layers.begin());
     for (std::size_t image = 0; image < static_cast<std::size_t>(size_); ++image)
       for (std::size_t i = 0; i <= last; ++i)
