@@ -1,4 +1,4 @@
-# tessera_add_model(<name> DECLARATION <header> MODEL <class> [ISA scalar avx2 avx512] [CUDA 80 90a] [TRAIN])
+# tessera_add_model(<name> DECLARATION <header> MODEL <class> [ISA scalar avx2 avx512] [CUDA 80 90a] [PRECISION bf16] [TRAIN])
 #
 # From a declared model to a library. Targets:
 #   <name>_generator  the declaration, compiled (this is where shapes are checked) together with the generator
@@ -9,10 +9,11 @@
 #
 # DECLARATION is relative to the calling CMakeLists.txt (whose folder is an include folder of the declaration).
 # MODEL is the fully qualified class. ISA are the instruction sets to emit, chosen by CPUID when the program runs; scalar is
-# the portable one that is always needed. The emitted files lie in ${CMAKE_BINARY_DIR}/generated/<name>.
+# the portable one that is always needed. PRECISION is what the factors of matrix products are rounded to, fp32 (default) or
+# bf16; sums, parameters, gradients and optimiser state are of single precision in both. The emitted files lie in ${CMAKE_BINARY_DIR}/generated/<name>.
 
 function(tessera_add_model name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TRAIN" "DECLARATION;MODEL" "ISA;CUDA")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TRAIN" "DECLARATION;MODEL;PRECISION" "ISA;CUDA")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "tessera_add_model(${name}) does not know ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -27,6 +28,10 @@ function(tessera_add_model name)
   endif()
   if(NOT "scalar" IN_LIST arg_ISA)
     message(FATAL_ERROR "tessera_add_model(${name}): ISA must hold scalar, which every machine can run")
+  endif()
+
+  if(NOT arg_PRECISION)
+    set(arg_PRECISION fp32)
   endif()
 
   set(main ${CMAKE_CURRENT_BINARY_DIR}/${name}_generator.cpp)
@@ -62,7 +67,8 @@ int main(int argc, char** argv) {
   list(JOIN arg_ISA "," isas)
   add_custom_command(
     OUTPUT ${library_files} ${cuda_files} ${program_files}
-    COMMAND ${name}_generator --out ${folder} --isa ${isas} $<$<BOOL:${arg_TRAIN}>:--train> ${cuda_option}
+    COMMAND ${name}_generator --out ${folder} --isa ${isas} --precision ${arg_PRECISION} $<$<BOOL:${arg_TRAIN}>:--train>
+      ${cuda_option}
     DEPENDS ${name}_generator
     COMMENT "Generating ${name}"
     COMMAND_EXPAND_LISTS VERBATIM)

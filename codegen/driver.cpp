@@ -79,15 +79,15 @@ std::uint64_t hash_declaration(const graph::Graph& graph) {
 }
 
 /// A graph through every stage after autodiff, each verified before the next reads it.
-Plan plan_program(const graph::Graph& graph, const std::string& name, const std::vector<Target>& targets,
-                  Stages& stages) {
+Plan plan_program(const graph::Graph& graph, const std::string& name, const GeneratorOptions& options, Stages& stages) {
   graph::Graph primitive = bring_columns_innermost(recompute(simplify(decompose(graph))));
   verify(primitive);
   stages.dump(name + "_graph", print(primitive));
   KernelProgram kernels = lower(primitive, name);
+  kernels.precision = options.precision;
   verify(kernels);
   stages.dump(name + "_kernels", print(kernels));
-  Plan plan = make_plan(std::move(kernels), targets);
+  Plan plan = make_plan(std::move(kernels), options.targets);
   stages.dump(name + "_plan", print(plan));
   return plan;
 }
@@ -123,18 +123,17 @@ ModelFiles plan_model(const graph::Graph& traced, const GeneratorOptions& option
   for (const graph::Node& n : forward.nodes)
     if (n.op == graph::Op::input && n.name == "labels")
       throw Error(fmt::format("the outputs of {} depend on the labels, which are there for the loss only", m.name));
-  m.plans.push_back(plan_program(forward, "forward", m.targets, stages));
-  m.plans.push_back(plan_program(evaluated, "evaluate", m.targets, stages));
-  m.plans.push_back(plan_program(joint, "loss_and_gradients", m.targets, stages));
+  m.plans.push_back(plan_program(forward, "forward", options, stages));
+  m.plans.push_back(plan_program(evaluated, "evaluate", options, stages));
+  m.plans.push_back(plan_program(joint, "loss_and_gradients", options, stages));
   m.arena = make_arena(m.plans.back().program);
   if (m.arena.reals == 0) throw Error(fmt::format("the model {} has no parameters: there is nothing to train", m.name));
   const graph::Graph inputs = subgraph(differentiate(evaluated, true), {"outputs", "loss", "images"});
-  m.plans.push_back(plan_program(inputs, "input_gradient", m.targets, stages));
-  m.plans.push_back(
-      plan_program(optimizer(declared.recipe, m.arena.reals, declared.name), "update", m.targets, stages));
+  m.plans.push_back(plan_program(inputs, "input_gradient", options, stages));
+  m.plans.push_back(plan_program(optimizer(declared.recipe, m.arena.reals, declared.name), "update", options, stages));
 
   m.inspected = inspected(forward);
-  m.plans.push_back(plan_program(m.inspected, "inspect", m.targets, stages));
+  m.plans.push_back(plan_program(m.inspected, "inspect", options, stages));
   m.packed = make_packed_arena(m.plans, m.targets);
   return m;
 }
@@ -158,8 +157,11 @@ std::map<std::string, std::string> generate(const graph::Graph& traced, const Ge
         cpu::emit_file(m.name, m.plans, m.arena, m.packed, target, m.real);
   if (options.cuda) {
     cuda::Model on_gpu{m.name, {}, m.arena, m.forward.recipe};
-    for (const Plan& plan : m.plans)
-      on_gpu.plans.push_back(cuda::plan_for_gpu(lower(plan.program.graph, plan.program.name)));
+    for (const Plan& plan : m.plans) {
+      KernelProgram kernels = lower(plan.program.graph, plan.program.name);
+      kernels.precision = options.precision;
+      on_gpu.plans.push_back(cuda::plan_for_gpu(std::move(kernels)));
+    }
     files[m.name + "_cuda.h"] = cuda::emit_header(on_gpu);
     files[m.name + "_cuda.cu"] = cuda::emit_file(on_gpu);
   }
@@ -178,6 +180,7 @@ Writes the sources of {1}: C header, kernels for each instruction set, training 
   --train        write the program with the training loop as well
   --cuda         write the kernels for CUDA as well
   --real TYPE    float (default), or double: for checking gradients, with --isa scalar
+  --precision P  what factors of matrix products are rounded to: fp32 (default), or bf16; sums are of fp32 in both
   --dump DIR     write the text of every stage to DIR: graphs, kernels, plans
   --help         this text
 )";
@@ -209,6 +212,11 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
         options.real = value();
         if (options.real != "float" && options.real != "double")
           throw Error(fmt::format("--real is float or double, not {}", options.real));
+      } else if (option == "--precision") {
+        const std::string precision = value();
+        if (precision != "fp32" && precision != "bf16")
+          throw Error(fmt::format("--precision is fp32 or bf16, not {}", precision));
+        options.precision = precision == "bf16" ? Precision::bf16 : Precision::fp32;
       } else if (option == "--isa") {
         options.targets.clear();
         std::stringstream list(value());
@@ -227,6 +235,8 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
     if (out.empty()) throw Error("--out DIR is missing: see --help");
     if (options.real == "double" && ranges::any_of(options.targets, [](const Target& t) { return t.lanes > 1; }))
       throw Error("--real double works with --isa scalar only");
+    if (options.real == "double" && options.precision != Precision::fp32)
+      throw Error("--precision bf16 works with --real float only");
     if (options.real == "double" && options.cuda) throw Error("--cuda works with --real float only");
     std::map<std::string, std::string> files = generate(declared, options);
     fs::create_directories(out);

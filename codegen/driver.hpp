@@ -11,9 +11,10 @@ namespace tessera::codegen {
 struct GeneratorOptions {
   std::vector<Target> targets = cpu_targets;
   std::string real = "float";  ///< "double": for tests, scalar only
-  bool train = false;          ///< the program with the training loop as well
-  bool cuda = false;           ///< the kernels for CUDA as well
-  std::string dump;            ///< folder for the text of every stage; empty: none
+  Precision precision = Precision::fp32;
+  bool train = false;  ///< the program with the training loop as well
+  bool cuda = false;   ///< the kernels for CUDA as well
+  std::string dump;    ///< folder for the text of every stage; empty: none
 };
 
 /// File name -> text. Throws Error with one sentence when the graph cannot be generated.
@@ -23,8 +24,8 @@ std::map<std::string, std::string> generate(const graph::Graph& traced, const Ge
 /// without a loss is not planned and has no contract.
 std::string summarize(const graph::Graph& traced);
 
-/// Options: --out DIR, --isa LIST, --train, --cuda, --real float|double, --dump DIR. Returns the exit code; errors are
-/// one sentence on standard error.
+/// Options: --out DIR, --isa LIST, --train, --cuda, --real float|double, --precision fp32|bf16, --dump DIR. Returns the
+/// exit code; errors are one sentence on standard error.
 int generator_main(const graph::Graph& declared, int argc, char** argv);
 
 }  // namespace tessera::codegen

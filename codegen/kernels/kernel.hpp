@@ -133,9 +133,14 @@ struct Item {
   int region = -1;
 };
 
+/// What the factors of matrix products are rounded to. Sums, everything else and what is stored between programs
+/// (parameters, gradients, optimiser state) are of single precision whatever it is.
+enum class Precision : std::uint8_t { fp32, bf16 };
+
 /// A whole entry point (forward, evaluate, loss_and_gradients, update) as kernels.
 struct KernelProgram {
   std::string name;
+  Precision precision = Precision::fp32;
   graph::Graph graph;
   std::vector<Tensor> tensors;
   std::vector<Kernel> kernels;
