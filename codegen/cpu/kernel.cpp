@@ -263,7 +263,7 @@ class Emitter : Values {
   void finish(Emitted& e) {
     for (const Argument& a : arguments_) {
       const Tensor& t = plan_.program.tensors[static_cast<std::size_t>(a.tensor)];
-      std::string type = t.type == graph::Type::integer ? "std::int32_t*" : "real*";
+      std::string type = t.type == graph::Type::integer ? "std::int32_t*" : t.half ? "bf16*" : "real*";
       e.function.parameters.push_back({(a.written ? "" : "const ") + type, a.name});
     }
     e.arguments = arguments_;
@@ -703,7 +703,7 @@ class Emitter : Values {
     bool zero_in_tail =
         product && expression(e.a).kind == Expression::Kind::load && expression(e.b).kind == Expression::Kind::load;
     if (product && (!across || !tail_ || zero_in_tail)) {
-      Expr a = evaluate(b, e.a), c = evaluate(b, e.b);
+      Expr a = factor(b, e.a), c = factor(b, e.b);
       return call("v_fma", {std::move(a), std::move(c), std::move(sum)});
     }
     return accumulate(s, std::move(sum), masked(s, evaluate(b, s.value), across));
@@ -751,6 +751,14 @@ const std::set<std::string>& known_names() {
                                            "v_max",
                                            "v_neg",
                                            "v_fma",
+                                           "v_set_bf16",
+                                           "v_load_bf16",
+                                           "v_load_n_bf16",
+                                           "v_load_strided_bf16",
+                                           "v_store_bf16",
+                                           "v_store_n_bf16",
+                                           "v_store_strided_bf16",
+                                           "v_round_bf16",
                                            "v_sqrt",
                                            "v_rsqrt",
                                            "v_equal",

@@ -41,13 +41,15 @@ class Values {
 
   /// The value of an expression at the present place, as a name; shared by all points with equal offsets.
   tree::Expr evaluate(tree::Block& b, int e);
+  /// The same of a factor of a product, rounded where the product rounds.
+  tree::Expr factor(tree::Block& b, int e);
   /// Forgets the names given so far: a scope ends.
   void reset() { values_.clear(); }
 
   /// A vector at consecutive addresses, of as many lanes as are in use.
   tree::Expr dense_load(tree::Expr at) const;
-  /// `uniform`: all lanes hold the one number that is stored.
-  void dense_store(tree::Block& b, tree::Expr at, tree::Expr value, bool uniform) const;
+  /// `uniform`: all lanes hold the one number that is stored. `of`: "_bf16" where it is stored as that.
+  void dense_store(tree::Block& b, tree::Expr at, tree::Expr value, bool uniform, const std::string& of = "") const;
   void put(tree::Block& b, const Step::Store& store);
   /// Adds to what is stored there.
   void add(tree::Block& b, const Step::Store& store, tree::Expr value);
@@ -77,7 +79,9 @@ class Values {
   tree::Expr make(tree::Block& b, int e);
   tree::Expr load(const Access& access);
   tree::Expr keep(const Expression& x);
+  const Tensor& tensor(const Access& access) const;
   bool is_packed(const Access& access) const;
+  bool is_half(const Expression& e) const;
   tree::Expr offset_in_panels(const Access& access, const Layout& layout) const;
   std::int64_t lane_step(const Access& access) const;
 

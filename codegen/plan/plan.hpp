@@ -26,8 +26,8 @@ inline const std::vector<Target> cpu_targets{
 /// columns side by side for each index of the other dims. Its strides are those of a panel of one column.
 struct Layout {
   std::vector<int> order;
-  std::vector<std::int64_t> stride;   ///< in reals, by dim; of the batch, in scratch: an image's arena
-  Extent size;                        ///< of one slot, in reals
+  std::vector<std::int64_t> stride;   ///< in values, by dim; of the batch, in scratch: an image's arena
+  Extent size;                        ///< of one slot, in values
   std::int64_t offset = 0, slot = 0;  ///< of an output that shares the caller's array with others
 };
 
@@ -99,6 +99,10 @@ std::int64_t step_along(const Access& access, const Layout& layout, int axis);
 /// Finds the matrix products. Where there are any, their parameters get packed copies to read, axes that run on in
 /// every tensor become one, and all tensors lie as declared; true then.
 bool find_products(KernelProgram& program);
+/// Stores as bf16 what matrix products read, where they round it: in the place of the fp32 values where nobody else
+/// reads them (but copies, and the sums that are gradients of biases), else beside them. What backward needs of each
+/// layer is kept as bf16 only.
+void store_factors_as_bf16(KernelProgram& program);
 /// How many vectors wide the tiles of a matrix product with that many columns are: the same for all that read a panel.
 int columns_of(const Target& target, std::int64_t columns);
 Schedule product_schedule(const Kernel& kernel, const Target& target);
