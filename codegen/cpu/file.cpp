@@ -67,11 +67,19 @@ class File {
     if (real_ == "double") out += "#define TESSERA_REAL_DOUBLE 1\n";
     out += embedded(fmt::format("cpu/simd/{}_begin.h", isa));
     out += "\nnamespace {\n\n";
-    out += embedded(fmt::format("cpu/simd/{}.h", isa));
+    const std::string vectors = target_.amx ? "avx512" : isa;
+    out += embedded(fmt::format("cpu/simd/{}.h", vectors));
     out += "\n";
     out += embedded("cpu/simd/math.h");
-    if (rounds()) out += fmt::format("\n{}", embedded(fmt::format("cpu/simd/bf16_{}.h", isa)));
-    if (packed_.reals) out += fmt::format("\n{}", embedded(rounds() ? "cpu/simd/pack_bf16.h" : "cpu/simd/pack.h"));
+    if (rounds()) {
+      if (vectors == "avx512") out += fmt::format("\n{}", embedded(fmt::format("cpu/simd/narrow_{}.h", isa)));
+      out += fmt::format("\n{}", embedded(fmt::format("cpu/simd/bf16_{}.h", vectors)));
+      if (target_.amx) out += fmt::format("\n{}", embedded("cpu/simd/amx.h"));
+    }
+    if (packed_.reals) {
+      const char* const panels = !rounds() ? "pack" : target_.amx ? "pack_amx" : "pack_bf16";
+      out += fmt::format("\n{}", embedded(fmt::format("cpu/simd/{}.h", panels)));
+    }
     if (shares_) out += fmt::format("\n{}", embedded("cpu/simd/team.h"));
     if (kernels_.find("v_fetch(") != std::string::npos) out += fmt::format("\n{}", embedded("cpu/simd/fetch.h"));
     out += "\n// ---- tables ----\n";
@@ -185,10 +193,10 @@ class File {
         target = target + name("layer") * e.reals;
       }
       if (e.half) target = call("bf16_at", {target});
-      tree::Statement call_pack = tree::evaluate(
-          call(e.transposed ? "pack_transposed" : "pack",
-               {source, integer(e.columns), integer(e.depth),
-                integer(columns_of(target_, e.columns) * target_.lanes), target}));
+      tree::Statement call_pack =
+          tree::evaluate(call(e.transposed ? "pack_transposed" : "pack",
+                              {source, integer(e.columns), integer(e.depth),
+                               integer(columns_of(target_, e.columns) * target_.lanes), target}));
       f.body.push_back(tree::comment(e.transposed ? fmt::format("{} [{}, {}], transposed", e.key, e.depth, e.columns)
                                                   : fmt::format("{} [{}, {}]", e.key, e.columns, e.depth)));
       if (e.count > 1)
@@ -429,9 +437,15 @@ class File {
   std::string kernels_, tables_;
   std::map<std::string, std::string> by_text_;      ///< kernel text without its name -> name
   std::map<std::string, std::string> table_names_;  ///< numbers -> name
-  std::set<std::string> names_{
-      "std::min<std::int64_t>", "share",     "threads",   "team_of", "team.first",
-      "team.last",              "team.part", "team.wait", "bf16_at"},
+  std::set<std::string> names_{"std::min<std::int64_t>",
+                               "share",
+                               "threads",
+                               "team_of",
+                               "team.first",
+                               "team.last",
+                               "team.part",
+                               "team.wait",
+                               "bf16_at"},
       used_;
   bool shares_ = false;  ///< images or rows among the threads
   std::vector<std::string> scratch_name_;

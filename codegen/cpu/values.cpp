@@ -101,20 +101,6 @@ Expr Values::evaluate(Block& b, int e) {
   return value;
 }
 
-Expr Values::factor(Block& b, int e) {
-  if (!kernel_.product.rounds || is_half(expression(e))) return evaluate(b, e);
-  std::vector<std::int64_t> key{-1 - e};
-  for (int a : axes_of(e)) key.push_back(place_[static_cast<std::size_t>(a)].offset);
-  if (auto at = values_.find(key); at != values_.end()) return at->second;
-  const std::string v = fmt::format("r{}", counter_++);
-  b.push_back(tree::declare("const vec", v, call("v_round_bf16", {evaluate(b, e)})));
-  return values_[key] = name(v);
-}
-
-bool Values::is_half(const Expression& e) const {
-  return e.kind == Expression::Kind::load && tensor(e.access).half;
-}
-
 Expr Values::make(Block& b, int e) {
   const Expression& x = expression(e);
   switch (x.kind) {
@@ -254,8 +240,12 @@ Expr Values::offset_in_panels(const Access& access, const Layout& layout) const 
   const int columns = kernel_.product.columns;
   const std::int64_t width = schedule_.tile[static_cast<std::size_t>(columns)] * target_.lanes;
   const Place& column = place_[static_cast<std::size_t>(columns)];
-  Expr at = column.variable ? column.variable * layout.stride[0] : integer(0);
-  std::int64_t constant = column.offset / width * width * layout.stride[0] + column.offset % width;
+  // Panels for AMX are filled up to whole tiles in depth.
+  const std::int64_t depth = target_.amx && kernel_.product.rounds
+                                 ? (layout.stride[0] + amx_tile - 1) / amx_tile * amx_tile
+                                 : layout.stride[0];
+  Expr at = column.variable ? column.variable * depth : integer(0);
+  std::int64_t constant = column.offset / width * width * depth + column.offset % width;
   for (std::size_t d = 1; d < access.index.size(); ++d) {
     constant += access.index[d].offset * layout.stride[d] * width;
     for (const Affine::Part& p : access.index[d].parts)

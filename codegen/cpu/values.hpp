@@ -41,8 +41,6 @@ class Values {
 
   /// The value of an expression at the present place, as a name; shared by all points with equal offsets.
   tree::Expr evaluate(tree::Block& b, int e);
-  /// The same of a factor of a product, rounded where the product rounds.
-  tree::Expr factor(tree::Block& b, int e);
   /// Forgets the names given so far: a scope ends.
   void reset() { values_.clear(); }
 
@@ -59,6 +57,9 @@ class Values {
   }
 
   tree::Expr offset_of(const Access& access) const;
+  bool is_packed(const Access& access) const;
+  /// How far apart two lanes lie.
+  std::int64_t lane_step(const Access& access) const;
   /// The parameter through which a tensor is reached.
   std::string argument(const Access& access, bool written);
 
@@ -80,10 +81,7 @@ class Values {
   tree::Expr load(const Access& access);
   tree::Expr keep(const Expression& x);
   const Tensor& tensor(const Access& access) const;
-  bool is_packed(const Access& access) const;
-  bool is_half(const Expression& e) const;
   tree::Expr offset_in_panels(const Access& access, const Layout& layout) const;
-  std::int64_t lane_step(const Access& access) const;
 
   std::map<std::vector<std::int64_t>, tree::Expr> values_;
   std::map<int, std::set<int>> axes_of_;

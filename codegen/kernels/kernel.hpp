@@ -85,8 +85,8 @@ struct Axis {
 /// A contraction as a matrix product: for each point of the other outer axes, every element [row, column] sums products
 /// of a left factor, which is the same for all columns, and a right one, whose columns are neighbours in memory.
 struct Product {
-  int rows = -1;     ///< outer axis that the right factor does not know; -1: one row
-  int columns = -1;  ///< outer axis; -1: the kernel is no matrix product
+  int rows = -1;        ///< outer axis that the right factor does not know; -1: one row
+  int columns = -1;     ///< outer axis; -1: the kernel is no matrix product
   bool rounds = false;  ///< both factors to bf16
 };
 

@@ -46,7 +46,8 @@ PackedArena make_packed_arena(const std::vector<Plan>& plans, const std::vector<
       e.key = plan.program.graph[t.parameter].name;
       e.transposed = t.transposed;
       e.half = t.half;
-      if (ranges::any_of(arena.entries, [&](const PackedEntry& o) { return o.key == e.key && o.transposed == e.transposed; }))
+      if (ranges::any_of(arena.entries,
+                         [&](const PackedEntry& o) { return o.key == e.key && o.transposed == e.transposed; }))
         continue;
       e.columns = t.shape[0].value();
       e.depth = 1;
@@ -54,7 +55,8 @@ PackedArena make_packed_arena(const std::vector<Plan>& plans, const std::vector<
       e.count = t.slots;
       for (const Target& target : targets) {  // the last panel of a matrix may be part empty
         const std::int64_t width = columns_of(target, e.columns) * target.lanes;
-        e.reals = std::max(e.reals, (e.columns + width - 1) / width * width * e.depth);
+        const std::int64_t deep = target.amx ? (e.depth + amx_tile - 1) / amx_tile * amx_tile : e.depth;
+        e.reals = std::max(e.reals, (e.columns + width - 1) / width * width * deep);
       }
       e.reals = rounded(e.half ? (e.reals + 1) / 2 : e.reals);
       e.offset = arena.reals;

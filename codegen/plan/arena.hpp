@@ -40,7 +40,7 @@ Arena make_arena(const KernelProgram& gradients);
 
 /// The packed copy of a parameter, which matrix products read: a matrix [columns, depth] in panels of columns.
 struct PackedEntry {
-  std::string key;  ///< the parameter's
+  std::string key;          ///< the parameter's
   bool transposed = false;  ///< the parameter is [depth, columns]
   bool half = false;        ///< of bf16
   std::int64_t columns = 0, depth = 0;

@@ -16,6 +16,12 @@ class Halves {
   explicit Halves(KernelProgram& program) : p_(program) {}
 
   void run() {
+    for (std::size_t k = 0; k < p_.kernels.size(); ++k) {
+      if (p_.kernels[k].product.columns < 0) continue;
+      const Expression product = p_.kernels[k].expressions[static_cast<std::size_t>(p_.kernels[k].steps.front().value)];
+      for (int factor : {product.a, product.b})
+        if (!is_stored(p_.kernels[k], factor)) compute_before(k, factor);
+    }
     find_candidates();
     for (int t : candidates_) p_.tensors[static_cast<std::size_t>(t)].half = true;
     for (Kernel& k : p_.kernels)
@@ -28,10 +34,102 @@ class Halves {
  private:
   static std::vector<int> factors(const Kernel& k) {
     const Expression& product = k.expressions[static_cast<std::size_t>(k.steps.front().value)];
-    std::vector<int> loads;
-    for (int f : {product.a, product.b})
-      if (k.expressions[static_cast<std::size_t>(f)].kind == Expression::Kind::load) loads.push_back(f);
-    return loads;
+    return {product.a, product.b};
+  }
+
+  bool is_stored(const Kernel& k, int factor) const {
+    const Expression& e = k.expressions[static_cast<std::size_t>(factor)];
+    if (e.kind != Expression::Kind::load) return false;
+    const Tensor& t = p_.tensors[static_cast<std::size_t>(e.access.tensor)];
+    return t.storage == Storage::scratch || t.half;
+  }
+
+  static void reach(const Kernel& k, int e, std::set<int>& seen) {
+    if (e < 0 || !seen.insert(e).second) return;
+    const Expression& x = k.expressions[static_cast<std::size_t>(e)];
+    if (x.kind == Expression::Kind::op || x.kind == Expression::Kind::index_equals || x.kind == Expression::Kind::keep)
+      for (int operand : {x.a, x.b, x.c}) reach(k, operand, seen);
+  }
+  static std::vector<Affine*> indices(Expression& e) {
+    std::vector<Affine*> all{&e.element};
+    for (Affine& i : e.access.index) all.push_back(&i);
+    return all;
+  }
+
+  /// A factor that is no value in scratch memory is computed by a kernel of its own, which stores it.
+  void compute_before(std::size_t product, int factor) {
+    Kernel& k = p_.kernels[product];
+    std::set<int> needed, used;
+    reach(k, factor, needed);
+    for (int e : needed) {
+      Expression& x = k.expressions[static_cast<std::size_t>(e)];
+      if (x.kind == Expression::Kind::index_equals) used.insert(x.axis);
+      for (const Affine* i : indices(x))
+        for (const Affine::Part& part : i->parts) used.insert(part.axis);
+    }
+    // The batch outermost, and what vectors lie along innermost: the columns, else what is summed over.
+    std::vector<int> axes(used.begin(), used.end());
+    const auto rank = [&](int a) {
+      const Axis& axis = k.axes[static_cast<std::size_t>(a)];
+      return !axis.dim.known() ? 0 : a == k.product.columns ? 3 : axis.inner ? 2 : 1;
+    };
+    std::stable_sort(axes.begin(), axes.end(), [&](int a, int b) { return rank(a) < rank(b); });
+
+    Kernel made;
+    made.name = k.name + "_factor";
+    made.region = k.region;
+    Tensor tensor;
+    tensor.name = k.name + ".bf16";
+    tensor.region = k.region;
+    Access stored, read;
+    stored.tensor = read.tensor = static_cast<int>(p_.tensors.size());
+    std::map<int, int> axis_of, expression_of;
+    for (int a : axes) {
+      axis_of[a] = static_cast<int>(made.axes.size());
+      made.axes.push_back(k.axes[static_cast<std::size_t>(a)]);
+      made.axes.back().inner = false;
+      tensor.shape.push_back(made.axes.back().dim);
+      stored.index.push_back({0, {{axis_of[a], 1}}});
+      read.index.push_back({0, {{a, 1}}});
+    }
+    for (int e : needed) {
+      Expression x = k.expressions[static_cast<std::size_t>(e)];
+      for (int* operand : {&x.a, &x.b, &x.c})
+        if (*operand >= 0) *operand = expression_of.at(*operand);
+      if (x.axis >= 0) x.axis = axis_of.at(x.axis);
+      for (Affine* i : indices(x)) {
+        for (Affine::Part& part : i->parts) part.axis = axis_of.at(part.axis);
+        std::sort(i->parts.begin(), i->parts.end());
+      }
+      expression_of[e] = static_cast<int>(made.expressions.size());
+      made.expressions.push_back(std::move(x));
+    }
+    Step step;
+    step.stores.push_back({stored, expression_of.at(factor)});
+    made.steps.push_back(std::move(step));
+
+    Expression load;
+    load.kind = Expression::Kind::load;
+    load.access = read;
+    k.expressions[static_cast<std::size_t>(factor)] = load;
+    forget_unused(k);
+    std::vector<Item>& order = p_.order[static_cast<std::size_t>(k.region)];
+    const auto at = std::find_if(order.begin(), order.end(),
+                                 [&](const Item& item) { return item.kernel == static_cast<int>(product); });
+    order.insert(at, {static_cast<int>(p_.kernels.size()), -1});
+    p_.tensors.push_back(std::move(tensor));
+    p_.kernels.push_back(std::move(made));
+  }
+
+  /// What no step needs any more reads nothing.
+  static void forget_unused(Kernel& k) {
+    std::set<int> needed;
+    for (const Step& s : k.steps) {
+      if (s.reduces) reach(k, s.value, needed);
+      for (const Step::Store& store : s.stores) reach(k, store.value, needed);
+    }
+    for (int e = 0; e < static_cast<int>(k.expressions.size()); ++e)
+      if (!needed.contains(e)) k.expressions[static_cast<std::size_t>(e)] = {};
   }
 
   /// The tensor that a kernel copies into, changing nothing; -1: it is no copy.
@@ -51,7 +149,8 @@ class Halves {
     if (k.product.columns >= 0) {
       const std::vector<int> taken = factors(k);
       for (int e = 0; e < static_cast<int>(k.expressions.size()); ++e)
-        if (reads(k.expressions[static_cast<std::size_t>(e)]) && std::find(taken.begin(), taken.end(), e) == taken.end())
+        if (reads(k.expressions[static_cast<std::size_t>(e)]) &&
+            std::find(taken.begin(), taken.end(), e) == taken.end())
           return false;
       return true;
     }
@@ -80,7 +179,8 @@ class Halves {
   void find_candidates() {
     for (int t = 0; t < static_cast<int>(p_.tensors.size()); ++t) {
       const Tensor& tensor = p_.tensors[static_cast<std::size_t>(t)];
-      if (tensor.storage == Storage::scratch && tensor.type == graph::Type::real && !tensor.carry) candidates_.insert(t);
+      if (tensor.storage == Storage::scratch && tensor.type == graph::Type::real && !tensor.carry)
+        candidates_.insert(t);
     }
     for (bool again = true; again;) {
       std::set<int> stay;

@@ -17,9 +17,13 @@ struct Target {
   int accumulators = 4;               ///< vector registers that a tile of sums may hold
   std::vector<int> columns{4, 2, 1};  ///< vectors across the tile of a matrix product, the best first
   int product_sums = 8;               ///< vector registers that such a tile may hold
+  bool amx = false;                   ///< products of bf16 are of AMX's tiles, 32 rows by 32 columns by 32 in depth
 };
 inline const std::vector<Target> cpu_targets{
     {"scalar", 1, 8, {4, 2, 1}, 8}, {"avx2", 8, 12, {2, 3, 1}, 12}, {"avx512", 16, 24, {3, 4, 2, 1}, 27}};
+/// For products of bf16 alone; AVX-512 for everything else.
+inline const Target amx_target{"amx", 16, 24, {2}, 27, true};
+inline constexpr std::int64_t amx_tile = 32;
 
 /// How a tensor lies in memory: dims from the outermost to the innermost, dense; the batch is always outermost. A
 /// packed parameter lies in panels of as many columns (its first dim) as a target's tiles are wide: all of the panel's
@@ -103,6 +107,8 @@ bool find_products(KernelProgram& program);
 /// reads them (but copies, and the sums that are gradients of biases), else beside them. What backward needs of each
 /// layer is kept as bf16 only.
 void store_factors_as_bf16(KernelProgram& program);
+/// Whether a product sums over one axis besides the batch, or none.
+bool sums_along_one_axis(const Kernel& product);
 /// How many vectors wide the tiles of a matrix product with that many columns are: the same for all that read a panel.
 int columns_of(const Target& target, std::int64_t columns);
 Schedule product_schedule(const Kernel& kernel, const Target& target);

@@ -40,6 +40,3 @@ typedef std::uint16_t __attribute__((may_alias)) bf16;  // it lies in memory tha
   for (int i = 0; i < n; ++i) p[i * stride] = lane[i];
 }
 [[maybe_unused]] static inline void v_store_n_bf16(bf16* p, vec x, int n) { v_store_strided_bf16(p, 1, x, n); }
-[[maybe_unused]] static inline vec v_round_bf16(vec x) {
-  return _mm256_castsi256_ps(_mm256_and_si256(v_rounded_bits(x), _mm256_set1_epi32(-0x10000)));
-}

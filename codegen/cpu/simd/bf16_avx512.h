@@ -3,18 +3,8 @@ typedef std::uint16_t __attribute__((may_alias)) bf16;  // it lies in memory tha
 [[maybe_unused]] static inline bf16* bf16_at(real* p) { return reinterpret_cast<bf16*>(p); }
 [[maybe_unused]] static inline const bf16* bf16_at(const real* p) { return reinterpret_cast<const bf16*>(p); }
 
-// Rounded in the upper halves of the lanes; what is in the lower ones is not to be read. What is not a number stays so.
-[[maybe_unused]] static inline __m512i v_rounded_bits(vec x) {
-  const __m512i bits = _mm512_castps_si512(x);
-  const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
-  const __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
-  return _mm512_mask_or_epi32(rounded, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), bits, _mm512_set1_epi32(0x400000));
-}
 [[maybe_unused]] static inline vec v_widened(__m256i halves) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
-}
-[[maybe_unused]] static inline __m256i v_narrowed(vec x) {
-  return _mm512_cvtepi32_epi16(_mm512_srli_epi32(v_rounded_bits(x), 16));
 }
 
 [[maybe_unused]] static inline vec v_set_bf16(bf16 x) {
@@ -41,7 +31,4 @@ typedef std::uint16_t __attribute__((may_alias)) bf16;  // it lies in memory tha
   alignas(32) bf16 lane[lanes];
   v_store_bf16(lane, x);
   for (int i = 0; i < n; ++i) p[i * stride] = lane[i];
-}
-[[maybe_unused]] static inline vec v_round_bf16(vec x) {
-  return _mm512_castsi512_ps(_mm512_and_si512(v_rounded_bits(x), _mm512_set1_epi32(-0x10000)));
 }

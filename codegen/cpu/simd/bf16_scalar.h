@@ -32,4 +32,3 @@ typedef std::uint16_t bf16;
 [[maybe_unused]] static inline void v_store_strided_bf16(bf16* p, std::int64_t, vec x, int n) {
   v_store_n_bf16(p, x, n);
 }
-[[maybe_unused]] static inline vec v_round_bf16(vec x) { return real_of(bf16_of(x)); }
