@@ -503,6 +503,10 @@ class Emitter : Values {
       tile.pop_back();
       return body;
     };
+    const auto configure = [&](Block& to, std::int64_t rows) {
+      if (by_tiles() && a == kernel_.product.rows)
+        to.insert(to.begin(), tree::evaluate(call("t_configure", {integer(rows)})));
+    };
     if (a == schedule_.parallel) {  // a block of rows: whole tiles
       set(a, name(axis_name(a)));
       Block body = inside({points, 0});
@@ -519,14 +523,17 @@ class Emitter : Values {
       }
       pieces.push_back(
           {tree::loop(axis_name(a), first, tree::binary("<", name(axis_name(a)), limit), span, std::move(body))});
+      configure(pieces.back(), points);
     } else if (full == span) {
       set(a, nullptr);
       pieces.push_back(inside({points, 0}));
+      configure(pieces.back(), points);
     }
     if (extent > full) {
       set(a, nullptr, full);
       std::int64_t rest = extent - full;
       Block last = inside({(rest + unit - 1) / unit, static_cast<int>(rest % unit)});
+      configure(last, rest);
       if (a == split_) last = {tree::when(tree::binary(">", name("end"), integer(full)), std::move(last))};
       pieces.push_back(std::move(last));
     }
@@ -735,7 +742,6 @@ class Emitter : Values {
   Block before_tiles_of(int axis, const Piece& piece) {
     Block b;
     if (axis == kernel_.product.rows) {
-      b.push_back(tree::evaluate(call("t_configure", {integer(piece.points)})));
       if (packs_left()) pack_left(b, piece.points);
     } else if (axis == kernel_.product.columns && packs_right() && !packs_whole_right()) {
       const Factor right = factor(true);
@@ -758,10 +764,19 @@ class Emitter : Values {
     Expr panel = name("panel");
     if (!packs_right()) panel = address(right.access, false);
     if (packs_whole_right()) panel = name("panels") + along(kernel_.product.columns, whole_depth());
+    // Weights lie far away: while one panel goes through the tiles, the next one comes.
+    Expr ahead = name("nullptr");
+    std::int64_t lines = 0;
+    if (const int r = kernel_.product.rows; !packs_right() && r >= 0) {
+      const std::int64_t blocks = (extent_[static_cast<std::size_t>(r)] + amx_tile - 1) / amx_tile;
+      lines = (amx_tile + blocks - 1) / blocks;
+      ahead = panel + integer(amx_tile * whole_depth()) + this->along(r, lines * whole_depth() / amx_tile);
+    }
     b.push_back(tree::declare("alignas(64) real", fmt::format("sums[{}]", down.points * amx_tile), nullptr));
-    b.push_back(tree::evaluate(
-        call("t_product", {name("sums"), integer(down.points), integer(columns_of_piece(across)), std::move(rows),
-                           integer(packs_left() ? whole_depth() : left.across), std::move(panel), integer(depth())})));
+    b.push_back(
+        tree::evaluate(call("t_product", {name("sums"), integer(down.points), integer(columns_of_piece(across)),
+                                          std::move(rows), integer(packs_left() ? whole_depth() : left.across),
+                                          std::move(panel), integer(depth()), std::move(ahead), integer(lines)})));
     store_in_loops(b, tile);
   }
 
@@ -893,6 +908,7 @@ const std::set<std::string>& known_names() {
                                            "v_max",
                                            "v_neg",
                                            "v_fma",
+                                           "nullptr",
                                            "t_configure",
                                            "t_release",
                                            "t_pack_left",

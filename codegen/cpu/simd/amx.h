@@ -43,12 +43,17 @@ __attribute__((always_inline)) static inline void t_step(std::int64_t rows, std:
     if (columns > 16) _tile_dpbf16ps(3, 5, 7);
   }
 }
-/// Adds products along the whole depth to the sums. `left`: rows `stride` apart.
+/// Adds products along the whole depth to the sums. `left`: rows `stride` apart. With every step asks for `lines` lines
+/// of memory from `ahead` on.
 __attribute__((always_inline)) static inline void t_steps(std::int64_t rows, std::int64_t columns, const bf16* left,
-                                                          std::int64_t stride, const bf16* panel, std::int64_t depth) {
+                                                          std::int64_t stride, const bf16* panel, std::int64_t depth,
+                                                          const bf16* ahead, std::int64_t lines) {
   const std::int64_t whole = depth / t_depth * t_depth;
   t_written();
-  for (std::int64_t k = 0; k < whole; k += t_depth) t_step(rows, columns, left + k, stride, panel + k * t_columns);
+  for (std::int64_t k = 0; k < whole; k += t_depth, ahead += lines * t_depth) {
+    for (std::int64_t line = 0; line < lines; ++line) __builtin_prefetch(ahead + line * t_depth, 0, 2);
+    t_step(rows, columns, left + k, stride, panel + k * t_columns);
+  }
   if (depth == whole) return;
   // What lies behind a row is not the product's: it might not even be a number.
   alignas(64) bf16 last[t_rows * t_depth];
@@ -68,15 +73,15 @@ __attribute__((always_inline)) static inline void t_store(std::int64_t rows, std
     if (columns > 16) _tile_stored(3, sums + 16 * stride + 16, stride * 4);
   }
 }
-/// sums[row * 32 + column] of a matrix product.
+/// sums[row * 32 + column] of a matrix product; meanwhile the next panel is asked for, in parts: t_steps says how.
 __attribute__((always_inline)) static inline void t_product(real* sums, std::int64_t rows, std::int64_t columns,
                                                             const bf16* left, std::int64_t stride, const bf16* panel,
-                                                            std::int64_t depth) {
+                                                            std::int64_t depth, const bf16* ahead, std::int64_t lines) {
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
   _tile_zero(3);
-  t_steps(rows, columns, left, stride, panel, depth);
+  t_steps(rows, columns, left, stride, panel, depth, ahead, lines);
   t_store(rows, columns, sums, t_columns);
 }
 
@@ -170,12 +175,12 @@ static inline void t_accumulate(bool add, std::int64_t rows, std::int64_t column
       _tile_zero(2);
       _tile_zero(3);
     }
-    t_steps(t_rows, t_columns, left, left_stride, panel, depth);
+    t_steps(t_rows, t_columns, left, left_stride, panel, depth, nullptr, 0);
     t_store(t_rows, t_columns, to, stride);
     return;
   }
   alignas(64) real sums[t_rows * t_columns];
-  t_product(sums, rows, columns, left, left_stride, panel, depth);
+  t_product(sums, rows, columns, left, left_stride, panel, depth, nullptr, 0);
   for (std::int64_t row = 0; row < rows; ++row)
     for (std::int64_t column = 0; column < columns; column += lanes) {
       const int wide = static_cast<int>(std::min<std::int64_t>(lanes, columns - column));
