@@ -286,9 +286,12 @@ class File {
         } else if (e.tasks == Emitted::Tasks::rows) {
           own = "part";
           own_count = name("parts");
-          const Expr rows = integer(k.axes[static_cast<std::size_t>(e.parallel)].dim.value());
-          for (const Expr& part : {name("part"), name("part") + integer(1)})
-            arguments.push_back(call("share", {rows, integer(e.block), part, name("parts")}));
+          const std::int64_t rows = k.axes[static_cast<std::size_t>(e.parallel)].dim.value();
+          for (const Expr& part : {name("part"), name("part") + integer(1)}) {
+            Expr at = call("share", {integer(rows), integer(e.block), part, name("parts")});
+            if (rows % e.block) at = call("std::min<std::int64_t>", {integer(rows), std::move(at)});
+            arguments.push_back(std::move(at));
+          }
         } else if (e.tasks == Emitted::Tasks::chunks) {
           own = "chunk";
           own_count = integer(batch_chunks);

@@ -227,6 +227,7 @@ bool sums_along_one_axis(const Kernel& product) {
 }
 
 int columns_of(const Target& target, std::int64_t columns) {
+  if (target.amx) return static_cast<int>(amx_tile / target.lanes);
   for (int vectors : target.columns)
     if (vectors > 1 && columns % (vectors * target.lanes) == 0) return vectors;
   for (int vectors : target.columns)

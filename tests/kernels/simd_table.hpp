@@ -22,10 +22,14 @@ struct SimdTable {
   void (*keep)(const float* x, int n, float other, float* y);             ///< `lanes` numbers
   void (*strided)(const float* x, std::int64_t stride, float* y, int n);  ///< loads with stride, stores whole
   void (*scatter)(const float* x, float* y, std::int64_t stride, int n);  ///< loads whole, stores with stride
+  Unary round_bf16;
+  void (*strided_bf16)(const float* x, std::int64_t stride, float* y, int n);  ///< through bf16, stored with stride
+  float (*broadcast_bf16)(float x);                                            ///< the sum over all lanes
 };
 
 SimdTable scalar_table();
 SimdTable avx2_table();
 SimdTable avx512_table();
+SimdTable amx_table();
 
 }  // namespace tessera::test

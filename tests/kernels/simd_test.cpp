@@ -221,7 +221,54 @@ TEST_P(Simd, SumAndMaximumReduceByHalvingInAFixedOrder) {
   for (std::size_t i = 0; i < lanes; ++i) EXPECT_EQ(iota[i], static_cast<float>(i));
 }
 
-INSTANTIATE_TEST_SUITE_P(Isa, Simd, testing::Values(scalar_table(), avx2_table(), avx512_table()),
+TEST_P(Simd, Bf16IsTheNearestOfItsNumbersAndOfTwoTheEvenOne) {
+  std::vector<float> xs = floats(1.17549435e-38f, 3.38e38f, 65521);
+  for (const float exact : {0.0f, 1.0f, 3.140625f, 2e-30f})
+    for (const std::uint32_t below : {0x0u, 0x1u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu, 0x18000u}) {
+      std::uint32_t bits;
+      std::memcpy(&bits, &exact, sizeof bits);
+      if (exact > 0) xs.push_back(from_bits((bits & 0xffff0000u) + below));
+    }
+  xs.insert(xs.end(), {0.0f, -0.0f, infinity, -infinity, std::numeric_limits<float>::max()});
+  std::vector<float> ys(xs.size());
+  GetParam().round_bf16(xs.data(), ys.data(), static_cast<int>(xs.size()));
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    std::uint32_t bits;
+    std::memcpy(&bits, &xs[i], sizeof bits);
+    const float lower = from_bits(bits & 0xffff0000u), upper = from_bits((bits & 0xffff0000u) + 0x10000u);
+    const double down = std::abs(double(xs[i]) - lower);
+    const double up = std::abs((std::isinf(upper) ? std::copysign(0x1p128, xs[i]) : double(upper)) - xs[i]);
+    const bool goes_down = std::isinf(xs[i]) || down < up || (down == up && (bits & 0x10000u) == 0);
+    ASSERT_EQ(ys[i], goes_down ? lower : upper) << xs[i];
+    ASSERT_EQ(std::signbit(ys[i]), std::signbit(xs[i]));
+  }
+}
+
+TEST_P(Simd, Bf16OfWhatIsNotANumberIsNone) {
+  // Also those whose mark is in the half that goes.
+  const std::vector<float> xs{not_a_number, -not_a_number, from_bits(0x7f800001u), from_bits(0xff80ffffu),
+                              from_bits(0x7fffffffu)};
+  std::vector<float> ys(xs.size());
+  GetParam().round_bf16(xs.data(), ys.data(), static_cast<int>(xs.size()));
+  for (const float y : ys) EXPECT_TRUE(std::isnan(y));
+}
+
+TEST_P(Simd, Bf16InStridesAndInAllLanes) {
+  const int lanes = GetParam().lanes;
+  std::vector<float> x(static_cast<std::size_t>(lanes)), y(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i) - 2.5f;
+  for (int n = 0; n <= lanes; ++n)
+    for (const std::int64_t stride : {1, 2, lanes}) {
+      GetParam().strided_bf16(x.data(), stride, y.data(), n);
+      for (int i = 0; i < lanes; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        EXPECT_EQ(y[at], i < n ? x[at] : 0.0f);
+      }
+    }
+  EXPECT_EQ(GetParam().broadcast_bf16(-1.5f), -1.5f * static_cast<float>(lanes));
+}
+
+INSTANTIATE_TEST_SUITE_P(Isa, Simd, testing::Values(scalar_table(), avx2_table(), avx512_table(), amx_table()),
                          [](const testing::TestParamInfo<SimdTable>& info) { return std::string(info.param.isa); });
 
 }  // namespace
