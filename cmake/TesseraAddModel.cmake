@@ -1,4 +1,4 @@
-# tessera_add_model(<name> DECLARATION <header> MODEL <class> [ISA scalar avx2 avx512 amx] [CUDA 80 90a] [PRECISION bf16] [TRAIN])
+# tessera_add_model(<name> DECLARATION <header> MODEL <class> [ISA scalar avx2 avx512 avx512_bf16 amx] [CUDA 80 90a] [PRECISION bf16] [TRAIN])
 #
 # From a declared model to a library. Targets:
 #   <name>_generator  the declaration, compiled (this is where shapes are checked) together with the generator
@@ -29,7 +29,7 @@ function(tessera_add_model name)
   if(NOT arg_ISA)
     set(arg_ISA scalar avx2 avx512)
     if(arg_PRECISION STREQUAL "bf16")
-      list(APPEND arg_ISA amx)
+      list(APPEND arg_ISA avx512_bf16 amx)
     endif()
   endif()
   if(NOT "scalar" IN_LIST arg_ISA)

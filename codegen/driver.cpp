@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <range/v3/algorithm/any_of.hpp>
-#include <range/v3/algorithm/find_if.hpp>
+#include <range/v3/algorithm/find.hpp>
 #include <sstream>
 
 #include "codegen/cpu/file.hpp"
@@ -176,8 +176,8 @@ constexpr const char* usage = R"(Usage: {0} --out DIR [options]
 Writes the sources of {1}: C header, kernels for each instruction set, training program.
 
   --out DIR      folder to write to, made when it is missing
-  --isa LIST     instruction sets, comma separated: scalar (must be there), avx2, avx512, amx (products of bf16 only);
-                 default: all that the precision has
+  --isa LIST     instruction sets, comma separated: scalar (must be there), avx2, avx512 and, for products of bf16,
+                 avx512_bf16, amx (default: all)
   --train        write the program with the training loop as well
   --cuda         write the kernels for CUDA as well
   --real TYPE    float (default), or double: for checking gradients, with --isa scalar
@@ -224,10 +224,13 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
         chosen = true;
         std::stringstream list(value());
         for (std::string isa; std::getline(list, isa, ',');) {
-          auto at = ranges::find_if(cpu_targets, [&](const Target& t) { return t.name == isa; });
-          if (at == cpu_targets.end() && isa != amx_target.name)
-            throw Error(fmt::format("there is no instruction set {}: choose from scalar, avx2, avx512, amx", isa));
-          options.targets.push_back(at == cpu_targets.end() ? amx_target : *at);
+          std::vector<Target> known = cpu_targets;
+          known.insert(known.end(), bf16_targets.begin(), bf16_targets.end());
+          const auto at = ranges::find(known, isa, &Target::name);
+          if (at == known.end())
+            throw Error(
+                fmt::format("there is no instruction set {}: choose from scalar, avx2, avx512, avx512_bf16, amx", isa));
+          options.targets.push_back(*at);
         }
         if (options.targets.empty() || options.targets.front().name != "scalar")
           throw Error("--isa must begin with scalar, which every machine can run");
@@ -235,9 +238,11 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
         throw Error(fmt::format("there is no option {}: see --help", option));
       }
     }
-    const bool amx = ranges::any_of(options.targets, &Target::amx);
-    if (!chosen && options.precision == Precision::bf16) options.targets.push_back(amx_target);
-    if (amx && options.precision != Precision::bf16) throw Error("--isa amx needs --precision bf16");
+    if (!chosen && options.precision == Precision::bf16)
+      options.targets.insert(options.targets.end(), bf16_targets.begin(), bf16_targets.end());
+    for (const Target& target : options.targets)
+      if (target.tiles && options.precision != Precision::bf16)
+        throw Error(fmt::format("--isa {} needs --precision bf16", target.name));
     if (out.empty()) throw Error("--out DIR is missing: see --help");
     if (options.real == "double" && ranges::any_of(options.targets, [](const Target& t) { return t.lanes > 1; }))
       throw Error("--real double works with --isa scalar only");

@@ -9,7 +9,7 @@
 namespace tessera::codegen {
 
 struct GeneratorOptions {
-  std::vector<Target> targets = cpu_targets;  ///< AMX's only where the precision is bf16
+  std::vector<Target> targets = cpu_targets;  ///< those of bf16_targets only where the precision is bf16
   std::string real = "float";                 ///< "double": for tests, scalar only
   Precision precision = Precision::fp32;
   bool train = false;  ///< the program with the training loop as well

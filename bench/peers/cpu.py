@@ -11,8 +11,9 @@ PyTorch in single precision, and where nothing is dropped at random the first tr
 single precision, 0.05 for bf16, 0.3 for int8. Then each round times every contender once, in turn (the fastest run of a
 turn, which after one to warm up lasts 0.1 s and three runs, or 1 s); the table shows the median over rounds, and the share
 of the FMA ceiling measured in the same session: 2 FLOPs a multiply-add of the model as declared, from the emitted header;
-of the products, of their multiply-adds. "gemm" are the four linear maps of a block, one after the other. The last column
-compares the best of ours with the best peer in single precision. A machine that does anything else gives other numbers.
+of the products, of their multiply-adds. "gemm" are the four linear maps of a block, one after the other. The last columns
+compare the best of ours with the best peer, in single precision and in bf16. "Tessera bf16" uses the widest instructions
+there are: AMX's tiles, else AVX-512. A machine that does anything else gives other numbers.
 """
 import argparse
 import concurrent.futures
@@ -68,6 +69,7 @@ ROWS = 197  # of an image
 CONTENDERS = {
     "avx2": ("Tessera AVX2", None),
     "avx512": ("Tessera AVX-512", None),
+    "bf16": ("Tessera bf16", 0.05),
     "eager": ("PyTorch eager", None),
     "sdpa": ("PyTorch eager, fused attention", None),
     "compiled": ("torch.compile", None),
@@ -79,7 +81,9 @@ CONTENDERS = {
     "compiled-bf16": ("torch.compile bf16", 0.05),
     "ort-int8": ("ONNX Runtime int8", 0.3),
 }
-OURS = ("avx2", "avx512")
+SINGLE = ("avx2", "avx512")
+OURS = (*SINGLE, "bf16")
+IN_BF16 = ("vit_tiny", "vit_base", "vit_cifar")
 
 
 class Cannot(Exception):
@@ -329,7 +333,7 @@ class Tessera:
                     ("shape", ctypes.c_int64 * 8), ("offset", ctypes.c_int64), ("named_shape", ctypes.c_char_p)]
 
     def __init__(self, kind, setting):
-        self.folder, self.build = setting.folder, pathlib.Path(setting.build)
+        self.kind, self.folder, self.build = kind, setting.folder, pathlib.Path(setting.build)
 
     def macro(self, name, what, batch=0):
         text = re.search(rf"#define {name.upper()}_{what}(\(batch\))? (.*)", header(self.build, name)).group(2)
@@ -343,10 +347,13 @@ class Tessera:
         return raw[(-raw.ctypes.data // 4) % 16:][:floats]
 
     def prepare(self, work):
+        if self.kind == "bf16" and work.model not in IN_BF16:
+            raise Cannot("is measured by whole models with products worth rounding")
         if work.model not in GEMMS:
             model = reference(work.model)
             images, labels = data(work.model, work.batch)
-            return self.model(work.model, model.state_dict(), images, labels, work.batch, work.trains)
+            name = work.model + ("_bf16" if self.kind == "bf16" else "")
+            return self.model(name, model.state_dict(), images, labels, work.batch, work.trains)
         parts = []
         for x, linear in zip(data(work.model, work.batch)[0], reference(work.model)):
             state = {f"linear.{key}": value for key, value in linear.state_dict().items()}
@@ -421,7 +428,8 @@ def load_ceiling(folder):
 def make(kind, setting):
     """The contender of this name, in a process of its own."""
     if kind in OURS:
-        os.environ["TESSERA_ISA"] = kind
+        if kind in SINGLE:
+            os.environ["TESSERA_ISA"] = kind
         return Tessera(kind, setting)
     if kind == "onednn":
         return OneDnn(kind, setting)
@@ -578,9 +586,13 @@ def run_work(name, contenders, options, folder, ceiling, notes):
     amount = flops(options.build, work)
     cells = [f"{1e3 * median[k]:.2f} ms, {100 * amount / median[k] / 1e9 / ceiling:.0f} %" if k in median else "-"
              for k in contenders]
-    ours = min((t for k, t in median.items() if k in OURS), default=None)
-    peers = min((t for k, t in median.items() if k not in OURS and not CONTENDERS[k][1]), default=None)
-    return cells + [f"{peers / ours:.2f} x" if ours and peers else "-"]
+
+    def lead(belongs):
+        ours = min((t for k, t in median.items() if k in OURS and belongs(k)), default=None)
+        peers = min((t for k, t in median.items() if k not in OURS and belongs(k)), default=None)
+        return f"{peers / ours:.2f} x" if ours and peers else "-"
+
+    return cells + [lead(lambda kind: not CONTENDERS[kind][1]), lead(lambda kind: kind.endswith("bf16"))]
 
 
 def main():
@@ -598,18 +610,19 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         models = {name for work in works for name in
                   ([f"gemm_{k}x{n}" for k, n in GEMMS[WORKS[work].model]] if WORKS[work].model in GEMMS else [WORKS[work].model])}
+        models |= {f"{name}_bf16" for name in models if name in IN_BF16}
         build_libraries(folder, options, models)
-        ours = [kind for kind in OURS if load_ceiling(folder)(int(kind == "avx512"), 1) > 0]
+        ours = [kind for kind in OURS if kind not in SINGLE or load_ceiling(folder)(int(kind == "avx512"), 1) > 0]
         print(f"PyTorch {torch.__version__}; {options.compiler}; medians of {options.rounds} rounds in turns")
         for threads in options.threads:
             started = {kind: Process(kind, folder, threads, options.build) for kind in ours + peers}
             notes = [f"{CONTENDERS[k][0]}: {c.trouble}" for k, c in started.items() if c.trouble]
             contenders = {kind: c for kind, c in started.items() if not c.trouble}
-            ceilings = {kind: contenders[kind].ask("ceiling") for kind in ours}
+            ceilings = {kind: contenders[kind].ask("ceiling") for kind in ours if kind in SINGLE}
             print(f"\n{threads} thread{'s' if threads > 1 else ''}; FMA ceiling " +
                   ", ".join(f"{CONTENDERS[k][0].split()[-1]} {c:.0f} GFLOP/s" for k, c in ceilings.items()) + "\n")
-            print("| work | " + " | ".join(CONTENDERS[k][0] for k in contenders) + " | ours against the best peer |")
-            print("|---|" + "---|" * (len(contenders) + 1))
+            print("| work | " + " | ".join(CONTENDERS[k][0] for k in contenders) + " | ours against the best peer | in bf16 |")
+            print("|---|" + "---|" * (len(contenders) + 2))
             for name in works:
                 row = run_work(name, contenders, options, folder, max(ceilings.values()), notes)
                 print(f"| {name} | " + " | ".join(row) + " |", flush=True)

@@ -67,17 +67,19 @@ class File {
     if (real_ == "double") out += "#define TESSERA_REAL_DOUBLE 1\n";
     out += embedded(fmt::format("cpu/simd/{}_begin.h", isa));
     out += "\nnamespace {\n\n";
-    const std::string vectors = target_.amx ? "avx512" : isa;
+    const std::string vectors = target_.tiles ? "avx512" : isa;
     out += embedded(fmt::format("cpu/simd/{}.h", vectors));
     out += "\n";
     out += embedded("cpu/simd/math.h");
     if (rounds()) {
-      if (vectors == "avx512") out += fmt::format("\n{}", embedded(fmt::format("cpu/simd/narrow_{}.h", isa)));
-      out += fmt::format("\n{}", embedded(fmt::format("cpu/simd/bf16_{}.h", vectors)));
-      if (target_.amx) out += fmt::format("\n{}", embedded("cpu/simd/amx.h"));
+      std::vector<std::string> parts;
+      if (vectors == "avx512") parts.push_back(target_.tiles ? "narrow_bf16" : "narrow_avx512");
+      parts.push_back("bf16_" + vectors);
+      if (target_.tiles) parts.insert(parts.end(), {"tiles", isa == "amx" ? "amx" : "dot", "tiles_products"});
+      for (const std::string& part : parts) out += fmt::format("\n{}", embedded(fmt::format("cpu/simd/{}.h", part)));
     }
     if (packed_.reals) {
-      const char* const panels = !rounds() ? "pack" : target_.amx ? "pack_amx" : "pack_bf16";
+      const char* const panels = !rounds() ? "pack" : target_.tiles ? "pack_tiles" : "pack_bf16";
       out += fmt::format("\n{}", embedded(fmt::format("cpu/simd/{}.h", panels)));
     }
     if (shares_) out += fmt::format("\n{}", embedded("cpu/simd/team.h"));

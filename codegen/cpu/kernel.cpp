@@ -633,7 +633,7 @@ class Emitter : Values {
     const int columns = kernel_.product.columns, rows = kernel_.product.rows;
     Piece across{1, 0}, down{1, 0};
     for (const auto& [axis, piece] : tile) (axis == columns ? across : down) = piece;
-    const std::int64_t lanes = target_.lanes, width = by_tiles() ? amx_tile : across.points * lanes;
+    const std::int64_t lanes = target_.lanes, width = by_tiles() ? tile_side : across.points * lanes;
     const std::vector<Place> kept = place_;
     const auto moved = [&](int axis, const char* by) {
       Place& p = place_[static_cast<std::size_t>(axis)];
@@ -674,9 +674,9 @@ class Emitter : Values {
     locals_.clear();
   }
 
-  // ---- products by AMX's tiles ---------------------------------------------------------------------------------
+  // ---- products of bf16 by tiles -------------------------------------------------------------------------------
 
-  bool by_tiles() const { return target_.amx && kernel_.product.rounds && sums_along_one_axis(kernel_); }
+  bool by_tiles() const { return target_.tiles && kernel_.product.rounds && sums_along_one_axis(kernel_); }
 
   /// A factor in memory, as tiles are loaded from it.
   struct Factor {
@@ -700,7 +700,7 @@ class Emitter : Values {
     return -1;
   }
   std::int64_t depth() const { return depth_axis() < 0 ? 1 : extent_[static_cast<std::size_t>(depth_axis())]; }
-  std::int64_t whole_depth() const { return (depth() + amx_tile - 1) / amx_tile * amx_tile; }
+  std::int64_t whole_depth() const { return (depth() + tile_side - 1) / tile_side * tile_side; }
   bool packs_left() const { return factor(false).along != 1; }
   bool packs_right() const { return !is_packed(factor(true).access); }
   /// Where the columns of all panels are packed at once: while they stay, rows are packed.
@@ -716,23 +716,23 @@ class Emitter : Values {
     if (!packs_whole_right()) return b;
     const Factor right = factor(true);
     const std::int64_t columns = extent_[static_cast<std::size_t>(kernel_.product.columns)];
-    const std::int64_t panels = (columns + amx_tile - 1) / amx_tile;
+    const std::int64_t panels = (columns + tile_side - 1) / tile_side;
     b.push_back(
-        tree::declare("alignas(64) bf16", fmt::format("panels[{}]", panels * amx_tile * whole_depth()), nullptr));
+        tree::declare("alignas(64) bf16", fmt::format("panels[{}]", panels * tile_side * whole_depth()), nullptr));
     set(kernel_.product.columns, nullptr);
     const Expr column = name("column");
     b.push_back(tree::loop(
-        "column", integer(0), tree::binary("<", column, integer(columns)), amx_tile,
+        "column", integer(0), tree::binary("<", column, integer(columns)), tile_side,
         {tree::evaluate(call("t_pack_right", {address(right.access, false) + column, integer(right.along),
                                               call("std::min<std::int64_t>",
-                                                   {integer(amx_tile), tree::binary("-", integer(columns), column)}),
+                                                   {integer(tile_side), tree::binary("-", integer(columns), column)}),
                                               integer(depth()), name("panels") + column * whole_depth()}))}));
     return b;
   }
 
   void pack_left(Block& b, std::int64_t rows) {
     const Factor left = factor(false);
-    b.push_back(tree::declare("alignas(64) bf16", fmt::format("rows[{}]", amx_tile * whole_depth()), nullptr));
+    b.push_back(tree::declare("alignas(64) bf16", fmt::format("rows[{}]", tile_side * whole_depth()), nullptr));
     b.push_back(
         tree::evaluate(call("t_pack_left", {address(left.access, false), integer(left.across), integer(left.along),
                                             integer(rows), integer(depth()), name("rows"), integer(whole_depth())})));
@@ -745,7 +745,7 @@ class Emitter : Values {
       if (packs_left()) pack_left(b, piece.points);
     } else if (axis == kernel_.product.columns && packs_right() && !packs_whole_right()) {
       const Factor right = factor(true);
-      b.push_back(tree::declare("alignas(64) bf16", fmt::format("panel[{}]", amx_tile * whole_depth()), nullptr));
+      b.push_back(tree::declare("alignas(64) bf16", fmt::format("panel[{}]", tile_side * whole_depth()), nullptr));
       b.push_back(
           tree::evaluate(call("t_pack_right", {address(right.access, false), integer(right.along),
                                                integer(columns_of_piece(piece)), integer(depth()), name("panel")})));
@@ -768,11 +768,11 @@ class Emitter : Values {
     Expr ahead = name("nullptr");
     std::int64_t lines = 0;
     if (const int r = kernel_.product.rows; !packs_right() && r >= 0) {
-      const std::int64_t blocks = (extent_[static_cast<std::size_t>(r)] + amx_tile - 1) / amx_tile;
-      lines = (amx_tile + blocks - 1) / blocks;
-      ahead = panel + integer(amx_tile * whole_depth()) + this->along(r, lines * whole_depth() / amx_tile);
+      const std::int64_t blocks = (extent_[static_cast<std::size_t>(r)] + tile_side - 1) / tile_side;
+      lines = (tile_side + blocks - 1) / blocks;
+      ahead = panel + integer(tile_side * whole_depth()) + this->along(r, lines * whole_depth() / tile_side);
     }
-    b.push_back(tree::declare("alignas(64) real", fmt::format("sums[{}]", down.points * amx_tile), nullptr));
+    b.push_back(tree::declare("alignas(64) real", fmt::format("sums[{}]", down.points * tile_side), nullptr));
     b.push_back(
         tree::evaluate(call("t_product", {name("sums"), integer(down.points), integer(columns_of_piece(across)),
                                           std::move(rows), integer(packs_left() ? whole_depth() : left.across),

@@ -3,7 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <map>
-#include <range/v3/algorithm/any_of.hpp>
+#include <range/v3/algorithm/find.hpp>
 #include <tuple>
 
 #include "codegen/emit/entry.hpp"
@@ -86,6 +86,8 @@ constexpr Start starts[{1}_PARAMETERS] = {{
                      m.name, m.upper(), table, start, names);
 }
 
+bool has_amx(const ModelFiles& m) { return ranges::find(m.targets, "amx", &Target::name) != m.targets.end(); }
+
 std::string isa_choice(const ModelFiles& m) {
   std::string names, supported;
   std::size_t widest = m.targets.size();
@@ -96,13 +98,11 @@ std::string isa_choice(const ModelFiles& m) {
         "__builtin_cpu_supports(\"avx512f\") && __builtin_cpu_supports(\"avx512dq\") &&\n"
         "             __builtin_cpu_supports(\"avx512bw\") && __builtin_cpu_supports(\"avx512vl\") &&\n"
         "             __builtin_cpu_supports(\"avx2\") && __builtin_cpu_supports(\"fma\")";
-    std::string test = n == "avx2"        ? "__builtin_cpu_supports(\"avx2\") && __builtin_cpu_supports(\"fma\")"
-                       : n == "avx512"    ? avx512
-                       : m.targets[i].amx ? avx512 +
-                                                " &&\n"
-                                                "             __builtin_cpu_supports(\"avx512bf16\") &&\n"
-                                                "             __builtin_cpu_supports(\"amx-bf16\") && may_use_tiles()"
-                                          : "";
+    std::string test;
+    if (n == "avx2") test = "__builtin_cpu_supports(\"avx2\") && __builtin_cpu_supports(\"fma\")";
+    if (n.starts_with("avx512") || n == "amx") test = avx512;
+    if (m.targets[i].tiles) test += " &&\n             __builtin_cpu_supports(\"avx512bf16\")";
+    if (n == "amx") test += " && __builtin_cpu_supports(\"amx-bf16\") && may_use_tiles()";
     if (!test.empty()) supported += fmt::format("    case {}:\n      return {};\n", i, test);
   }
   std::string body = supported.empty() ? "  return isa == 0;\n"
@@ -118,7 +118,7 @@ std::string isa_choice(const ModelFiles& m) {
 #endif
 )cpp",
                                                      supported);
-  const std::string tiles = ranges::any_of(m.targets, &Target::amx) ? R"cpp(
+  const std::string tiles = has_amx(m) ? R"cpp(
 // Linux keeps AMX's tiles from processes that have not asked for them.
 [[maybe_unused]] bool may_use_tiles() {
 #if defined(__x86_64__) && defined(__linux__)
@@ -129,7 +129,7 @@ std::string isa_choice(const ModelFiles& m) {
 #endif
 }
 )cpp"
-                                                                    : "";
+                                       : "";
   return tiles + fmt::format(R"cpp(
 constexpr const char* isa_names[] = {{{}}};
 constexpr int isa_count = {};
@@ -434,11 +434,11 @@ std::string emit_api(const ModelFiles& m) {
 
 )cpp",
                                 n,
-                                ranges::any_of(m.targets, &Target::amx) ? "#if defined(__linux__)\n"
-                                                                          "#include <sys/syscall.h>\n"
-                                                                          "#include <unistd.h>\n"
-                                                                          "#endif\n"
-                                                                        : "");
+                                has_amx(m) ? "#if defined(__linux__)\n"
+                                             "#include <sys/syscall.h>\n"
+                                             "#include <unistd.h>\n"
+                                             "#endif\n"
+                                           : "");
   out += parameter_tables(m);
   out += R"cpp(
 // Philox4x32-10: four random words for a counter and a key (Salmon et al. 2011, Parallel random numbers: as easy as

@@ -17,13 +17,13 @@ struct Target {
   int accumulators = 4;               ///< vector registers that a tile of sums may hold
   std::vector<int> columns{4, 2, 1};  ///< vectors across the tile of a matrix product, the best first
   int product_sums = 8;               ///< vector registers that such a tile may hold
-  bool amx = false;                   ///< products of bf16 are of AMX's tiles, 32 rows by 32 columns by 32 in depth
+  bool tiles = false;                 ///< products of bf16 are computed in tiles of 32 rows, columns and in depth
 };
 inline const std::vector<Target> cpu_targets{
     {"scalar", 1, 8, {4, 2, 1}, 8}, {"avx2", 8, 12, {2, 3, 1}, 12}, {"avx512", 16, 24, {3, 4, 2, 1}, 27}};
-/// For products of bf16 alone; AVX-512 for everything else.
-inline const Target amx_target{"amx", 16, 24, {2}, 27, true};
-inline constexpr std::int64_t amx_tile = 32;
+/// For products of bf16 alone: by vdpbf16ps and by AMX. Everything else is AVX-512.
+inline const std::vector<Target> bf16_targets{{"avx512_bf16", 16, 24, {2}, 27, true}, {"amx", 16, 24, {2}, 27, true}};
+inline constexpr std::int64_t tile_side = 32;
 
 /// How a tensor lies in memory: dims from the outermost to the innermost, dense; the batch is always outermost. A
 /// packed parameter lies in panels of as many columns (its first dim) as a target's tiles are wide: all of the panel's

@@ -227,7 +227,7 @@ bool sums_along_one_axis(const Kernel& product) {
 }
 
 int columns_of(const Target& target, std::int64_t columns) {
-  if (target.amx) return static_cast<int>(amx_tile / target.lanes);
+  if (target.tiles) return static_cast<int>(tile_side / target.lanes);
   for (int vectors : target.columns)
     if (vectors > 1 && columns % (vectors * target.lanes) == 0) return vectors;
   for (int vectors : target.columns)
@@ -242,13 +242,13 @@ Schedule product_schedule(const Kernel& kernel, const Target& target) {
   s.vector = p.columns;
   const int vectors = columns_of(target, size_of(kernel, p.columns));
   s.tile[static_cast<std::size_t>(p.columns)] = vectors;
-  if (target.amx && p.rounds && sums_along_one_axis(kernel)) {
-    if (p.rows >= 0) s.tile[static_cast<std::size_t>(p.rows)] = amx_tile;
+  if (target.tiles && p.rounds && sums_along_one_axis(kernel)) {
+    if (p.rows >= 0) s.tile[static_cast<std::size_t>(p.rows)] = tile_side;
     for (std::size_t a = 0; a < kernel.axes.size() && s.parallel < 0; ++a)
       if (!kernel.axes[a].inner && !kernel.axes[a].dim.known()) s.parallel = static_cast<int>(a);
     if (kernel.across_batch) {
       s.parallel = p.rows;
-      s.block = amx_tile;
+      s.block = tile_side;
     }
     return s;
   }

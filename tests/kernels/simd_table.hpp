@@ -30,6 +30,6 @@ struct SimdTable {
 SimdTable scalar_table();
 SimdTable avx2_table();
 SimdTable avx512_table();
-SimdTable amx_table();
+SimdTable avx512_bf16_table();
 
 }  // namespace tessera::test

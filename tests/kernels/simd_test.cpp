@@ -268,7 +268,7 @@ TEST_P(Simd, Bf16InStridesAndInAllLanes) {
   EXPECT_EQ(GetParam().broadcast_bf16(-1.5f), -1.5f * static_cast<float>(lanes));
 }
 
-INSTANTIATE_TEST_SUITE_P(Isa, Simd, testing::Values(scalar_table(), avx2_table(), avx512_table(), amx_table()),
+INSTANTIATE_TEST_SUITE_P(Isa, Simd, testing::Values(scalar_table(), avx2_table(), avx512_table(), avx512_bf16_table()),
                          [](const testing::TestParamInfo<SimdTable>& info) { return std::string(info.param.isa); });
 
 }  // namespace

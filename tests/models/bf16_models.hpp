@@ -32,7 +32,6 @@ struct WholeNumbers : Module {
 };
 
 /// Narrow heads, and tokens that are no multiple of anything.
-using SmallVit =
-    models::Vit<{.image = 32, .patch = 4, .width = 48, .heads = 3, .depth = 2, .classes = 10}>;
+using SmallVit = models::Vit<{.image = 32, .patch = 4, .width = 48, .heads = 3, .depth = 2, .classes = 10}>;
 
 }  // namespace tessera::test

@@ -181,7 +181,7 @@ TEST_P(Bf16, TrainingLearnsABatchByHeartAsSinglePrecisionDoes) {
   EXPECT_LT(loss, 0.05);
 }
 
-INSTANTIATE_TEST_SUITE_P(Isas, Bf16, testing::Values("scalar", "avx2", "avx512", "amx"),
+INSTANTIATE_TEST_SUITE_P(Isas, Bf16, testing::Values("scalar", "avx2", "avx512", "avx512_bf16", "amx"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace
