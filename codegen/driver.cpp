@@ -156,7 +156,7 @@ std::map<std::string, std::string> generate(const graph::Graph& traced, const Ge
     files[fmt::format("{}_{}.cpp", m.name, target.name)] =
         cpu::emit_file(m.name, m.plans, m.arena, m.packed, target, m.real);
   if (options.cuda) {
-    cuda::Model on_gpu{m.name, {}, m.arena, m.forward.recipe};
+    cuda::Model on_gpu{m.name, {}, m.arena, m.forward.recipe, options.tiles};
     for (const Plan& plan : m.plans) {
       KernelProgram kernels = lower(plan.program.graph, plan.program.name);
       kernels.precision = options.precision;
@@ -179,6 +179,8 @@ Writes the sources of {1}: C header, kernels for each instruction set, training 
   --isa LIST     instruction sets, comma separated: scalar, avx2, avx512 (default: all three; scalar must be there)
   --train        write the program with the training loop as well
   --cuda         write the kernels for CUDA as well
+  --cuda-tile [KERNEL=]ROWSxCOLUMNS
+                 the tile of a CUDA kernel's matrix product, or of all of them; else the sizes decide
   --real TYPE    float (default), or double: for checking gradients, with --isa scalar
   --precision P  what factors of matrix products are rounded to: fp32 (default), or bf16; sums are of fp32 in both
   --dump DIR     write the text of every stage to DIR: graphs, kernels, plans
@@ -208,6 +210,13 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
         options.train = true;
       } else if (option == "--cuda") {
         options.cuda = true;
+      } else if (option == "--cuda-tile") {
+        const std::string tile = value();
+        const std::size_t named = tile.find('=');
+        if (named == std::string::npos)
+          options.tiles[""] = tile;
+        else
+          options.tiles[tile.substr(0, named)] = tile.substr(named + 1);
       } else if (option == "--real") {
         options.real = value();
         if (options.real != "float" && options.real != "double")

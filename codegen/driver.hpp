@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "codegen/cuda/tile.hpp"
 #include "codegen/emit/model.hpp"
 
 namespace tessera::codegen {
@@ -14,6 +15,7 @@ struct GeneratorOptions {
   Precision precision = Precision::fp32;
   bool train = false;  ///< the program with the training loop as well
   bool cuda = false;   ///< the kernels for CUDA as well
+  cuda::Tiles tiles;   ///< of their matrix products, where others are wanted than those that the sizes suggest
   std::string dump;    ///< folder for the text of every stage; empty: none
 };
 
@@ -24,8 +26,8 @@ std::map<std::string, std::string> generate(const graph::Graph& traced, const Ge
 /// without a loss is not planned and has no contract.
 std::string summarize(const graph::Graph& traced);
 
-/// Options: --out DIR, --isa LIST, --train, --cuda, --real float|double, --precision fp32|bf16, --dump DIR. Returns the
-/// exit code; errors are one sentence on standard error.
+/// Options: --out DIR, --isa LIST, --train, --cuda, --cuda-tile [KERNEL=]ROWSxCOLUMNS, --real float|double,
+/// --precision fp32|bf16, --dump DIR. Returns the exit code; errors are one sentence on standard error.
 int generator_main(const graph::Graph& declared, int argc, char** argv);
 
 }  // namespace tessera::codegen

@@ -9,7 +9,6 @@
 #include <range/v3/algorithm/contains.hpp>
 #include <range/v3/algorithm/count_if.hpp>
 
-#include "codegen/cuda/tile.hpp"
 #include "codegen/error.hpp"
 
 namespace tessera::codegen::cuda {
@@ -26,7 +25,6 @@ namespace {
 
 constexpr std::int64_t most_blocks = 65535;  // along y and z
 constexpr int threads_of_points = 256;       // of a block of points
-constexpr int threads_of_products = 512;     // on a multiprocessor, at least: 128 registers for each
 constexpr std::int64_t long_row = 1024;      // from here on a row has a block of its own
 
 std::int64_t ceiling(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -39,7 +37,8 @@ struct Factors {
 
 class Emitter : Values {
  public:
-  using Values::Values;
+  Emitter(const Plan& plan, int kernel, const TableName& table, const Tiles& tiles)
+      : Values(plan, kernel, table), tiles_(tiles) {}
 
   std::vector<Emitted> run() {
     check_rereads();
@@ -160,6 +159,7 @@ class Emitter : Values {
     e.function.body = std::move(body);
     for (Expr& blocks : e.grid)
       if (!blocks) blocks = integer(1);
+    if (!e.shared_bytes) e.shared_bytes = integer(0);
   }
 
   static Expr times_batch(const Extent& e) {
@@ -371,7 +371,7 @@ class Emitter : Values {
     const bool whole_block = longest > long_row;
     const int warps = whole_block ? 1 : static_cast<int>(std::min<std::int64_t>(4, count));
     e.threads = whole_block ? threads_of_points : 32 * warps;
-    e.shared_bytes = whole_block ? threads_of_points / 32 * 4 : 0;
+    if (whole_block) e.shared_bytes = integer(threads_of_points / 32 * 4);
     e.grid[0] = integer(ceiling(count, warps));
     Block b;
     if (!image.axes.empty()) {
@@ -494,6 +494,8 @@ class Emitter : Values {
       if (step(s).reduces || !step(s).over.empty()) return {};
     const Expression& product = expression(step(0).value);
     if (product.kind != Expression::Kind::op || product.op != Op::multiply) return {};
+    for (int factor : {product.a, product.b})
+      if (expression(factor).kind == Expression::Kind::index_equals) return {};  // it picks, and multiplies nothing
     f.left = product.a;
     f.right = product.b;
     std::set<int> left = axes_of(f.left), right = axes_of(f.right);
@@ -514,7 +516,8 @@ class Emitter : Values {
       std::sort(axes->begin(), axes->end());
       std::stable_sort(axes->begin(), axes->end(), [&](int x, int y) { return is_batch(x) && !is_batch(y); });
     }
-    constexpr std::int64_t worth_it = 4;
+    // What bf16 means does not hang on sizes: there, each product with rows and columns is one.
+    const std::int64_t worth_it = plan_.program.precision == Precision::bf16 ? 2 : 4;
     for (const std::vector<int>* axes : {&f.rows, &f.columns, &f.depth}) {
       const Extent count = points(*axes);
       if (count.known() && count.fixed < worth_it) return {};
@@ -545,17 +548,21 @@ class Emitter : Values {
     Emitted e = fresh();
     const Extent row_count = points(f.rows), column_count = points(f.columns), group_count = points(f.groups);
     auto nominal = [](const Extent& x) { return x.at(nominal_batch); };
-    const Tile tile =
-        choose_tile(nominal(row_count), nominal(column_count), chunk ? batch_chunks : nominal(group_count));
-    e.threads = tile.threads();
-    e.blocks = threads_of_products / tile.threads();
-    e.shared_bytes = tile.shared_bytes();
+    const Extent depths = points(f.depth);
+    const Tile tile = choose_tile(
+        plan_.program.precision,
+        {nominal(row_count), nominal(column_count), chunk ? ceiling(nominal(depths), batch_chunks) : nominal(depths),
+         chunk ? batch_chunks : nominal(group_count)},
+        wanted_tile());
+    e.threads = tile.threads;
+    e.blocks = tile.blocks;
+    e.shared_bytes = call(tile.function + "_bytes", {integer(tile.rows), integer(tile.columns)});
     e.grid[0] = blocks_for(row_count, tile.rows);
     e.grid[1] = blocks_for(column_count, tile.columns);
     e.grid[2] = chunk ? integer(batch_chunks) : times_batch(group_count);
     if (!column_count.known()) limit(e, ceiling(column_count.per_batch, tile.columns) + 1);
     if (!group_count.known()) limit(e, group_count.per_batch);
-    for (const Extent& x : {row_count, column_count, points(f.depth)})
+    for (const Extent& x : {row_count, column_count, depths})
       if (!x.known()) e.takes_batch = true;
 
     const Fused row = fuse(f.rows, "row"), column = fuse(f.columns, "column"), group = fuse(f.groups, "group"),
@@ -607,18 +614,25 @@ class Emitter : Values {
     Block declared = declare_needed(group);
     b.insert(b.end(), declared.begin(), declared.end());
     b.insert(b.end(), functions.begin(), functions.end());
-    const Extent depths = points(f.depth);
     const Expr from = chunk ? name("begin") * depths.per_batch : integer(0);
     const Expr to = chunk ? name("end") * depths.per_batch : times_batch(depths);
     const std::string function =
-        fmt::format("product<{}, {}, {}, {}, {}>", tile.rows, tile.columns, tile.of_thread,
+        fmt::format("{}<{}, {}, {}, {}, {}>", tile.function, tile.rows, tile.columns, tile.division,
                     lies_deep(f.left, f.rows, f.depth), lies_deep(f.right, f.columns, f.depth));
     b.push_back(tree::evaluate(call(function, {times_batch(row_count), times_batch(column_count), from, to,
                                                name("left"), name("right"), name("store")})));
     if (chunk) e.function.name = kernel_.name + "_partial";
-    finish(e, std::move(b), "a matrix product", chunk, chunk);
+    finish(e, std::move(b), fmt::format("a matrix product in tiles of {} x {}", tile.rows, tile.columns), chunk, chunk);
     return e;
   }
+  /// Of this kernel, or of all of them; empty where nobody asks for one.
+  std::string wanted_tile() const {
+    for (const std::string& of : {kernel_.name, std::string()})
+      if (auto at = tiles_.find(of); at != tiles_.end()) return at->second;
+    return "";
+  }
+
+  const Tiles& tiles_;
 };
 
 }  // namespace
@@ -651,8 +665,8 @@ const std::set<std::string>& known_names() {
   return names;
 }
 
-std::vector<Emitted> emit(const Plan& plan, int kernel, const TableName& table) {
-  return Emitter(plan, kernel, table).run();
+std::vector<Emitted> emit(const Plan& plan, int kernel, const TableName& table, const Tiles& tiles) {
+  return Emitter(plan, kernel, table, tiles).run();
 }
 
 }  // namespace tessera::codegen::cuda
