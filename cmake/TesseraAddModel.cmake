@@ -1,4 +1,4 @@
-# tessera_add_model(<name> DECLARATION <header> MODEL <class> [ISA scalar avx2 avx512] [CUDA 80 90a] [PRECISION bf16] [TRAIN])
+# tessera_add_model(<name> DECLARATION <header> MODEL <class> [ISA scalar avx2 avx512 amx] [CUDA 80 90a] [PRECISION bf16] [TRAIN])
 #
 # From a declared model to a library. Targets:
 #   <name>_generator  the declaration, compiled (this is where shapes are checked) together with the generator
@@ -23,15 +23,17 @@ function(tessera_add_model name)
   if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${arg_DECLARATION})
     message(FATAL_ERROR "tessera_add_model(${name}): there is no ${CMAKE_CURRENT_SOURCE_DIR}/${arg_DECLARATION}")
   endif()
+  if(NOT arg_PRECISION)
+    set(arg_PRECISION fp32)
+  endif()
   if(NOT arg_ISA)
     set(arg_ISA scalar avx2 avx512)
+    if(arg_PRECISION STREQUAL "bf16")
+      list(APPEND arg_ISA amx)
+    endif()
   endif()
   if(NOT "scalar" IN_LIST arg_ISA)
     message(FATAL_ERROR "tessera_add_model(${name}): ISA must hold scalar, which every machine can run")
-  endif()
-
-  if(NOT arg_PRECISION)
-    set(arg_PRECISION fp32)
   endif()
 
   set(main ${CMAKE_CURRENT_BINARY_DIR}/${name}_generator.cpp)

@@ -176,7 +176,8 @@ constexpr const char* usage = R"(Usage: {0} --out DIR [options]
 Writes the sources of {1}: C header, kernels for each instruction set, training program.
 
   --out DIR      folder to write to, made when it is missing
-  --isa LIST     instruction sets, comma separated: scalar, avx2, avx512 (default: all three; scalar must be there)
+  --isa LIST     instruction sets, comma separated: scalar (must be there), avx2, avx512, amx (products of bf16 only);
+                 default: all that the precision has
   --train        write the program with the training loop as well
   --cuda         write the kernels for CUDA as well
   --cuda-tile [KERNEL=]ROWSxCOLUMNS
@@ -193,6 +194,7 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
   try {
     GeneratorOptions options;
     std::string out;
+    bool chosen = false;  // instruction sets
     for (int i = 1; i < argc; ++i) {
       const std::string option = argv[i];
       auto value = [&]() -> std::string {
@@ -228,12 +230,13 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
         options.precision = precision == "bf16" ? Precision::bf16 : Precision::fp32;
       } else if (option == "--isa") {
         options.targets.clear();
+        chosen = true;
         std::stringstream list(value());
         for (std::string isa; std::getline(list, isa, ',');) {
           auto at = ranges::find_if(cpu_targets, [&](const Target& t) { return t.name == isa; });
-          if (at == cpu_targets.end())
-            throw Error(fmt::format("there is no instruction set {}: choose from scalar, avx2, avx512", isa));
-          options.targets.push_back(*at);
+          if (at == cpu_targets.end() && isa != amx_target.name)
+            throw Error(fmt::format("there is no instruction set {}: choose from scalar, avx2, avx512, amx", isa));
+          options.targets.push_back(at == cpu_targets.end() ? amx_target : *at);
         }
         if (options.targets.empty() || options.targets.front().name != "scalar")
           throw Error("--isa must begin with scalar, which every machine can run");
@@ -241,6 +244,9 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
         throw Error(fmt::format("there is no option {}: see --help", option));
       }
     }
+    const bool amx = ranges::any_of(options.targets, &Target::amx);
+    if (!chosen && options.precision == Precision::bf16) options.targets.push_back(amx_target);
+    if (amx && options.precision != Precision::bf16) throw Error("--isa amx needs --precision bf16");
     if (out.empty()) throw Error("--out DIR is missing: see --help");
     if (options.real == "double" && ranges::any_of(options.targets, [](const Target& t) { return t.lanes > 1; }))
       throw Error("--real double works with --isa scalar only");

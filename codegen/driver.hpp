@@ -10,8 +10,8 @@
 namespace tessera::codegen {
 
 struct GeneratorOptions {
-  std::vector<Target> targets = cpu_targets;
-  std::string real = "float";  ///< "double": for tests, scalar only
+  std::vector<Target> targets = cpu_targets;  ///< AMX's only where the precision is bf16
+  std::string real = "float";                 ///< "double": for tests, scalar only
   Precision precision = Precision::fp32;
   bool train = false;  ///< the program with the training loop as well
   bool cuda = false;   ///< the kernels for CUDA as well

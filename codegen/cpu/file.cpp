@@ -67,10 +67,19 @@ class File {
     if (real_ == "double") out += "#define TESSERA_REAL_DOUBLE 1\n";
     out += embedded(fmt::format("cpu/simd/{}_begin.h", isa));
     out += "\nnamespace {\n\n";
-    out += embedded(fmt::format("cpu/simd/{}.h", isa));
+    const std::string vectors = target_.amx ? "avx512" : isa;
+    out += embedded(fmt::format("cpu/simd/{}.h", vectors));
     out += "\n";
     out += embedded("cpu/simd/math.h");
-    if (packed_.reals) out += fmt::format("\n{}", embedded("cpu/simd/pack.h"));
+    if (rounds()) {
+      if (vectors == "avx512") out += fmt::format("\n{}", embedded(fmt::format("cpu/simd/narrow_{}.h", isa)));
+      out += fmt::format("\n{}", embedded(fmt::format("cpu/simd/bf16_{}.h", vectors)));
+      if (target_.amx) out += fmt::format("\n{}", embedded("cpu/simd/amx.h"));
+    }
+    if (packed_.reals) {
+      const char* const panels = !rounds() ? "pack" : target_.amx ? "pack_amx" : "pack_bf16";
+      out += fmt::format("\n{}", embedded(fmt::format("cpu/simd/{}.h", panels)));
+    }
     if (shares_) out += fmt::format("\n{}", embedded("cpu/simd/team.h"));
     if (kernels_.find("v_fetch(") != std::string::npos) out += fmt::format("\n{}", embedded("cpu/simd/fetch.h"));
     out += "\n// ---- tables ----\n";
@@ -86,6 +95,12 @@ class File {
   }
 
  private:
+  bool rounds() const {
+    return ranges::any_of(plans_, [](const Plan& plan) {
+      return ranges::any_of(plan.program.kernels, [](const Kernel& k) { return k.product.rounds; });
+    });
+  }
+
   // ---- kernels, each text once --------------------------------------------------------------------------------
 
   /// The name under which a kernel function stands in the file; equal functions of several programs are one.
@@ -177,16 +192,19 @@ class File {
         source = tree::binary("-", source, name("layer") * from.stride);
         target = target + name("layer") * e.reals;
       }
+      if (e.half) target = call("bf16_at", {target});
       tree::Statement call_pack =
-          tree::evaluate(call("pack", {source, integer(e.columns), integer(e.depth),
-                                       integer(columns_of(target_, e.columns) * target_.lanes), target}));
-      f.body.push_back(tree::comment(fmt::format("{} [{}, {}]", e.key, e.columns, e.depth)));
+          tree::evaluate(call(e.transposed ? "pack_transposed" : "pack",
+                              {source, integer(e.columns), integer(e.depth),
+                               integer(columns_of(target_, e.columns) * target_.lanes), target}));
+      f.body.push_back(tree::comment(e.transposed ? fmt::format("{} [{}, {}], transposed", e.key, e.depth, e.columns)
+                                                  : fmt::format("{} [{}, {}]", e.key, e.columns, e.depth)));
       if (e.count > 1)
         parallel(f.body, "layer", integer(0), integer(e.count), 1, {std::move(call_pack)});
       else
         f.body.push_back(std::move(call_pack));
     }
-    tree::check(f, {"pack"});
+    tree::check(f, {"pack", "pack_transposed", "bf16_at"});
     return tree::print(f);
   }
 
@@ -208,7 +226,11 @@ class File {
         "[{}]{}{}, live from kernel {} to {}", fmt::join(dims, ", "),
         t.slots > 1 ? fmt::format(" x {} slots", t.slots) : "",
         buffer.per_image ? fmt::format(", every {} reals", plan.scratch.per_batch) : "", buffer.first, buffer.last)));
-    b.push_back(tree::declare(real_ + "* const", n, name("scratch") + integer(buffer.offset)));
+    const Expr place = name("scratch") + integer(buffer.offset);
+    if (t.half)
+      b.push_back(tree::declare("bf16* const", n, call("bf16_at", {place})));
+    else
+      b.push_back(tree::declare(real_ + "* const", n, place));
   }
 
   void region(const Plan& plan, int r, Block& b) {
@@ -381,9 +403,10 @@ class File {
         return tree::binary("-", last, name("layer") * entry.stride);
       }
       case Storage::packed: {
-        const PackedEntry& entry = packed_.find(p.graph[t.parameter].name);
+        const PackedEntry& entry = packed_.find(p.graph[t.parameter].name, t.transposed);
         Expr base = name("packed") + integer(entry.offset);
-        return entry.count == 1 ? base : base + name("layer") * entry.reals;
+        if (entry.count > 1) base = base + name("layer") * entry.reals;
+        return t.half ? call("bf16_at", {base}) : base;
       }
       case Storage::scratch:
         break;
@@ -402,7 +425,7 @@ class File {
       bool wraps = t.carry && t.slots == 2 && p.graph.regions[static_cast<std::size_t>(t.region)].count > 1;
       if (wraps) which = tree::binary("%", which, integer(2));
     }
-    return base + which * buffer.slot;
+    return base + which * (t.half ? 2 * buffer.slot : buffer.slot);
   }
 
   const std::string& model_;
@@ -414,8 +437,15 @@ class File {
   std::string kernels_, tables_;
   std::map<std::string, std::string> by_text_;      ///< kernel text without its name -> name
   std::map<std::string, std::string> table_names_;  ///< numbers -> name
-  std::set<std::string> names_{
-      "std::min<std::int64_t>", "share", "threads", "team_of", "team.first", "team.last", "team.part", "team.wait"},
+  std::set<std::string> names_{"std::min<std::int64_t>",
+                               "share",
+                               "threads",
+                               "team_of",
+                               "team.first",
+                               "team.last",
+                               "team.part",
+                               "team.wait",
+                               "bf16_at"},
       used_;
   bool shares_ = false;  ///< images or rows among the threads
   std::vector<std::string> scratch_name_;

@@ -86,6 +86,7 @@ class Emitter : Values {
       e.function.parameters.push_back({"const std::int64_t", "image"});
     add_layer(e);
     e.function.body = kernel_.anchor == Anchor::contraction ? contraction() : sweeps();
+    if (by_tiles()) e.function.body.push_back(tree::evaluate(call("t_release", {})));
     if (e.tasks == Emitted::Tasks::images && kernel_.product.columns >= 0) {
       Block asked = fetches([&](const Tensor& t) { return t.slots > 1 && t.region != kernel_.region; }, nullptr);
       e.function.body.insert(e.function.body.begin(), asked.begin(), asked.end());
@@ -159,6 +160,11 @@ class Emitter : Values {
     e.function.parameters = {
         {"const std::int64_t", "begin"}, {"const std::int64_t", "end"}, {"const std::int64_t", "batch"}};
     add_layer(e);
+    if (by_tiles()) {
+      e.function.body = gradient_by_tiles();
+      finish(e);
+      return e;
+    }
     std::int64_t depth = 1;
     int images = -1;
     for (int a : step(0).over) {
@@ -263,17 +269,14 @@ class Emitter : Values {
   void finish(Emitted& e) {
     for (const Argument& a : arguments_) {
       const Tensor& t = plan_.program.tensors[static_cast<std::size_t>(a.tensor)];
-      std::string type = t.type == graph::Type::integer ? "std::int32_t*" : "real*";
+      std::string type = t.type == graph::Type::integer ? "std::int32_t*" : t.half ? "bf16*" : "real*";
       e.function.parameters.push_back({(a.written ? "" : "const ") + type, a.name});
     }
     e.arguments = arguments_;
     e.function.comment = describe();
-    tree::check(e.function, with_partial());
-  }
-  static std::set<std::string> with_partial() {
     std::set<std::string> names = known_names();
-    names.insert("partial");
-    return names;
+    names.insert({"partial", gradient_name()});
+    tree::check(e.function, names);
   }
 
   std::vector<std::string> describe() const {
@@ -464,12 +467,17 @@ class Emitter : Values {
         loops.push_back(a);
     }
     // The columns of a product stay while its rows go by: a panel of the right factor is read from near memory.
-    const bool product = kernel_.product.columns >= 0;
+    // Where rows have to be packed, they stay.
+    const bool columns_first = kernel_.product.columns >= 0 && !(by_tiles() && packs_left());
     std::stable_sort(tiled.begin(), tiled.end(), [&](int x, int y) {
-      return product ? x == vector_ && y != vector_ : x != vector_ && y == vector_;
+      return columns_first ? x == vector_ && y != vector_ : x != vector_ && y == vector_;
     });
     std::vector<std::pair<int, Piece>> tile;
-    return nest(loops, [&](Block& b) { b = tiles(tiled, 0, tile); });
+    return nest(loops, [&](Block& b) {
+      if (by_tiles()) b = before_tiles();
+      Block all = tiles(tiled, 0, tile);
+      b.insert(b.end(), all.begin(), all.end());
+    });
   }
 
   Block tiles(const std::vector<int>& axes, std::size_t depth, std::vector<std::pair<int, Piece>>& tile) {
@@ -489,9 +497,15 @@ class Emitter : Values {
     std::vector<Block> pieces;
     auto inside = [&](Piece piece) {
       tile.push_back({a, piece});
+      Block first = by_tiles() ? before_tiles_of(a, piece) : Block{};
       Block body = tiles(axes, depth + 1, tile);
+      body.insert(body.begin(), first.begin(), first.end());
       tile.pop_back();
       return body;
+    };
+    const auto configure = [&](Block& to, std::int64_t rows) {
+      if (by_tiles() && a == kernel_.product.rows)
+        to.insert(to.begin(), tree::evaluate(call("t_configure", {integer(rows)})));
     };
     if (a == schedule_.parallel) {  // a block of rows: whole tiles
       set(a, name(axis_name(a)));
@@ -509,14 +523,17 @@ class Emitter : Values {
       }
       pieces.push_back(
           {tree::loop(axis_name(a), first, tree::binary("<", name(axis_name(a)), limit), span, std::move(body))});
+      configure(pieces.back(), points);
     } else if (full == span) {
       set(a, nullptr);
       pieces.push_back(inside({points, 0}));
+      configure(pieces.back(), points);
     }
     if (extent > full) {
       set(a, nullptr, full);
       std::int64_t rest = extent - full;
       Block last = inside({(rest + unit - 1) / unit, static_cast<int>(rest % unit)});
+      configure(last, rest);
       if (a == split_) last = {tree::when(tree::binary(">", name("end"), integer(full)), std::move(last))};
       pieces.push_back(std::move(last));
     }
@@ -543,6 +560,10 @@ class Emitter : Values {
   }
 
   void one_tile(Block& b, const std::vector<std::pair<int, Piece>>& tile) {
+    if (by_tiles()) {
+      product_by_tiles(b, tile);
+      return;
+    }
     const Step& st = step(0);
     locals_.clear();
     reset();
@@ -569,7 +590,15 @@ class Emitter : Values {
     b.insert(b.end(), body.begin(), body.end());
     reset();
     if (kernel_.product.columns >= 0 && !adds_ && elaborate()) {
-      store_in_loops(b, tile, sums);
+      std::int64_t width = 1;
+      for (const auto& [axis, piece] : tile) width *= piece.points;
+      b.push_back(tree::declare("alignas(64) real", fmt::format("sums[{}]", width * target_.lanes), nullptr));
+      std::int64_t at = 0;
+      for_points(tile, [&] {
+        b.push_back(tree::evaluate(call("v_store", {name("sums") + integer(at), name(sums.at(offsets_of_outer()))})));
+        at += target_.lanes;
+      });
+      store_in_loops(b, tile);
       return;
     }
     for_points(tile, [&] {
@@ -599,19 +628,12 @@ class Emitter : Values {
     });
   }
 
-  /// A product's sums go through memory, so that what is made of them is a loop over the tile.
-  void store_in_loops(Block& b, const std::vector<std::pair<int, Piece>>& tile,
-                      const std::map<std::vector<std::int64_t>, std::string>& sums) {
+  /// What is made of a product's sums, which lie in memory, is a loop over the tile.
+  void store_in_loops(Block& b, const std::vector<std::pair<int, Piece>>& tile) {
     const int columns = kernel_.product.columns, rows = kernel_.product.rows;
     Piece across{1, 0}, down{1, 0};
     for (const auto& [axis, piece] : tile) (axis == columns ? across : down) = piece;
-    const std::int64_t lanes = target_.lanes, width = across.points * lanes;
-    b.push_back(tree::declare("alignas(64) real", fmt::format("sums[{}]", down.points * width), nullptr));
-    std::int64_t at = 0;
-    for_points(tile, [&] {
-      b.push_back(tree::evaluate(call("v_store", {name("sums") + integer(at), name(sums.at(offsets_of_outer()))})));
-      at += lanes;
-    });
+    const std::int64_t lanes = target_.lanes, width = by_tiles() ? amx_tile : across.points * lanes;
     const std::vector<Place> kept = place_;
     const auto moved = [&](int axis, const char* by) {
       Place& p = place_[static_cast<std::size_t>(axis)];
@@ -650,6 +672,141 @@ class Emitter : Values {
     place_ = kept;
     reset();
     locals_.clear();
+  }
+
+  // ---- products by AMX's tiles ---------------------------------------------------------------------------------
+
+  bool by_tiles() const { return target_.amx && kernel_.product.rounds && sums_along_one_axis(kernel_); }
+
+  /// A factor in memory, as tiles are loaded from it.
+  struct Factor {
+    Access access;
+    std::int64_t across = 0, along = 0;  ///< from one row, or column, to the next; along what is summed
+  };
+  Factor factor(bool right) const {
+    const Expression& product = expression(step(0).value);
+    Factor f;
+    for (int e : {product.a, product.b})
+      if ((lane_step(expression(e).access) != 0) == right) f.access = expression(e).access;
+    const Layout& layout = plan_.layouts[static_cast<std::size_t>(f.access.tensor)];
+    const int axis = right ? kernel_.product.columns : kernel_.product.rows;
+    if (axis >= 0) f.across = step_along(f.access, layout, axis);
+    if (depth_axis() >= 0) f.along = step_along(f.access, layout, depth_axis());
+    return f;
+  }
+  int depth_axis() const {
+    for (int a : step(0).over)
+      if (extent_[static_cast<std::size_t>(a)] >= 0) return a;
+    return -1;
+  }
+  std::int64_t depth() const { return depth_axis() < 0 ? 1 : extent_[static_cast<std::size_t>(depth_axis())]; }
+  std::int64_t whole_depth() const { return (depth() + amx_tile - 1) / amx_tile * amx_tile; }
+  bool packs_left() const { return factor(false).along != 1; }
+  bool packs_right() const { return !is_packed(factor(true).access); }
+  /// Where the columns of all panels are packed at once: while they stay, rows are packed.
+  bool packs_whole_right() const { return packs_left() && packs_right(); }
+
+  /// Before all tiles of a product.
+  Block before_tiles() {
+    Block b;
+    if (kernel_.product.rows < 0) {
+      b.push_back(tree::evaluate(call("t_configure", {integer(1)})));
+      if (packs_left()) pack_left(b, 1);
+    }
+    if (!packs_whole_right()) return b;
+    const Factor right = factor(true);
+    const std::int64_t columns = extent_[static_cast<std::size_t>(kernel_.product.columns)];
+    const std::int64_t panels = (columns + amx_tile - 1) / amx_tile;
+    b.push_back(
+        tree::declare("alignas(64) bf16", fmt::format("panels[{}]", panels * amx_tile * whole_depth()), nullptr));
+    set(kernel_.product.columns, nullptr);
+    const Expr column = name("column");
+    b.push_back(tree::loop(
+        "column", integer(0), tree::binary("<", column, integer(columns)), amx_tile,
+        {tree::evaluate(call("t_pack_right", {address(right.access, false) + column, integer(right.along),
+                                              call("std::min<std::int64_t>",
+                                                   {integer(amx_tile), tree::binary("-", integer(columns), column)}),
+                                              integer(depth()), name("panels") + column * whole_depth()}))}));
+    return b;
+  }
+
+  void pack_left(Block& b, std::int64_t rows) {
+    const Factor left = factor(false);
+    b.push_back(tree::declare("alignas(64) bf16", fmt::format("rows[{}]", amx_tile * whole_depth()), nullptr));
+    b.push_back(
+        tree::evaluate(call("t_pack_left", {address(left.access, false), integer(left.across), integer(left.along),
+                                            integer(rows), integer(depth()), name("rows"), integer(whole_depth())})));
+  }
+
+  /// Before the tiles of one piece of an axis: its rows or its columns are the same for them all.
+  Block before_tiles_of(int axis, const Piece& piece) {
+    Block b;
+    if (axis == kernel_.product.rows) {
+      if (packs_left()) pack_left(b, piece.points);
+    } else if (axis == kernel_.product.columns && packs_right() && !packs_whole_right()) {
+      const Factor right = factor(true);
+      b.push_back(tree::declare("alignas(64) bf16", fmt::format("panel[{}]", amx_tile * whole_depth()), nullptr));
+      b.push_back(
+          tree::evaluate(call("t_pack_right", {address(right.access, false), integer(right.along),
+                                               integer(columns_of_piece(piece)), integer(depth()), name("panel")})));
+    }
+    return b;
+  }
+  std::int64_t columns_of_piece(const Piece& piece) const {
+    return (piece.points - 1) * target_.lanes + (piece.tail ? piece.tail : target_.lanes);
+  }
+
+  void product_by_tiles(Block& b, const std::vector<std::pair<int, Piece>>& tile) {
+    Piece across{1, 0}, down{1, 0};
+    for (const auto& [axis, piece] : tile) (axis == kernel_.product.columns ? across : down) = piece;
+    const Factor left = factor(false), right = factor(true);
+    Expr rows = packs_left() ? name("rows") : address(left.access, false);
+    Expr panel = name("panel");
+    if (!packs_right()) panel = address(right.access, false);
+    if (packs_whole_right()) panel = name("panels") + along(kernel_.product.columns, whole_depth());
+    // Weights lie far away: while one panel goes through the tiles, the next one comes.
+    Expr ahead = name("nullptr");
+    std::int64_t lines = 0;
+    if (const int r = kernel_.product.rows; !packs_right() && r >= 0) {
+      const std::int64_t blocks = (extent_[static_cast<std::size_t>(r)] + amx_tile - 1) / amx_tile;
+      lines = (amx_tile + blocks - 1) / blocks;
+      ahead = panel + integer(amx_tile * whole_depth()) + this->along(r, lines * whole_depth() / amx_tile);
+    }
+    b.push_back(tree::declare("alignas(64) real", fmt::format("sums[{}]", down.points * amx_tile), nullptr));
+    b.push_back(
+        tree::evaluate(call("t_product", {name("sums"), integer(down.points), integer(columns_of_piece(across)),
+                                          std::move(rows), integer(packs_left() ? whole_depth() : left.across),
+                                          std::move(panel), integer(depth()), std::move(ahead), integer(lines)})));
+    store_in_loops(b, tile);
+  }
+
+  std::string gradient_name() const {
+    if (!by_tiles()) return "";
+    return fmt::format("t_gradient<{}, {}>", extent_[static_cast<std::size_t>(kernel_.product.columns)], depth());
+  }
+
+  Block gradient_by_tiles() {
+    const int rows = kernel_.product.rows, columns = kernel_.product.columns;
+    const Factor left = factor(false), right = factor(true);
+    std::vector<int> loops;
+    for (int a : outer_axes())
+      if (a != rows && a != columns) loops.push_back(a);
+    int images = -1;
+    for (int a : step(0).over)
+      if (extent_[static_cast<std::size_t>(a)] < 0) images = a;
+    const auto of_image = [&](const Factor& f) {
+      return integer(step_along(f.access, plan_.layouts[static_cast<std::size_t>(f.access.tensor)], images));
+    };
+    const Access& to = step(1).stores.front().to;
+    return nest(loops, [&](Block& b) {
+      for (int a : {rows, columns, images}) set(a, nullptr);
+      if (depth_axis() >= 0) set(depth_axis(), nullptr);
+      b.push_back(tree::evaluate(call(
+          gradient_name(),
+          {name("begin"), name("end"), name("batch"), address(left.access, false), of_image(left), integer(left.across),
+           integer(left.along), address(right.access, false), of_image(right), integer(right.along), address(to, true),
+           integer(step_along(to, plan_.layouts[static_cast<std::size_t>(to.tensor)], rows))})));
+    });
   }
 
   template <class F>
@@ -751,6 +908,19 @@ const std::set<std::string>& known_names() {
                                            "v_max",
                                            "v_neg",
                                            "v_fma",
+                                           "nullptr",
+                                           "t_configure",
+                                           "t_release",
+                                           "t_pack_left",
+                                           "t_pack_right",
+                                           "t_product",
+                                           "v_set_bf16",
+                                           "v_load_bf16",
+                                           "v_load_n_bf16",
+                                           "v_load_strided_bf16",
+                                           "v_store_bf16",
+                                           "v_store_n_bf16",
+                                           "v_store_strided_bf16",
                                            "v_sqrt",
                                            "v_rsqrt",
                                            "v_equal",

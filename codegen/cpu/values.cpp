@@ -42,13 +42,13 @@ Expr Values::dense_load(Expr at) const {
   if (vector_ < 0) return call("v_load_n", {std::move(at), integer(1)});
   return tail_ ? call("v_load_n", {std::move(at), tail_}) : call("v_load", {std::move(at)});
 }
-void Values::dense_store(Block& b, Expr at, Expr value, bool uniform) const {
+void Values::dense_store(Block& b, Expr at, Expr value, bool uniform, const std::string& of) const {
   if (uniform || vector_ < 0)
-    b.push_back(tree::evaluate(call("v_store_n", {std::move(at), std::move(value), integer(1)})));
+    b.push_back(tree::evaluate(call("v_store_n" + of, {std::move(at), std::move(value), integer(1)})));
   else if (tail_)
-    b.push_back(tree::evaluate(call("v_store_n", {std::move(at), std::move(value), tail_})));
+    b.push_back(tree::evaluate(call("v_store_n" + of, {std::move(at), std::move(value), tail_})));
   else
-    b.push_back(tree::evaluate(call("v_store", {std::move(at), std::move(value)})));
+    b.push_back(tree::evaluate(call("v_store" + of, {std::move(at), std::move(value)})));
 }
 
 std::vector<std::int64_t> Values::offsets_of_outer() const {
@@ -230,17 +230,22 @@ Expr Values::offset_of(const Access& access) const {
   return at + integer(constant);
 }
 
-bool Values::is_packed(const Access& access) const {
-  return plan_.program.tensors[static_cast<std::size_t>(access.tensor)].storage == Storage::packed;
+const Tensor& Values::tensor(const Access& access) const {
+  return plan_.program.tensors[static_cast<std::size_t>(access.tensor)];
 }
+bool Values::is_packed(const Access& access) const { return tensor(access).storage == Storage::packed; }
 
 /// Where a packed parameter's element is: tiles begin where panels begin.
 Expr Values::offset_in_panels(const Access& access, const Layout& layout) const {
   const int columns = kernel_.product.columns;
   const std::int64_t width = schedule_.tile[static_cast<std::size_t>(columns)] * target_.lanes;
   const Place& column = place_[static_cast<std::size_t>(columns)];
-  Expr at = column.variable ? column.variable * layout.stride[0] : integer(0);
-  std::int64_t constant = column.offset / width * width * layout.stride[0] + column.offset % width;
+  // Panels for AMX are filled up to whole tiles in depth.
+  const std::int64_t depth = target_.amx && kernel_.product.rounds
+                                 ? (layout.stride[0] + amx_tile - 1) / amx_tile * amx_tile
+                                 : layout.stride[0];
+  Expr at = column.variable ? column.variable * depth : integer(0);
+  std::int64_t constant = column.offset / width * width * depth + column.offset % width;
   for (std::size_t d = 1; d < access.index.size(); ++d) {
     constant += access.index[d].offset * layout.stride[d] * width;
     for (const Affine::Part& p : access.index[d].parts)
@@ -258,22 +263,22 @@ Expr Values::load(const Access& access) {
   std::string base = argument(access, false);
   Expr at = offset_of(access);
   std::int64_t s = lane_step(access);
-  if (s == 0) return call("v_set", {tree::index(name(base), at)});
+  const std::string of = tensor(access).half ? "_bf16" : "";
+  if (s == 0) return call("v_set" + of, {tree::index(name(base), at)});
   Expr p = name(base) + at;
-  if (s == 1) return tail_ ? call("v_load_n", {p, tail_}) : call("v_load", {p});
-  return call("v_load_strided", {p, integer(s), tail_ ? tail_ : name("lanes")});
+  if (s == 1) return tail_ ? call("v_load_n" + of, {p, tail_}) : call("v_load" + of, {p});
+  return call("v_load_strided" + of, {p, integer(s), tail_ ? tail_ : name("lanes")});
 }
 
 void Values::put(Block& b, const Step::Store& store) {
   Expr value = evaluate(b, store.value);
   Expr p = address(store.to, true);
   std::int64_t s = lane_step(store.to);
-  if (s == 0)
-    b.push_back(tree::evaluate(call("v_store_n", {p, value, integer(1)})));
-  else if (s == 1)
-    dense_store(b, p, value, false);
+  const std::string of = tensor(store.to).half ? "_bf16" : "";
+  if (s == 0 || s == 1)
+    dense_store(b, p, value, s == 0, of);
   else
-    b.push_back(tree::evaluate(call("v_store_strided", {p, integer(s), value, tail_ ? tail_ : name("lanes")})));
+    b.push_back(tree::evaluate(call("v_store_strided" + of, {p, integer(s), value, tail_ ? tail_ : name("lanes")})));
 }
 
 void Values::add(Block& b, const Step::Store& store, Expr value) {

@@ -46,8 +46,8 @@ class Values {
 
   /// A vector at consecutive addresses, of as many lanes as are in use.
   tree::Expr dense_load(tree::Expr at) const;
-  /// `uniform`: all lanes hold the one number that is stored.
-  void dense_store(tree::Block& b, tree::Expr at, tree::Expr value, bool uniform) const;
+  /// `uniform`: all lanes hold the one number that is stored. `of`: "_bf16" where it is stored as that.
+  void dense_store(tree::Block& b, tree::Expr at, tree::Expr value, bool uniform, const std::string& of = "") const;
   void put(tree::Block& b, const Step::Store& store);
   /// Adds to what is stored there.
   void add(tree::Block& b, const Step::Store& store, tree::Expr value);
@@ -57,6 +57,9 @@ class Values {
   }
 
   tree::Expr offset_of(const Access& access) const;
+  bool is_packed(const Access& access) const;
+  /// How far apart two lanes lie.
+  std::int64_t lane_step(const Access& access) const;
   /// The parameter through which a tensor is reached.
   std::string argument(const Access& access, bool written);
 
@@ -77,9 +80,8 @@ class Values {
   tree::Expr make(tree::Block& b, int e);
   tree::Expr load(const Access& access);
   tree::Expr keep(const Expression& x);
-  bool is_packed(const Access& access) const;
+  const Tensor& tensor(const Access& access) const;
   tree::Expr offset_in_panels(const Access& access, const Layout& layout) const;
-  std::int64_t lane_step(const Access& access) const;
 
   std::map<std::vector<std::int64_t>, tree::Expr> values_;
   std::map<int, std::set<int>> axes_of_;

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <map>
+#include <range/v3/algorithm/any_of.hpp>
 #include <tuple>
 
 #include "codegen/emit/entry.hpp"
@@ -91,13 +92,17 @@ std::string isa_choice(const ModelFiles& m) {
   for (std::size_t i = 0; i < widest; ++i) {
     const std::string& n = m.targets[i].name;
     names += fmt::format("{}\"{}\"", i ? ", " : "", n);
-    std::string test =
-        n == "avx2" ? "__builtin_cpu_supports(\"avx2\") && __builtin_cpu_supports(\"fma\")"
-        : n == "avx512"
-            ? "__builtin_cpu_supports(\"avx512f\") && __builtin_cpu_supports(\"avx512dq\") &&\n"
-              "             __builtin_cpu_supports(\"avx512bw\") && __builtin_cpu_supports(\"avx512vl\") &&\n"
-              "             __builtin_cpu_supports(\"avx2\") && __builtin_cpu_supports(\"fma\")"
-            : "";
+    const std::string avx512 =
+        "__builtin_cpu_supports(\"avx512f\") && __builtin_cpu_supports(\"avx512dq\") &&\n"
+        "             __builtin_cpu_supports(\"avx512bw\") && __builtin_cpu_supports(\"avx512vl\") &&\n"
+        "             __builtin_cpu_supports(\"avx2\") && __builtin_cpu_supports(\"fma\")";
+    std::string test = n == "avx2"        ? "__builtin_cpu_supports(\"avx2\") && __builtin_cpu_supports(\"fma\")"
+                       : n == "avx512"    ? avx512
+                       : m.targets[i].amx ? avx512 +
+                                                " &&\n"
+                                                "             __builtin_cpu_supports(\"avx512bf16\") &&\n"
+                                                "             __builtin_cpu_supports(\"amx-bf16\") && may_use_tiles()"
+                                          : "";
     if (!test.empty()) supported += fmt::format("    case {}:\n      return {};\n", i, test);
   }
   std::string body = supported.empty() ? "  return isa == 0;\n"
@@ -113,7 +118,19 @@ std::string isa_choice(const ModelFiles& m) {
 #endif
 )cpp",
                                                      supported);
-  return fmt::format(R"cpp(
+  const std::string tiles = ranges::any_of(m.targets, &Target::amx) ? R"cpp(
+// Linux keeps AMX's tiles from processes that have not asked for them.
+[[maybe_unused]] bool may_use_tiles() {
+#if defined(__x86_64__) && defined(__linux__)
+  constexpr long request = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, of the component XTILEDATA
+  return syscall(SYS_arch_prctl, request, tile_data) == 0;
+#else
+  return false;
+#endif
+}
+)cpp"
+                                                                    : "";
+  return tiles + fmt::format(R"cpp(
 constexpr const char* isa_names[] = {{{}}};
 constexpr int isa_count = {};
 
@@ -132,7 +149,7 @@ int choose_isa() {{
   return 0;
 }}
 )cpp",
-                     names, widest, body);
+                             names, widest, body);
 }
 
 /// switch (choose_isa()) over the kernels of one program, which then returns; in a loop (`inside`) it goes on.
@@ -412,11 +429,16 @@ std::string emit_api(const ModelFiles& m) {
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-
+{1}
 #include "{0}_kernels.h"
 
 )cpp",
-                                n);
+                                n,
+                                ranges::any_of(m.targets, &Target::amx) ? "#if defined(__linux__)\n"
+                                                                          "#include <sys/syscall.h>\n"
+                                                                          "#include <unistd.h>\n"
+                                                                          "#endif\n"
+                                                                        : "");
   out += parameter_tables(m);
   out += R"cpp(
 // Philox4x32-10: four random words for a counter and a key (Salmon et al. 2011, Parallel random numbers: as easy as

@@ -85,8 +85,9 @@ struct Axis {
 /// A contraction as a matrix product: for each point of the other outer axes, every element [row, column] sums products
 /// of a left factor, which is the same for all columns, and a right one, whose columns are neighbours in memory.
 struct Product {
-  int rows = -1;     ///< outer axis that the right factor does not know; -1: one row
-  int columns = -1;  ///< outer axis; -1: the kernel is no matrix product
+  int rows = -1;        ///< outer axis that the right factor does not know; -1: one row
+  int columns = -1;     ///< outer axis; -1: the kernel is no matrix product
+  bool rounds = false;  ///< both factors to bf16
 };
 
 struct Kernel {
@@ -123,6 +124,8 @@ struct Tensor {
   Storage storage = Storage::scratch;
   int region = 0;                  ///< whose layers count its slots
   int slots = 1;                   ///< copies, one a layer: kept for the backward region; or a carry's
+  bool half = false;               ///< stored as bf16
+  bool transposed = false;         ///< of a packed copy: the parameter's last dim became its first
   bool carry = false;              ///< slot (iteration + shift) % slots instead of slot layer
   NodeId parameter = graph::none;  ///< of a parameter, its packed copy or its gradient: the parameter node
 };

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <map>
+#include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/find.hpp>
+#include <range/v3/algorithm/find_if.hpp>
 
 #include "codegen/error.hpp"
 
@@ -29,8 +31,8 @@ const ArenaEntry& Arena::find(const std::string& key) const {
   return *at;
 }
 
-const PackedEntry& PackedArena::find(const std::string& key) const {
-  auto at = ranges::find(entries, key, &PackedEntry::key);
+const PackedEntry& PackedArena::find(const std::string& key, bool transposed) const {
+  auto at = ranges::find_if(entries, [&](const PackedEntry& e) { return e.key == key && e.transposed == transposed; });
   if (at == entries.end()) throw Error(fmt::format("no packed parameter is called {}", key));
   return *at;
 }
@@ -42,16 +44,21 @@ PackedArena make_packed_arena(const std::vector<Plan>& plans, const std::vector<
       if (t.storage != Storage::packed) continue;
       PackedEntry e;
       e.key = plan.program.graph[t.parameter].name;
-      if (ranges::find(arena.entries, e.key, &PackedEntry::key) != arena.entries.end()) continue;
+      e.transposed = t.transposed;
+      e.half = t.half;
+      if (ranges::any_of(arena.entries,
+                         [&](const PackedEntry& o) { return o.key == e.key && o.transposed == e.transposed; }))
+        continue;
       e.columns = t.shape[0].value();
       e.depth = 1;
       for (std::size_t d = 1; d < t.shape.size(); ++d) e.depth *= t.shape[d].value();
       e.count = t.slots;
       for (const Target& target : targets) {  // the last panel of a matrix may be part empty
         const std::int64_t width = columns_of(target, e.columns) * target.lanes;
-        e.reals = std::max(e.reals, (e.columns + width - 1) / width * width * e.depth);
+        const std::int64_t deep = target.amx ? (e.depth + amx_tile - 1) / amx_tile * amx_tile : e.depth;
+        e.reals = std::max(e.reals, (e.columns + width - 1) / width * width * deep);
       }
-      e.reals = rounded(e.reals);
+      e.reals = rounded(e.half ? (e.reals + 1) / 2 : e.reals);
       e.offset = arena.reals;
       arena.reals += e.reals * e.count;
       arena.entries.push_back(std::move(e));

@@ -40,7 +40,9 @@ Arena make_arena(const KernelProgram& gradients);
 
 /// The packed copy of a parameter, which matrix products read: a matrix [columns, depth] in panels of columns.
 struct PackedEntry {
-  std::string key;  ///< the parameter's
+  std::string key;          ///< the parameter's
+  bool transposed = false;  ///< the parameter is [depth, columns]
+  bool half = false;        ///< of bf16
   std::int64_t columns = 0, depth = 0;
   int count = 1;            ///< layers
   std::int64_t reals = 0;   ///< of one layer: room for panels of any target
@@ -50,7 +52,7 @@ struct PackedArena {
   std::vector<PackedEntry> entries;
   std::int64_t reals = 0;
 
-  const PackedEntry& find(const std::string& key) const;
+  const PackedEntry& find(const std::string& key, bool transposed) const;
 };
 
 /// Of all that the plans read packed, for any of the targets.

@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::int64_t round_to = 16;  // reals: a cache line, so that no two buffers share one
 
+/// Room for so many values of a tensor.
+std::int64_t reals_of(const Tensor& t, std::int64_t values) { return t.half ? (values + 1) / 2 : values; }
 std::int64_t rounded(std::int64_t n) { return (n + round_to - 1) / round_to * round_to; }
 
 struct Times {
@@ -157,7 +159,7 @@ void place_buffers(Plan& plan) {
       Buffer b;
       b.tensor = tensor;
       b.per_image = !reals.known();
-      b.slot = rounded(b.per_image ? reals.per_batch : reals.fixed);
+      b.slot = rounded(reals_of(t, b.per_image ? reals.per_batch : reals.fixed));
       b.size = b.slot * t.slots;
       b.first = from;
       b.last = to;
@@ -232,7 +234,7 @@ void place_buffers(Plan& plan) {
     const Tensor& t = p.tensors[static_cast<std::size_t>(b.tensor)];
     Layout& layout = plan.layouts[static_cast<std::size_t>(b.tensor)];
     for (std::size_t d = 0; d < t.shape.size(); ++d)
-      if (!t.shape[d].known()) layout.stride[d] = plan.scratch.per_batch;
+      if (!t.shape[d].known()) layout.stride[d] = plan.scratch.per_batch * (t.half ? 2 : 1);
   }
   for (Buffer& b : plan.buffers)
     if (b.per_image) b.offset += plan.scratch.fixed;

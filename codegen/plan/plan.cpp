@@ -11,7 +11,9 @@ Plan make_plan(KernelProgram program, const std::vector<Target>& targets) {
   plan.program = std::move(program);
   // One layout for all targets: the memory plan is shared. Where there are no matrix products to decide it, it is
   // chosen for the widest vectors.
-  if (find_products(plan.program))
+  const bool products = find_products(plan.program);
+  if (products && plan.program.precision == Precision::bf16) store_factors_as_bf16(plan.program);
+  if (products)
     for (const Tensor& t : plan.program.tensors)
       plan.layouts.push_back(layout_of(t, static_cast<int>(t.shape.size()) - 1));
   else
@@ -36,6 +38,7 @@ std::string print(const Plan& plan) {
     std::vector<std::string> dims;
     for (int d : plan.layouts[t].order) dims.push_back(to_string(tensor.shape[static_cast<std::size_t>(d)]));
     out += fmt::format("  {} [{}]", tensor.name, fmt::join(dims, ", "));
+    if (tensor.half) out += " bf16";
     if (tensor.slots > 1) out += fmt::format(" x {}", tensor.slots);
     if (int b = plan.buffer_of[t]; b >= 0) {
       const Buffer& buffer = plan.buffers[static_cast<std::size_t>(b)];

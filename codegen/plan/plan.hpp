@@ -17,17 +17,21 @@ struct Target {
   int accumulators = 4;               ///< vector registers that a tile of sums may hold
   std::vector<int> columns{4, 2, 1};  ///< vectors across the tile of a matrix product, the best first
   int product_sums = 8;               ///< vector registers that such a tile may hold
+  bool amx = false;                   ///< products of bf16 are of AMX's tiles, 32 rows by 32 columns by 32 in depth
 };
 inline const std::vector<Target> cpu_targets{
     {"scalar", 1, 8, {4, 2, 1}, 8}, {"avx2", 8, 12, {2, 3, 1}, 12}, {"avx512", 16, 24, {3, 4, 2, 1}, 27}};
+/// For products of bf16 alone; AVX-512 for everything else.
+inline const Target amx_target{"amx", 16, 24, {2}, 27, true};
+inline constexpr std::int64_t amx_tile = 32;
 
 /// How a tensor lies in memory: dims from the outermost to the innermost, dense; the batch is always outermost. A
 /// packed parameter lies in panels of as many columns (its first dim) as a target's tiles are wide: all of the panel's
 /// columns side by side for each index of the other dims. Its strides are those of a panel of one column.
 struct Layout {
   std::vector<int> order;
-  std::vector<std::int64_t> stride;   ///< in reals, by dim; of the batch, in scratch: an image's arena
-  Extent size;                        ///< of one slot, in reals
+  std::vector<std::int64_t> stride;   ///< in values, by dim; of the batch, in scratch: an image's arena
+  Extent size;                        ///< of one slot, in values
   std::int64_t offset = 0, slot = 0;  ///< of an output that shares the caller's array with others
 };
 
@@ -99,6 +103,12 @@ std::int64_t step_along(const Access& access, const Layout& layout, int axis);
 /// Finds the matrix products. Where there are any, their parameters get packed copies to read, axes that run on in
 /// every tensor become one, and all tensors lie as declared; true then.
 bool find_products(KernelProgram& program);
+/// Stores as bf16 what matrix products read, where they round it: in the place of the fp32 values where nobody else
+/// reads them (but copies, and the sums that are gradients of biases), else beside them. What backward needs of each
+/// layer is kept as bf16 only.
+void store_factors_as_bf16(KernelProgram& program);
+/// Whether a product sums over one axis besides the batch, or none.
+bool sums_along_one_axis(const Kernel& product);
 /// How many vectors wide the tiles of a matrix product with that many columns are: the same for all that read a panel.
 int columns_of(const Target& target, std::int64_t columns);
 Schedule product_schedule(const Kernel& kernel, const Target& target);

@@ -52,7 +52,9 @@ class Finder {
     for (Kernel& k : p_.kernels) {
       if (k.anchor == Anchor::contraction) join_axes(k);
       k.product = find(k);
-      if (k.product.columns >= 0) pack(k);
+      if (k.product.columns < 0) continue;
+      k.product.rounds = p_.precision == Precision::bf16;
+      pack(k);
     }
     return true;
   }
@@ -182,26 +184,47 @@ class Finder {
 
   void pack(Kernel& k) {
     Expression& right = k.expressions[static_cast<std::size_t>(right_factor(k, k.product.columns))];
-    if (step(right.access, k.product.columns) == 1) return;
-    auto [at, fresh] = packed_.try_emplace(right.access.tensor, static_cast<int>(p_.tensors.size()));
+    const bool transposed = step(right.access, k.product.columns) == 1;
+    // In single precision, columns that are neighbours in the parameter itself are read where they are.
+    if (transposed && !(k.product.rounds && packs_transposed(right.access))) return;
+    if (k.product.rounds && !sums_along_one_axis(k)) return;
+    auto [at, fresh] = packed_.try_emplace({right.access.tensor, transposed}, static_cast<int>(p_.tensors.size()));
     if (fresh) {
       Tensor copy = p_.tensors[static_cast<std::size_t>(right.access.tensor)];
       copy.storage = Storage::packed;
-      copy.name += ".packed";
+      copy.name += transposed ? ".packed_transposed" : ".packed";
+      copy.half = k.product.rounds;
+      copy.transposed = transposed;
+      if (transposed) std::swap(copy.shape[0], copy.shape[1]);
       layouts_.push_back(declared(copy));
       p_.tensors.push_back(std::move(copy));
     }
     right.access.tensor = at->second;
+    if (transposed) std::swap(right.access.index[0], right.access.index[1]);
+  }
+
+  /// Whether a parameter whose columns are neighbours is a matrix that can be read from panels.
+  bool packs_transposed(const Access& a) const {
+    const Tensor& t = p_.tensors[static_cast<std::size_t>(a.tensor)];
+    const auto whole = [](const Affine& i) {
+      return i.offset == 0 && i.parts.size() == 1 && i.parts[0].coefficient == 1;
+    };
+    return t.storage == Storage::parameter && t.shape.size() == 2 && whole(a.index[0]) && whole(a.index[1]);
   }
 
   KernelProgram& p_;
   std::vector<Layout> layouts_;
-  std::map<int, int> packed_;  ///< parameter -> its copy
+  std::map<std::pair<int, bool>, int> packed_;  ///< parameter, whether transposed -> its copy
 };
 
 }  // namespace
 
 bool find_products(KernelProgram& program) { return Finder(program).run(); }
+
+bool sums_along_one_axis(const Kernel& product) {
+  const std::vector<int>& over = product.steps.front().over;
+  return std::count_if(over.begin(), over.end(), [&](int a) { return known(product, a); }) <= 1;
+}
 
 int columns_of(const Target& target, std::int64_t columns) {
   for (int vectors : target.columns)
@@ -218,6 +241,16 @@ Schedule product_schedule(const Kernel& kernel, const Target& target) {
   s.vector = p.columns;
   const int vectors = columns_of(target, size_of(kernel, p.columns));
   s.tile[static_cast<std::size_t>(p.columns)] = vectors;
+  if (target.amx && p.rounds && sums_along_one_axis(kernel)) {
+    if (p.rows >= 0) s.tile[static_cast<std::size_t>(p.rows)] = amx_tile;
+    for (std::size_t a = 0; a < kernel.axes.size() && s.parallel < 0; ++a)
+      if (!kernel.axes[a].inner && !kernel.axes[a].dim.known()) s.parallel = static_cast<int>(a);
+    if (kernel.across_batch) {
+      s.parallel = p.rows;
+      s.block = amx_tile;
+    }
+    return s;
+  }
   const std::int64_t most = std::min(target.product_sums / vectors, 14);
   if (kernel.across_batch) {
     const std::int64_t rows = size_of(kernel, p.rows), tile = dividing_rows(rows, std::min<std::int64_t>(most, 8));

@@ -1,0 +1,228 @@
+// Matrix products by AMX: tiles of 16 rows of 64 bytes. Left factors are rows of bf16, right ones come from panels of
+// 32 columns in which the two values that a lane multiplies at once are neighbours: [depth / 2][32][2]. A panel's depth
+// is filled up with zeros to whole tiles.
+static constexpr std::int64_t t_rows = 32, t_columns = 32, t_depth = 32;
+static constexpr std::int64_t t_whole(std::int64_t depth) { return (depth + t_depth - 1) / t_depth * t_depth; }
+
+// GCC's intrinsics do not say that they read memory: what has been written must be there before they do.
+__attribute__((always_inline)) static inline void t_written() { __asm__ volatile("" : : : "memory"); }
+
+/// Tiles for products of so many rows, at most 32: 0 to 3 hold sums, 4 and 5 left factors, 6 and 7 right ones.
+static inline void t_configure(std::int64_t rows) {
+  struct alignas(64) {
+    std::uint8_t palette, start, reserved[14];
+    std::uint16_t bytes[16];
+    std::uint8_t rows[16];
+  } tiles = {};
+  tiles.palette = 1;
+  const auto upper = static_cast<std::uint8_t>(std::min<std::int64_t>(rows, 16));
+  const auto lower = static_cast<std::uint8_t>(std::max<std::int64_t>(rows - 16, 1));
+  const std::uint8_t all[8] = {upper, upper, lower, lower, upper, lower, 16, 16};
+  for (int i = 0; i < 8; ++i) {
+    tiles.bytes[i] = 64;
+    tiles.rows[i] = all[i];
+  }
+  __asm__ volatile("" : : "m"(tiles));
+  _tile_loadconfig(&tiles);
+}
+static inline void t_release() { _tile_release(); }
+
+/// One step of 32 products for each sum of up to 32 rows and 32 columns.
+__attribute__((always_inline)) static inline void t_step(std::int64_t rows, std::int64_t columns, const bf16* left,
+                                                         std::int64_t stride, const bf16* panel) {
+  _tile_loadd(4, left, stride * 2);
+  _tile_loadd(6, panel, 128);
+  _tile_dpbf16ps(0, 4, 6);
+  if (columns > 16) {
+    _tile_loadd(7, panel + 32, 128);
+    _tile_dpbf16ps(1, 4, 7);
+  }
+  if (rows > 16) {
+    _tile_loadd(5, left + 16 * stride, stride * 2);
+    _tile_dpbf16ps(2, 5, 6);
+    if (columns > 16) _tile_dpbf16ps(3, 5, 7);
+  }
+}
+/// Adds products along the whole depth to the sums. `left`: rows `stride` apart. With every step asks for `lines` lines
+/// of memory from `ahead` on.
+__attribute__((always_inline)) static inline void t_steps(std::int64_t rows, std::int64_t columns, const bf16* left,
+                                                          std::int64_t stride, const bf16* panel, std::int64_t depth,
+                                                          const bf16* ahead, std::int64_t lines) {
+  const std::int64_t whole = depth / t_depth * t_depth;
+  t_written();
+  for (std::int64_t k = 0; k < whole; k += t_depth, ahead += lines * t_depth) {
+    for (std::int64_t line = 0; line < lines; ++line) __builtin_prefetch(ahead + line * t_depth, 0, 2);
+    t_step(rows, columns, left + k, stride, panel + k * t_columns);
+  }
+  if (depth == whole) return;
+  // What lies behind a row is not the product's: it might not even be a number.
+  alignas(64) bf16 last[t_rows * t_depth];
+  const __mmask32 there = (1u << (depth - whole)) - 1u;
+  for (std::int64_t row = 0; row < rows; ++row)
+    _mm512_store_si512(last + row * t_depth, _mm512_maskz_loadu_epi16(there, left + row * stride + whole));
+  t_written();
+  t_step(rows, columns, last, t_depth, panel + whole * t_columns);
+}
+/// sums[row * stride + column], of up to 32 rows and 32 columns: in whole vectors.
+__attribute__((always_inline)) static inline void t_store(std::int64_t rows, std::int64_t columns, real* sums,
+                                                          std::int64_t stride) {
+  _tile_stored(0, sums, stride * 4);
+  if (columns > 16) _tile_stored(1, sums + 16, stride * 4);
+  if (rows > 16) {
+    _tile_stored(2, sums + 16 * stride, stride * 4);
+    if (columns > 16) _tile_stored(3, sums + 16 * stride + 16, stride * 4);
+  }
+}
+/// sums[row * 32 + column] of a matrix product; meanwhile the next panel is asked for, in parts: t_steps says how.
+__attribute__((always_inline)) static inline void t_product(real* sums, std::int64_t rows, std::int64_t columns,
+                                                            const bf16* left, std::int64_t stride, const bf16* panel,
+                                                            std::int64_t depth, const bf16* ahead, std::int64_t lines) {
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  t_steps(rows, columns, left, stride, panel, depth, ahead, lines);
+  t_store(rows, columns, sums, t_columns);
+}
+
+/// The transpose of 16 by 16 words: word j of row i becomes word i of row j.
+static inline void t_transpose(__m512i (&row)[16]) {
+  __m512i a[16];
+  for (int i = 0; i < 16; i += 2) {
+    a[i] = _mm512_unpacklo_epi32(row[i], row[i + 1]);
+    a[i + 1] = _mm512_unpackhi_epi32(row[i], row[i + 1]);
+  }
+  for (int i = 0; i < 16; i += 4)
+    for (int j = 0; j < 2; ++j) {
+      row[i + 2 * j] = _mm512_unpacklo_epi64(a[i + j], a[i + 2 + j]);
+      row[i + 2 * j + 1] = _mm512_unpackhi_epi64(a[i + j], a[i + 2 + j]);
+    }
+  for (int i = 0; i < 16; i += 8)
+    for (int j = 0; j < 4; ++j) {
+      a[i + j] = _mm512_shuffle_i32x4(row[i + j], row[i + 4 + j], 0x88);
+      a[i + 4 + j] = _mm512_shuffle_i32x4(row[i + j], row[i + 4 + j], 0xdd);
+    }
+  for (int j = 0; j < 8; ++j) {
+    row[j] = _mm512_shuffle_i32x4(a[j], a[j + 8], 0x88);
+    row[j + 8] = _mm512_shuffle_i32x4(a[j], a[j + 8], 0xdd);
+  }
+}
+
+/// Rows of a left factor side by side: to[row * stride + k] is from[row * across + k * along]; each row is filled up
+/// with zeros to a whole tile.
+[[maybe_unused]] static void t_pack_left(const bf16* from, std::int64_t across, std::int64_t along, std::int64_t rows,
+                                         std::int64_t depth, bf16* to, std::int64_t stride) {
+  for (std::int64_t row = 0; row < rows; row += 16)
+    for (std::int64_t k = 0; k < depth; k += t_depth) {
+      const int high = static_cast<int>(std::min<std::int64_t>(rows - row, 16));
+      const std::int64_t deep = std::min<std::int64_t>(depth - k, t_depth);
+      const bf16* const corner = from + row * across + k * along;
+      if (across == 1) {  // two rows of `from` are the lower and upper halves of words, whose transpose is wanted
+        __m512i words[16];
+        const __mmask16 there = v_first(high);
+        for (int i = 0; i < 16; ++i) {
+          __m512i word = _mm512_setzero_si512();
+          if (2 * i < deep) word = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(there, corner + 2 * i * along));
+          if (2 * i + 1 < deep)
+            word = _mm512_or_si512(
+                word, _mm512_slli_epi32(
+                          _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(there, corner + (2 * i + 1) * along)), 16));
+          words[i] = word;
+        }
+        t_transpose(words);
+        for (int i = 0; i < high; ++i) _mm512_storeu_si512(to + (row + i) * stride + k, words[i]);
+      } else {
+        for (std::int64_t i = 0; i < high; ++i)
+          for (std::int64_t j = 0; j < t_depth; ++j)
+            to[(row + i) * stride + k + j] = j < deep ? corner[i * across + j * along] : bf16{0};
+      }
+    }
+}
+
+/// A panel of a right factor whose columns, at most 32, are neighbours: row k is at from[k * along].
+[[maybe_unused]] static void t_pack_right(const bf16* from, std::int64_t along, std::int64_t columns,
+                                          std::int64_t depth, bf16* panel) {
+  const __mmask32 there = columns < 32 ? (1u << columns) - 1u : 0xffffffffu;
+  alignas(64) std::uint16_t order[32];  // 0, 32, 1, 33, ...: values of two rows in turns
+  for (int i = 0; i < 16; ++i) {
+    order[2 * i] = static_cast<std::uint16_t>(i);
+    order[2 * i + 1] = static_cast<std::uint16_t>(32 + i);
+  }
+  const __m512i near = _mm512_load_si512(order), far = _mm512_add_epi16(near, _mm512_set1_epi16(16));
+  for (std::int64_t k = 0; k < t_whole(depth); k += 2, panel += 64) {
+    const __m512i even = k < depth ? _mm512_maskz_loadu_epi16(there, from + k * along) : _mm512_setzero_si512();
+    const __m512i odd =
+        k + 1 < depth ? _mm512_maskz_loadu_epi16(there, from + (k + 1) * along) : _mm512_setzero_si512();
+    _mm512_storeu_si512(panel, _mm512_permutex2var_epi16(even, near, odd));
+    _mm512_storeu_si512(panel + 32, _mm512_permutex2var_epi16(even, far, odd));
+  }
+}
+
+/// Adds a product to `to`, or stores it there: up to 32 rows and columns, whose tiles are configured.
+static inline void t_accumulate(bool add, std::int64_t rows, std::int64_t columns, const bf16* left,
+                                std::int64_t left_stride, const bf16* panel, std::int64_t depth, real* to,
+                                std::int64_t stride) {
+  if (rows == t_rows && columns == t_columns) {
+    t_written();
+    if (add) {
+      _tile_loadd(0, to, stride * 4);
+      _tile_loadd(1, to + 16, stride * 4);
+      _tile_loadd(2, to + 16 * stride, stride * 4);
+      _tile_loadd(3, to + 16 * stride + 16, stride * 4);
+    } else {
+      _tile_zero(0);
+      _tile_zero(1);
+      _tile_zero(2);
+      _tile_zero(3);
+    }
+    t_steps(t_rows, t_columns, left, left_stride, panel, depth, nullptr, 0);
+    t_store(t_rows, t_columns, to, stride);
+    return;
+  }
+  alignas(64) real sums[t_rows * t_columns];
+  t_product(sums, rows, columns, left, left_stride, panel, depth, nullptr, 0);
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t column = 0; column < columns; column += lanes) {
+      const int wide = static_cast<int>(std::min<std::int64_t>(lanes, columns - column));
+      real* const at = to + row * stride + column;
+      const vec sum = v_load(sums + row * t_columns + column);
+      v_store_n(at, add ? v_add(v_load_n(at, wide), sum) : sum, wide);
+    }
+}
+
+/// A gradient of weights: to[row * to_row + column], rows from `begin` to `end`, sums products along the depth and over
+/// the batch. Factors are at [image * of_image + k * along + row * across], or column. So many images go together
+/// through the tiles as the second cache has room for.
+template <std::int64_t columns, std::int64_t depth>
+static void t_gradient(std::int64_t begin, std::int64_t end, std::int64_t batch, const bf16* left,
+                       std::int64_t left_image, std::int64_t left_across, std::int64_t left_along, const bf16* right,
+                       std::int64_t right_image, std::int64_t right_along, real* to, std::int64_t to_row) {
+  constexpr std::int64_t even = depth + depth % 2, together = even < 512 ? 1024 / even : 1, most_rows = 128;
+  constexpr std::int64_t stride = t_whole(even * together) + t_depth;
+  alignas(64) bf16 rows[most_rows * stride], panel[stride * t_columns];
+  for (std::int64_t first = begin; first < end; first += most_rows) {
+    const std::int64_t high = std::min(most_rows, end - first);
+    for (std::int64_t image = 0; image < batch; image += together) {
+      const std::int64_t images = std::min(together, batch - image), deep = t_whole(images * even);
+      for (std::int64_t i = 0; i < images; ++i)
+        t_pack_left(left + (image + i) * left_image + first * left_across, left_across, left_along, high, depth,
+                    rows + i * even, stride);
+      for (std::int64_t row = 0; row < high; ++row)
+        std::fill(rows + row * stride + images * even, rows + row * stride + deep, bf16{0});
+      for (std::int64_t column = 0; column < columns; column += t_columns) {
+        const std::int64_t wide = std::min(t_columns, columns - column);
+        for (std::int64_t i = 0; i < images; ++i)
+          t_pack_right(right + (image + i) * right_image + column, right_along, wide, depth,
+                       panel + i * even * t_columns);
+        std::fill(panel + images * even * t_columns, panel + deep * t_columns, bf16{0});
+        t_configure(t_rows);
+        for (std::int64_t row = 0; row < high; row += t_rows) {
+          if (high - row < t_rows) t_configure(high - row);
+          t_accumulate(image > 0, std::min(t_rows, high - row), wide, rows + row * stride, stride, panel, deep,
+                       to + (first + row) * to_row + column, to_row);
+        }
+      }
+    }
+  }
+  t_release();
+}

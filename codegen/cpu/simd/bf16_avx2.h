@@ -1,0 +1,42 @@
+// bf16: the upper half of a single-precision number, rounded to nearest, ties to even.
+typedef std::uint16_t __attribute__((may_alias)) bf16;  // it lies in memory that holds floats at other times
+[[maybe_unused]] static inline bf16* bf16_at(real* p) { return reinterpret_cast<bf16*>(p); }
+[[maybe_unused]] static inline const bf16* bf16_at(const real* p) { return reinterpret_cast<const bf16*>(p); }
+
+// Rounded in the upper halves of the lanes; what is in the lower ones is not to be read. What is not a number stays so.
+[[maybe_unused]] static inline __m256i v_rounded_bits(vec x) {
+  const __m256i bits = _mm256_castps_si256(x);
+  const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+  const __m256i rounded = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
+  const __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
+  return _mm256_blendv_epi8(rounded, quiet, _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q)));
+}
+[[maybe_unused]] static inline vec v_widened(__m128i halves) {
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
+}
+[[maybe_unused]] static inline __m128i v_narrowed(vec x) {
+  const __m256i halves = _mm256_srli_epi32(v_rounded_bits(x), 16);
+  return _mm_packus_epi32(_mm256_castsi256_si128(halves), _mm256_extracti128_si256(halves, 1));
+}
+
+[[maybe_unused]] static inline vec v_set_bf16(bf16 x) {
+  return _mm256_castsi256_ps(_mm256_set1_epi32(static_cast<std::int32_t>(static_cast<std::uint32_t>(x) << 16)));
+}
+[[maybe_unused]] static inline vec v_load_bf16(const bf16* p) {
+  return v_widened(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+}
+[[maybe_unused]] static inline vec v_load_strided_bf16(const bf16* p, std::int64_t stride, int n) {
+  alignas(16) bf16 lane[lanes] = {};
+  for (int i = 0; i < n; ++i) lane[i] = p[i * stride];
+  return v_load_bf16(lane);
+}
+[[maybe_unused]] static inline vec v_load_n_bf16(const bf16* p, int n) { return v_load_strided_bf16(p, 1, n); }
+[[maybe_unused]] static inline void v_store_bf16(bf16* p, vec x) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), v_narrowed(x));
+}
+[[maybe_unused]] static inline void v_store_strided_bf16(bf16* p, std::int64_t stride, vec x, int n) {
+  alignas(16) bf16 lane[lanes];
+  v_store_bf16(lane, x);
+  for (int i = 0; i < n; ++i) p[i * stride] = lane[i];
+}
+[[maybe_unused]] static inline void v_store_n_bf16(bf16* p, vec x, int n) { v_store_strided_bf16(p, 1, x, n); }
