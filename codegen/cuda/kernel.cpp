@@ -143,7 +143,11 @@ class Emitter : Values {
     }
     for (const Argument& a : arguments_) {
       const Tensor& t = plan_.program.tensors[static_cast<std::size_t>(a.tensor)];
-      const std::string type = t.type == graph::Type::integer ? "std::int32_t*" : "real*";
+      std::string type = t.type == graph::Type::integer ? "std::int32_t*" : "real*";
+      // The update works in place; elsewhere two tensors that a kernel is passed never overlap.
+      if (plan_.program.name != "update" &&
+          ranges::count_if(arguments_, [&](const Argument& b) { return b.tensor == a.tensor; }) == 1)
+        type += " __restrict";
       e.function.parameters.push_back({(a.written ? "" : "const ") + type, a.name});
     }
     e.arguments = arguments_;
@@ -549,11 +553,12 @@ class Emitter : Values {
     const Extent row_count = points(f.rows), column_count = points(f.columns), group_count = points(f.groups);
     auto nominal = [](const Extent& x) { return x.at(nominal_batch); };
     const Extent depths = points(f.depth);
-    const Tile tile = choose_tile(
+    const Tile& tile = e.tile = choose_tile(
         plan_.program.precision,
         {nominal(row_count), nominal(column_count), chunk ? ceiling(nominal(depths), batch_chunks) : nominal(depths),
          chunk ? batch_chunks : nominal(group_count)},
         wanted_tile());
+    e.depth = chunk ? Extent{depths.fixed / batch_chunks, ceiling(depths.per_batch, batch_chunks)} : depths;
     e.threads = tile.threads;
     e.blocks = tile.blocks;
     e.shared_bytes = call(tile.function + "_bytes", {integer(tile.rows), integer(tile.columns)});

@@ -16,7 +16,7 @@ const Fault faults[] = {
     {"no_barrier_before_the_first_step", "  of_right.round_to(factors + right_at);\n  barrier();\n",
      "  of_right.round_to(factors + right_at);\n"},
     {"no_barrier_between_steps", "    }\n    barrier();\n  }\n", "    }\n  }\n"},
-    {"no_barrier_before_the_sums_are_stored", "  barrier();\n  TESSERA_UNROLL_BY_4\n", "  TESSERA_UNROLL_BY_4\n"},
+    {"no_barrier_before_the_sums_are_stored", "  barrier();\n  const int column", "  const int column"},
     {"the_next_step_over_the_one_that_is_read", "    now = 1 - now;\n", ""},
     {"wrong_left_fragment", "my_row + i * 16 + second, depth + third", "my_row + i * 16 + third, depth + second"},
     {"wrong_right_fragment", "my_column + j * 16 + third, depth + second",
@@ -30,8 +30,8 @@ const Fault faults[] = {
      "load_matrices_transposed(fragments, tile + swizzled<width>(point + in_matrix, depth))"},
     {"a_row_past_the_end_is_read", "point < count", "point <= count"},
     {"a_depth_past_the_end_is_read", "depth < to ?", "depth <= to ?"},
-    {"a_row_past_the_end_is_stored", "first_row + row < rows", "first_row + row <= rows"},
-    {"a_column_past_the_end_is_stored", "first_column + column < columns", "first_column + column <= columns"},
+    {"a_row_past_the_end_is_stored", "row < left_over", "row <= left_over"},
+    {"a_column_past_the_end_is_stored", "first_column + column >= columns", "first_column + column > columns"},
 };
 /// Right numbers, but eight lines' numbers in the same banks.
 const Fault unswizzled{"not_swizzled", "line / lines % (eights < 8 ? eights : 8)", "line / lines % 1"};

@@ -66,6 +66,7 @@ template <int tile_rows, int tile_columns, int warps_down, int warps_across, boo
 TESSERA_DEVICE void tensor_product(int rows, int columns, int from, int to, Left left, Right right, Store store) {
   constexpr int block = warps_down * warps_across * 32;
   constexpr int down = tile_rows / warps_down / 16, across = tile_columns / warps_across / 16;
+  static_assert(block % tile_columns == 0);
   constexpr int right_at = tile_rows * tensor_depth, step = (tile_rows + tile_columns) * tensor_depth;
   const int first_row = block_x() * tile_rows, first_column = block_y() * tile_columns;
   const int warp = thread_x() / 32, lane = thread_x() % 32;
@@ -131,10 +132,9 @@ TESSERA_DEVICE void tensor_product(int rows, int columns, int from, int to, Left
     }
   }
   barrier();
+  const int column = thread_x() % tile_columns, left_over = rows - first_row;
+  if (first_column + column >= columns) return;
   TESSERA_UNROLL_BY_4
-  for (int at = thread_x(); at < tile_rows * tile_columns; at += block) {
-    const int row = at / tile_columns, column = at % tile_columns;
-    if (first_row + row < rows && first_column + column < columns)
-      store(first_row + row, first_column + column, results[row * stride + column]);
-  }
+  for (int row = thread_x() / tile_columns; row < tile_rows && row < left_over; row += block / tile_columns)
+    store(first_row + row, first_column + column, results[row * stride + column]);
 }
