@@ -22,11 +22,16 @@ struct GeneratorOptions {
 /// File name -> text. Throws Error with one sentence when the graph cannot be generated.
 std::map<std::string, std::string> generate(const graph::Graph& traced, const GeneratorOptions& options);
 
+/// What the CUDA kernels should take on a GPU of this architecture, with so many images (0: the recipe's batch).
+std::string predict(const graph::Graph& traced, const GeneratorOptions& options, const std::string& architecture,
+                    std::int64_t batch);
+
 /// What NAME_summary() of the emitted model returns: shapes, parameters, contract. Plans, but writes no kernel; a graph
 /// without a loss is not planned and has no contract.
 std::string summarize(const graph::Graph& traced);
 
-/// Options: --out DIR, --isa LIST, --train, --cuda, --cuda-tile [KERNEL=]ROWSxCOLUMNS, --real float|double,
+/// Options: --out DIR, --isa LIST, --train, --cuda, --cuda-tile [KERNEL=]ROWSxCOLUMNS, --predict ARCHITECTURE, --batch
+/// N, --real float|double,
 /// --precision fp32|bf16, --dump DIR. Returns the exit code; errors are one sentence on standard error.
 int generator_main(const graph::Graph& declared, int argc, char** argv);
 

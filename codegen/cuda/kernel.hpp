@@ -21,6 +21,8 @@ struct Emitted {
   int blocks = 0;      ///< at least so many on a multiprocessor; 0: as the compiler likes
   tree::Expr shared_bytes;
   std::int64_t largest_batch = 0;  ///< that the grid has room for
+  Tile tile;                       ///< of a matrix product
+  Extent depth;                    ///< that a block of it sums over
 };
 
 /// One function; two where partial sums over chunks of the batch are added up afterwards.
