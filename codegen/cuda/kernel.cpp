@@ -50,7 +50,7 @@ class Emitter : Values {
     else if (kernel_.anchor == Anchor::row || sums_along_memory())
       result.push_back(rows(chunks));
     else
-      result.push_back(each_point(chunks));
+      result.push_back(chunks ? columns() : each_point());
     if (chunks) {
       arguments_.clear();
       locals_.clear();
@@ -85,6 +85,12 @@ class Emitter : Values {
       std::stable_sort(axes.begin(), axes.end(), [&](int x, int y) { return stride_of(x) > stride_of(y); });
       break;
     }
+    return axes;
+  }
+  /// In their order, but for the batch, which comes first.
+  std::vector<int> batch_first(std::vector<int> axes) const {
+    std::sort(axes.begin(), axes.end());
+    std::stable_sort(axes.begin(), axes.end(), [&](int x, int y) { return is_batch(x) && !is_batch(y); });
     return axes;
   }
   std::vector<int> batch_axes(bool inner) const {
@@ -193,11 +199,6 @@ class Emitter : Values {
     b.push_back(tree::declare("const int", "begin", bound(name("chunk"))));
     b.push_back(tree::declare("const int", "end", bound(name("chunk") + integer(1))));
   }
-  std::int64_t points_of_chunk() const {
-    std::int64_t all = 1;
-    for (int a : outer_axes()) all *= extent_of(a);
-    return all;
-  }
   /// An element of the partial sums, which lie as the points of sum_of_chunks.
   Expr partial() {
     std::map<int, std::int64_t> strides;
@@ -241,8 +242,8 @@ class Emitter : Values {
 
   // ---- one thread a point ----------------------------------------------------------------------------------------
 
-  /// The steps of a point by one thread; reductions as loops. `chunk`: the sum goes to the partial sums.
-  Block steps_of_point(bool chunk) {
+  /// The steps of a point by one thread; reductions as loops.
+  Block steps_of_point() {
     Block b;
     for (std::size_t first = 0, end = 0; first < kernel_.steps.size(); first = end) {
       end = first + 1;
@@ -260,30 +261,26 @@ class Emitter : Values {
       for (std::size_t s = first; s < end; ++s) {
         if (step(s).reduces)
           inside.push_back(accumulate(step(s), result_of(s, step(s)), evaluate(inside, step(s).value)));
-        if (!chunk)
-          for (const Step::Store& store : step(s).stores) put(inside, store);
+        for (const Step::Store& store : step(s).stores) put(inside, store);
       }
       for (std::size_t i = loops.size(); i-- > 0;) {
         leave();
         if (loops[i].axes.empty()) continue;
         const int a = loops[i].axes[0];
-        const Expr from = chunk && is_batch(a) ? name("begin") : integer(0);
-        const Expr to = chunk && is_batch(a) ? name("end") : is_batch(a) ? name("batch") : integer(extent_of(a));
-        inside = {
-            tree::loop("int", loops[i].variable, from, binary("<", name(loops[i].variable), to), 1, std::move(inside))};
+        const Expr to = is_batch(a) ? name("batch") : integer(extent_of(a));
+        inside = {tree::loop("int", loops[i].variable, integer(0), binary("<", name(loops[i].variable), to), 1,
+                             std::move(inside))};
       }
       b.insert(b.end(), inside.begin(), inside.end());
       for (std::size_t s = first; s < end; ++s)
         if (step(s).reduces) locals_[static_cast<int>(s)] = name(result_of(s, step(s)));
-      if (chunk) break;
     }
-    if (chunk) b.push_back(tree::evaluate(binary("=", partial(), name(result_of(0, step(0))))));
     return b;
   }
 
   /// A block of threads for the points of an image; `body` makes one of them.
   template <class F>
-  Emitted points_kernel(F body, const std::string& how, bool chunk, bool combines) {
+  Emitted points_kernel(F body, const std::string& how, bool combines) {
     Emitted e = fresh();
     const Fused point = fuse(point_axes(), "point"), image = fuse(batch_axes(false), "");
     const std::int64_t count = points(point.axes).fixed;
@@ -300,11 +297,6 @@ class Emitter : Values {
       e.grid[1] = name("batch");
       limit(e, 1);
     }
-    if (chunk) {
-      e.takes_batch = true;
-      e.grid[2] = integer(batch_chunks);
-      declare_chunk(b);
-    }
     stand(point);
     Block inside = body();
     leave();
@@ -318,14 +310,58 @@ class Emitter : Values {
     b.push_back(tree::declare("const int", variable, at));
     b.push_back(
         tree::when(binary("<", name(variable), e.takes_stretch ? name("last") : integer(count)), std::move(inside)));
-    finish(e, std::move(b), how, chunk, chunk || combines);
+    finish(e, std::move(b), how, false, combines);
     return e;
   }
 
-  Emitted each_point(bool chunk) {
-    Emitted e = points_kernel([&] { return steps_of_point(chunk); }, "a thread for each result", chunk, false);
+  Emitted each_point() {
     if (tasks_of(kernel_) == Tasks::serial) refuse("sums over the batch in one thread");
-    if (chunk) e.function.name = kernel_.name + "_partial";
+    return points_kernel([&] { return steps_of_point(); }, "a thread for each result", false);
+  }
+
+  /// A chunk's sums for points that lie side by side: a lane for each, and the block's warps share what is summed.
+  Emitted columns() {
+    Emitted e = fresh();
+    const Fused point = fuse(point_axes(), "point"), element = fuse(batch_first(step(0).over), "element");
+    const std::int64_t count = points(point.axes).fixed;
+    constexpr int lanes = 32, warps = threads_of_points / lanes;
+    e.threads = threads_of_points;
+    e.shared_bytes = integer(threads_of_points * 4);
+    e.takes_batch = true;
+    e.grid[0] = integer(ceiling(count, lanes));
+    e.grid[2] = integer(batch_chunks);
+    Block b;
+    declare_chunk(b);
+    const std::string variable = point.axes.empty() ? "point" : point.variable, result = result_of(0, step(0));
+    const Expr lane = binary("%", call("thread_x", {}), integer(lanes)),
+               warp = binary("/", call("thread_x", {}), integer(lanes));
+    const Expr inside = binary("<", name(variable), integer(count));
+    b.push_back(tree::declare("const int", variable,
+                              count > lanes ? binary("*", call("block_x", {}), integer(lanes)) + lane : lane));
+    b.push_back(tree::declare("real", result, start_of(step(0))));
+    stand(point);
+    stand(element);
+    Block each;
+    begin({step(0).value});
+    each.push_back(accumulate(step(0), result, evaluate(each, step(0).value)));
+    leave();
+    Block declared = declare_needed(element);
+    each.insert(each.begin(), declared.begin(), declared.end());
+    const std::int64_t of_image = points(element.axes).per_batch;
+    Block sum{tree::loop("int", element.variable, name("begin") * of_image + warp,
+                         binary("<", name(element.variable), name("end") * of_image), warps, std::move(each))};
+    declared = declare_needed(point);
+    sum.insert(sum.begin(), declared.begin(), declared.end());
+    b.push_back(tree::when(inside, std::move(sum)));
+    const std::string function = step(0).reduction == Reduction::sum ? "sum_over_warps" : "maximum_over_warps";
+    b.push_back(tree::assign(result, call(function, {name(result)})));
+    Block store{tree::evaluate(binary("=", partial(), name(result)))};
+    leave();
+    declared = declare_needed(point);
+    store.insert(store.begin(), declared.begin(), declared.end());
+    b.push_back(tree::when(binary("&&", binary("<", call("thread_x", {}), integer(lanes)), inside), std::move(store)));
+    e.function.name = kernel_.name + "_partial";
+    finish(e, std::move(b), "a lane for each result", true, true);
     return e;
   }
 
@@ -343,7 +379,7 @@ class Emitter : Values {
             for (const Step::Store& store : step(s).stores) put(b, store);
           return b;
         },
-        "the chunks' sums in their order", false, true);
+        "the chunks' sums in their order", true);
     e.function.name = kernel_.name + "_sum";
     return e;
   }
@@ -427,12 +463,9 @@ class Emitter : Values {
 
   /// The steps from `first` to before `end` in one sweep of the row's lanes.
   void sweep(Block& b, std::size_t first, std::size_t end, int lanes, const std::string& reducer, bool chunk) {
-    std::vector<int> over = step(first).over;
-    std::sort(over.begin(), over.end());
-    std::stable_sort(over.begin(), over.end(), [&](int x, int y) { return is_batch(x) && !is_batch(y); });
     for (std::size_t s = first; s < end; ++s)
       if (step(s).reduces) b.push_back(tree::declare("real", result_of(s, step(s)), start_of(step(s))));
-    const Fused element = fuse(over, "element");
+    const Fused element = fuse(batch_first(step(first).over), "element");
     stand(element);
     Block inside;
     begin(values_of(first, end));
@@ -516,10 +549,7 @@ class Emitter : Values {
       std::swap(f.left, f.right);
       std::swap(f.rows, f.columns);
     }
-    for (std::vector<int>* axes : {&f.rows, &f.columns, &f.groups, &f.depth}) {
-      std::sort(axes->begin(), axes->end());
-      std::stable_sort(axes->begin(), axes->end(), [&](int x, int y) { return is_batch(x) && !is_batch(y); });
-    }
+    for (std::vector<int>* axes : {&f.rows, &f.columns, &f.groups, &f.depth}) *axes = batch_first(*axes);
     // What bf16 means does not hang on sizes: there, each product with rows and columns is one.
     const std::int64_t worth_it = plan_.program.precision == Precision::bf16 ? 2 : 4;
     for (const std::vector<int>* axes : {&f.rows, &f.columns, &f.depth}) {
@@ -651,6 +681,8 @@ const std::set<std::string>& known_names() {
                                            "warp_maximum",
                                            "block_sum",
                                            "block_maximum",
+                                           "sum_over_warps",
+                                           "maximum_over_warps",
                                            "one_if",
                                            "one_if_positive",
                                            "select_positive",

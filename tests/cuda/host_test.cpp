@@ -2,6 +2,7 @@
 // found.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -107,6 +108,26 @@ TEST(CudaHost, BlockSumAndMaximumFollowEachOtherInTheSameSharedMemory) {
                        [] {
                          DeviceArray<float> out(96);
                          launch(reduce_twice, dim3(1), dim3(96), 3 * sizeof(float), nullptr, out.data());
+                         return out.values();
+                       }),
+            8u);
+}
+
+void reduce_over_warps(float* out) {
+  const real sum = sum_over_warps(static_cast<real>(thread_x()));
+  const real most = maximum_over_warps(static_cast<real>(thread_x() * 7 % 96));
+  out[thread_x()] = sum + most / 128;
+}
+TEST(CudaHost, SumAndMaximumOverWarpsAreOfEachLaneByItself) {
+  std::vector<float> wanted;
+  for (int thread = 0; thread < 96; ++thread) {
+    const int lane = thread % 32, most = std::max({lane * 7 % 96, (lane + 32) * 7 % 96, (lane + 64) * 7 % 96});
+    wanted.push_back(static_cast<float>(3 * lane + 96) + static_cast<float>(most) / 128);
+  }
+  EXPECT_EQ(right_runs(wanted,
+                       [] {
+                         DeviceArray<float> out(96);
+                         launch(reduce_over_warps, dim3(1), dim3(96), 96 * sizeof(float), nullptr, out.data());
                          return out.values();
                        }),
             8u);
