@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -241,8 +242,10 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
       } else if (option == "--predict") {
         architecture = value();
       } else if (option == "--batch") {
-        batch = std::stoll(value());
-        if (batch < 1) throw Error("--batch counts images, from 1 on");
+        const std::string images = value();
+        std::from_chars(images.data(), images.data() + images.size(), batch);
+        if (std::to_string(batch) != images || batch < 1)
+          throw Error(fmt::format("--batch is a number of images, not {}", images));
       } else if (option == "--real") {
         options.real = value();
         if (options.real != "float" && options.real != "double")
