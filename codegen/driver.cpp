@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +13,7 @@
 #include "codegen/cpu/file.hpp"
 #include "codegen/cuda/file.hpp"
 #include "codegen/cuda/plan.hpp"
+#include "codegen/cuda/predict.hpp"
 #include "codegen/emit/entry.hpp"
 #include "codegen/error.hpp"
 #include "codegen/passes/canonical_order.hpp"
@@ -146,6 +148,26 @@ std::string summarize(const graph::Graph& traced) {
   return trains ? summary(plan_model(traced, {})) : shape_table(canonical_order(traced));
 }
 
+namespace {
+
+cuda::Model model_for_gpu(const ModelFiles& m, const GeneratorOptions& options) {
+  cuda::Model model{m.name, {}, m.arena, m.forward.recipe, options.tiles};
+  for (const Plan& plan : m.plans) {
+    KernelProgram kernels = lower(plan.program.graph, plan.program.name);
+    kernels.precision = options.precision;
+    model.plans.push_back(cuda::plan_for_gpu(std::move(kernels)));
+  }
+  return model;
+}
+
+}  // namespace
+
+std::string predict(const graph::Graph& traced, const GeneratorOptions& options, const std::string& architecture,
+                    std::int64_t batch) {
+  const ModelFiles m = plan_model(traced, options);
+  return cuda::predict(model_for_gpu(m, options), architecture, batch ? batch : m.forward.recipe.batch);
+}
+
 std::map<std::string, std::string> generate(const graph::Graph& traced, const GeneratorOptions& options) {
   const ModelFiles m = plan_model(traced, options);
   std::map<std::string, std::string> files;
@@ -156,12 +178,7 @@ std::map<std::string, std::string> generate(const graph::Graph& traced, const Ge
     files[fmt::format("{}_{}.cpp", m.name, target.name)] =
         cpu::emit_file(m.name, m.plans, m.arena, m.packed, target, m.real);
   if (options.cuda) {
-    cuda::Model on_gpu{m.name, {}, m.arena, m.forward.recipe};
-    for (const Plan& plan : m.plans) {
-      KernelProgram kernels = lower(plan.program.graph, plan.program.name);
-      kernels.precision = options.precision;
-      on_gpu.plans.push_back(cuda::plan_for_gpu(std::move(kernels)));
-    }
+    const cuda::Model on_gpu = model_for_gpu(m, options);
     files[m.name + "_cuda.h"] = cuda::emit_header(on_gpu);
     files[m.name + "_cuda.cu"] = cuda::emit_file(on_gpu);
   }
@@ -180,6 +197,10 @@ Writes the sources of {1}: C header, kernels for each instruction set, training 
                  avx512_bf16, amx (default: all)
   --train        write the program with the training loop as well
   --cuda         write the kernels for CUDA as well
+  --cuda-tile [KERNEL=]ROWSxCOLUMNS
+                 the tile of a CUDA kernel's matrix product, or of all of them; else the sizes decide
+  --predict ARCH instead of writing anything, print what each CUDA kernel should take on sm_80 or sm_90a
+  --batch N      with so many images (default: the recipe's batch)
   --real TYPE    float (default), or double: for checking gradients, with --isa scalar
   --precision P  what factors of matrix products are rounded to: fp32 (default), or bf16; sums are of fp32 in both
   --dump DIR     write the text of every stage to DIR: graphs, kernels, plans
@@ -191,7 +212,8 @@ Writes the sources of {1}: C header, kernels for each instruction set, training 
 int generator_main(const graph::Graph& declared, int argc, char** argv) {
   try {
     GeneratorOptions options;
-    std::string out;
+    std::string out, architecture;
+    std::int64_t batch = 0;
     bool chosen = false;  // instruction sets
     for (int i = 1; i < argc; ++i) {
       const std::string option = argv[i];
@@ -210,6 +232,20 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
         options.train = true;
       } else if (option == "--cuda") {
         options.cuda = true;
+      } else if (option == "--cuda-tile") {
+        const std::string tile = value();
+        const std::size_t named = tile.find('=');
+        if (named == std::string::npos)
+          options.tiles[""] = tile;
+        else
+          options.tiles[tile.substr(0, named)] = tile.substr(named + 1);
+      } else if (option == "--predict") {
+        architecture = value();
+      } else if (option == "--batch") {
+        const std::string images = value();
+        std::from_chars(images.data(), images.data() + images.size(), batch);
+        if (std::to_string(batch) != images || batch < 1)
+          throw Error(fmt::format("--batch is a number of images, not {}", images));
       } else if (option == "--real") {
         options.real = value();
         if (options.real != "float" && options.real != "double")
@@ -243,6 +279,10 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
     for (const Target& target : options.targets)
       if (target.tiles && options.precision != Precision::bf16)
         throw Error(fmt::format("--isa {} needs --precision bf16", target.name));
+    if (!architecture.empty()) {
+      fmt::print("{}", predict(declared, options, architecture, batch));
+      return 0;
+    }
     if (out.empty()) throw Error("--out DIR is missing: see --help");
     if (options.real == "double" && ranges::any_of(options.targets, [](const Target& t) { return t.lanes > 1; }))
       throw Error("--real double works with --isa scalar only");

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "codegen/cuda/tile.hpp"
 #include "codegen/emit/model.hpp"
 
 namespace tessera::codegen {
@@ -14,18 +15,24 @@ struct GeneratorOptions {
   Precision precision = Precision::fp32;
   bool train = false;  ///< the program with the training loop as well
   bool cuda = false;   ///< the kernels for CUDA as well
+  cuda::Tiles tiles;   ///< of their matrix products, where others are wanted than those that the sizes suggest
   std::string dump;    ///< folder for the text of every stage; empty: none
 };
 
 /// File name -> text. Throws Error with one sentence when the graph cannot be generated.
 std::map<std::string, std::string> generate(const graph::Graph& traced, const GeneratorOptions& options);
 
+/// What the CUDA kernels should take on a GPU of this architecture, with so many images (0: the recipe's batch).
+std::string predict(const graph::Graph& traced, const GeneratorOptions& options, const std::string& architecture,
+                    std::int64_t batch);
+
 /// What NAME_summary() of the emitted model returns: shapes, parameters, contract. Plans, but writes no kernel; a graph
 /// without a loss is not planned and has no contract.
 std::string summarize(const graph::Graph& traced);
 
-/// Options: --out DIR, --isa LIST, --train, --cuda, --real float|double, --precision fp32|bf16, --dump DIR. Returns the
-/// exit code; errors are one sentence on standard error.
+/// Options: --out DIR, --isa LIST, --train, --cuda, --cuda-tile [KERNEL=]ROWSxCOLUMNS, --predict ARCHITECTURE, --batch
+/// N, --real float|double,
+/// --precision fp32|bf16, --dump DIR. Returns the exit code; errors are one sentence on standard error.
 int generator_main(const graph::Graph& declared, int argc, char** argv);
 
 }  // namespace tessera::codegen

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/cuda/tile.hpp"
 #include "codegen/emit/tree.hpp"
 #include "codegen/plan/arena.hpp"
 
@@ -15,6 +16,7 @@ struct Model {
   std::vector<Plan> plans;  ///< by plan_for_gpu: forward, evaluate, loss_and_gradients, input_gradient, update, maps
   Arena arena;              ///< the same as on the CPU: a checkpoint is read by both
   graph::Recipe recipe;
+  Tiles tiles;
 };
 
 /// NAME_cuda.cu.

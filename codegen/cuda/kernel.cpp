@@ -9,7 +9,6 @@
 #include <range/v3/algorithm/contains.hpp>
 #include <range/v3/algorithm/count_if.hpp>
 
-#include "codegen/cuda/tile.hpp"
 #include "codegen/error.hpp"
 
 namespace tessera::codegen::cuda {
@@ -26,7 +25,6 @@ namespace {
 
 constexpr std::int64_t most_blocks = 65535;  // along y and z
 constexpr int threads_of_points = 256;       // of a block of points
-constexpr int threads_of_products = 512;     // on a multiprocessor, at least: 128 registers for each
 constexpr std::int64_t long_row = 1024;      // from here on a row has a block of its own
 
 std::int64_t ceiling(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -39,7 +37,8 @@ struct Factors {
 
 class Emitter : Values {
  public:
-  using Values::Values;
+  Emitter(const Plan& plan, int kernel, const TableName& table, const Tiles& tiles)
+      : Values(plan, kernel, table), tiles_(tiles) {}
 
   std::vector<Emitted> run() {
     check_rereads();
@@ -51,7 +50,7 @@ class Emitter : Values {
     else if (kernel_.anchor == Anchor::row || sums_along_memory())
       result.push_back(rows(chunks));
     else
-      result.push_back(each_point(chunks));
+      result.push_back(chunks ? columns() : each_point());
     if (chunks) {
       arguments_.clear();
       locals_.clear();
@@ -86,6 +85,12 @@ class Emitter : Values {
       std::stable_sort(axes.begin(), axes.end(), [&](int x, int y) { return stride_of(x) > stride_of(y); });
       break;
     }
+    return axes;
+  }
+  /// In their order, but for the batch, which comes first.
+  std::vector<int> batch_first(std::vector<int> axes) const {
+    std::sort(axes.begin(), axes.end());
+    std::stable_sort(axes.begin(), axes.end(), [&](int x, int y) { return is_batch(x) && !is_batch(y); });
     return axes;
   }
   std::vector<int> batch_axes(bool inner) const {
@@ -144,7 +149,11 @@ class Emitter : Values {
     }
     for (const Argument& a : arguments_) {
       const Tensor& t = plan_.program.tensors[static_cast<std::size_t>(a.tensor)];
-      const std::string type = t.type == graph::Type::integer ? "std::int32_t*" : "real*";
+      std::string type = t.type == graph::Type::integer ? "std::int32_t*" : "real*";
+      // The update works in place; elsewhere two tensors that a kernel is passed never overlap.
+      if (plan_.program.name != "update" &&
+          ranges::count_if(arguments_, [&](const Argument& b) { return b.tensor == a.tensor; }) == 1)
+        type += " __restrict";
       e.function.parameters.push_back({(a.written ? "" : "const ") + type, a.name});
     }
     e.arguments = arguments_;
@@ -160,6 +169,7 @@ class Emitter : Values {
     e.function.body = std::move(body);
     for (Expr& blocks : e.grid)
       if (!blocks) blocks = integer(1);
+    if (!e.shared_bytes) e.shared_bytes = integer(0);
   }
 
   static Expr times_batch(const Extent& e) {
@@ -188,11 +198,6 @@ class Emitter : Values {
     b.push_back(tree::declare("const int", "chunk", call("block_z", {})));
     b.push_back(tree::declare("const int", "begin", bound(name("chunk"))));
     b.push_back(tree::declare("const int", "end", bound(name("chunk") + integer(1))));
-  }
-  std::int64_t points_of_chunk() const {
-    std::int64_t all = 1;
-    for (int a : outer_axes()) all *= extent_of(a);
-    return all;
   }
   /// An element of the partial sums, which lie as the points of sum_of_chunks.
   Expr partial() {
@@ -237,8 +242,8 @@ class Emitter : Values {
 
   // ---- one thread a point ----------------------------------------------------------------------------------------
 
-  /// The steps of a point by one thread; reductions as loops. `chunk`: the sum goes to the partial sums.
-  Block steps_of_point(bool chunk) {
+  /// The steps of a point by one thread; reductions as loops.
+  Block steps_of_point() {
     Block b;
     for (std::size_t first = 0, end = 0; first < kernel_.steps.size(); first = end) {
       end = first + 1;
@@ -256,30 +261,26 @@ class Emitter : Values {
       for (std::size_t s = first; s < end; ++s) {
         if (step(s).reduces)
           inside.push_back(accumulate(step(s), result_of(s, step(s)), evaluate(inside, step(s).value)));
-        if (!chunk)
-          for (const Step::Store& store : step(s).stores) put(inside, store);
+        for (const Step::Store& store : step(s).stores) put(inside, store);
       }
       for (std::size_t i = loops.size(); i-- > 0;) {
         leave();
         if (loops[i].axes.empty()) continue;
         const int a = loops[i].axes[0];
-        const Expr from = chunk && is_batch(a) ? name("begin") : integer(0);
-        const Expr to = chunk && is_batch(a) ? name("end") : is_batch(a) ? name("batch") : integer(extent_of(a));
-        inside = {
-            tree::loop("int", loops[i].variable, from, binary("<", name(loops[i].variable), to), 1, std::move(inside))};
+        const Expr to = is_batch(a) ? name("batch") : integer(extent_of(a));
+        inside = {tree::loop("int", loops[i].variable, integer(0), binary("<", name(loops[i].variable), to), 1,
+                             std::move(inside))};
       }
       b.insert(b.end(), inside.begin(), inside.end());
       for (std::size_t s = first; s < end; ++s)
         if (step(s).reduces) locals_[static_cast<int>(s)] = name(result_of(s, step(s)));
-      if (chunk) break;
     }
-    if (chunk) b.push_back(tree::evaluate(binary("=", partial(), name(result_of(0, step(0))))));
     return b;
   }
 
   /// A block of threads for the points of an image; `body` makes one of them.
   template <class F>
-  Emitted points_kernel(F body, const std::string& how, bool chunk, bool combines) {
+  Emitted points_kernel(F body, const std::string& how, bool combines) {
     Emitted e = fresh();
     const Fused point = fuse(point_axes(), "point"), image = fuse(batch_axes(false), "");
     const std::int64_t count = points(point.axes).fixed;
@@ -296,11 +297,6 @@ class Emitter : Values {
       e.grid[1] = name("batch");
       limit(e, 1);
     }
-    if (chunk) {
-      e.takes_batch = true;
-      e.grid[2] = integer(batch_chunks);
-      declare_chunk(b);
-    }
     stand(point);
     Block inside = body();
     leave();
@@ -314,14 +310,58 @@ class Emitter : Values {
     b.push_back(tree::declare("const int", variable, at));
     b.push_back(
         tree::when(binary("<", name(variable), e.takes_stretch ? name("last") : integer(count)), std::move(inside)));
-    finish(e, std::move(b), how, chunk, chunk || combines);
+    finish(e, std::move(b), how, false, combines);
     return e;
   }
 
-  Emitted each_point(bool chunk) {
-    Emitted e = points_kernel([&] { return steps_of_point(chunk); }, "a thread for each result", chunk, false);
+  Emitted each_point() {
     if (tasks_of(kernel_) == Tasks::serial) refuse("sums over the batch in one thread");
-    if (chunk) e.function.name = kernel_.name + "_partial";
+    return points_kernel([&] { return steps_of_point(); }, "a thread for each result", false);
+  }
+
+  /// A chunk's sums for points that lie side by side: a lane for each, and the block's warps share what is summed.
+  Emitted columns() {
+    Emitted e = fresh();
+    const Fused point = fuse(point_axes(), "point"), element = fuse(batch_first(step(0).over), "element");
+    const std::int64_t count = points(point.axes).fixed;
+    constexpr int lanes = 32, warps = threads_of_points / lanes;
+    e.threads = threads_of_points;
+    e.shared_bytes = integer(threads_of_points * 4);
+    e.takes_batch = true;
+    e.grid[0] = integer(ceiling(count, lanes));
+    e.grid[2] = integer(batch_chunks);
+    Block b;
+    declare_chunk(b);
+    const std::string variable = point.axes.empty() ? "point" : point.variable, result = result_of(0, step(0));
+    const Expr lane = binary("%", call("thread_x", {}), integer(lanes)),
+               warp = binary("/", call("thread_x", {}), integer(lanes));
+    const Expr inside = binary("<", name(variable), integer(count));
+    b.push_back(tree::declare("const int", variable,
+                              count > lanes ? binary("*", call("block_x", {}), integer(lanes)) + lane : lane));
+    b.push_back(tree::declare("real", result, start_of(step(0))));
+    stand(point);
+    stand(element);
+    Block each;
+    begin({step(0).value});
+    each.push_back(accumulate(step(0), result, evaluate(each, step(0).value)));
+    leave();
+    Block declared = declare_needed(element);
+    each.insert(each.begin(), declared.begin(), declared.end());
+    const std::int64_t of_image = points(element.axes).per_batch;
+    Block sum{tree::loop("int", element.variable, name("begin") * of_image + warp,
+                         binary("<", name(element.variable), name("end") * of_image), warps, std::move(each))};
+    declared = declare_needed(point);
+    sum.insert(sum.begin(), declared.begin(), declared.end());
+    b.push_back(tree::when(inside, std::move(sum)));
+    const std::string function = step(0).reduction == Reduction::sum ? "sum_over_warps" : "maximum_over_warps";
+    b.push_back(tree::assign(result, call(function, {name(result)})));
+    Block store{tree::evaluate(binary("=", partial(), name(result)))};
+    leave();
+    declared = declare_needed(point);
+    store.insert(store.begin(), declared.begin(), declared.end());
+    b.push_back(tree::when(binary("&&", binary("<", call("thread_x", {}), integer(lanes)), inside), std::move(store)));
+    e.function.name = kernel_.name + "_partial";
+    finish(e, std::move(b), "a lane for each result", true, true);
     return e;
   }
 
@@ -339,7 +379,7 @@ class Emitter : Values {
             for (const Step::Store& store : step(s).stores) put(b, store);
           return b;
         },
-        "the chunks' sums in their order", false, true);
+        "the chunks' sums in their order", true);
     e.function.name = kernel_.name + "_sum";
     return e;
   }
@@ -371,7 +411,7 @@ class Emitter : Values {
     const bool whole_block = longest > long_row;
     const int warps = whole_block ? 1 : static_cast<int>(std::min<std::int64_t>(4, count));
     e.threads = whole_block ? threads_of_points : 32 * warps;
-    e.shared_bytes = whole_block ? threads_of_points / 32 * 4 : 0;
+    if (whole_block) e.shared_bytes = integer(threads_of_points / 32 * 4);
     e.grid[0] = integer(ceiling(count, warps));
     Block b;
     if (!image.axes.empty()) {
@@ -423,12 +463,9 @@ class Emitter : Values {
 
   /// The steps from `first` to before `end` in one sweep of the row's lanes.
   void sweep(Block& b, std::size_t first, std::size_t end, int lanes, const std::string& reducer, bool chunk) {
-    std::vector<int> over = step(first).over;
-    std::sort(over.begin(), over.end());
-    std::stable_sort(over.begin(), over.end(), [&](int x, int y) { return is_batch(x) && !is_batch(y); });
     for (std::size_t s = first; s < end; ++s)
       if (step(s).reduces) b.push_back(tree::declare("real", result_of(s, step(s)), start_of(step(s))));
-    const Fused element = fuse(over, "element");
+    const Fused element = fuse(batch_first(step(first).over), "element");
     stand(element);
     Block inside;
     begin(values_of(first, end));
@@ -494,6 +531,8 @@ class Emitter : Values {
       if (step(s).reduces || !step(s).over.empty()) return {};
     const Expression& product = expression(step(0).value);
     if (product.kind != Expression::Kind::op || product.op != Op::multiply) return {};
+    for (int factor : {product.a, product.b})
+      if (expression(factor).kind == Expression::Kind::index_equals) return {};  // it picks, and multiplies nothing
     f.left = product.a;
     f.right = product.b;
     std::set<int> left = axes_of(f.left), right = axes_of(f.right);
@@ -510,11 +549,9 @@ class Emitter : Values {
       std::swap(f.left, f.right);
       std::swap(f.rows, f.columns);
     }
-    for (std::vector<int>* axes : {&f.rows, &f.columns, &f.groups, &f.depth}) {
-      std::sort(axes->begin(), axes->end());
-      std::stable_sort(axes->begin(), axes->end(), [&](int x, int y) { return is_batch(x) && !is_batch(y); });
-    }
-    constexpr std::int64_t worth_it = 4;
+    for (std::vector<int>* axes : {&f.rows, &f.columns, &f.groups, &f.depth}) *axes = batch_first(*axes);
+    // What bf16 means does not hang on sizes: there, each product with rows and columns is one.
+    const std::int64_t worth_it = plan_.program.precision == Precision::bf16 ? 2 : 4;
     for (const std::vector<int>* axes : {&f.rows, &f.columns, &f.depth}) {
       const Extent count = points(*axes);
       if (count.known() && count.fixed < worth_it) return {};
@@ -545,17 +582,22 @@ class Emitter : Values {
     Emitted e = fresh();
     const Extent row_count = points(f.rows), column_count = points(f.columns), group_count = points(f.groups);
     auto nominal = [](const Extent& x) { return x.at(nominal_batch); };
-    const Tile tile =
-        choose_tile(nominal(row_count), nominal(column_count), chunk ? batch_chunks : nominal(group_count));
-    e.threads = tile.threads();
-    e.blocks = threads_of_products / tile.threads();
-    e.shared_bytes = tile.shared_bytes();
+    const Extent depths = points(f.depth);
+    const Tile& tile = e.tile = choose_tile(
+        plan_.program.precision,
+        {nominal(row_count), nominal(column_count), chunk ? ceiling(nominal(depths), batch_chunks) : nominal(depths),
+         chunk ? batch_chunks : nominal(group_count)},
+        wanted_tile());
+    e.depth = chunk ? Extent{depths.fixed / batch_chunks, ceiling(depths.per_batch, batch_chunks)} : depths;
+    e.threads = tile.threads;
+    e.blocks = tile.blocks;
+    e.shared_bytes = call(tile.function + "_bytes", {integer(tile.rows), integer(tile.columns)});
     e.grid[0] = blocks_for(row_count, tile.rows);
     e.grid[1] = blocks_for(column_count, tile.columns);
     e.grid[2] = chunk ? integer(batch_chunks) : times_batch(group_count);
     if (!column_count.known()) limit(e, ceiling(column_count.per_batch, tile.columns) + 1);
     if (!group_count.known()) limit(e, group_count.per_batch);
-    for (const Extent& x : {row_count, column_count, points(f.depth)})
+    for (const Extent& x : {row_count, column_count, depths})
       if (!x.known()) e.takes_batch = true;
 
     const Fused row = fuse(f.rows, "row"), column = fuse(f.columns, "column"), group = fuse(f.groups, "group"),
@@ -607,18 +649,25 @@ class Emitter : Values {
     Block declared = declare_needed(group);
     b.insert(b.end(), declared.begin(), declared.end());
     b.insert(b.end(), functions.begin(), functions.end());
-    const Extent depths = points(f.depth);
     const Expr from = chunk ? name("begin") * depths.per_batch : integer(0);
     const Expr to = chunk ? name("end") * depths.per_batch : times_batch(depths);
     const std::string function =
-        fmt::format("product<{}, {}, {}, {}, {}>", tile.rows, tile.columns, tile.of_thread,
+        fmt::format("{}<{}, {}, {}, {}, {}>", tile.function, tile.rows, tile.columns, tile.division,
                     lies_deep(f.left, f.rows, f.depth), lies_deep(f.right, f.columns, f.depth));
     b.push_back(tree::evaluate(call(function, {times_batch(row_count), times_batch(column_count), from, to,
                                                name("left"), name("right"), name("store")})));
     if (chunk) e.function.name = kernel_.name + "_partial";
-    finish(e, std::move(b), "a matrix product", chunk, chunk);
+    finish(e, std::move(b), fmt::format("a matrix product in tiles of {} x {}", tile.rows, tile.columns), chunk, chunk);
     return e;
   }
+  /// Of this kernel, or of all of them; empty where nobody asks for one.
+  std::string wanted_tile() const {
+    for (const std::string& of : {kernel_.name, std::string()})
+      if (auto at = tiles_.find(of); at != tiles_.end()) return at->second;
+    return "";
+  }
+
+  const Tiles& tiles_;
 };
 
 }  // namespace
@@ -632,6 +681,8 @@ const std::set<std::string>& known_names() {
                                            "warp_maximum",
                                            "block_sum",
                                            "block_maximum",
+                                           "sum_over_warps",
+                                           "maximum_over_warps",
                                            "one_if",
                                            "one_if_positive",
                                            "select_positive",
@@ -651,8 +702,8 @@ const std::set<std::string>& known_names() {
   return names;
 }
 
-std::vector<Emitted> emit(const Plan& plan, int kernel, const TableName& table) {
-  return Emitter(plan, kernel, table).run();
+std::vector<Emitted> emit(const Plan& plan, int kernel, const TableName& table, const Tiles& tiles) {
+  return Emitter(plan, kernel, table, tiles).run();
 }
 
 }  // namespace tessera::codegen::cuda

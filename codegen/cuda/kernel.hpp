@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/cuda/tile.hpp"
 #include "codegen/cuda/values.hpp"
 
 namespace tessera::codegen::cuda {
@@ -18,12 +19,14 @@ struct Emitted {
   tree::Expr grid[3];  ///< blocks along x, y and z, in `batch`
   int threads = 1;     ///< of a block
   int blocks = 0;      ///< at least so many on a multiprocessor; 0: as the compiler likes
-  int shared_bytes = 0;
+  tree::Expr shared_bytes;
   std::int64_t largest_batch = 0;  ///< that the grid has room for
+  Tile tile;                       ///< of a matrix product
+  Extent depth;                    ///< that a block of it sums over
 };
 
 /// One function; two where partial sums over chunks of the batch are added up afterwards.
-std::vector<Emitted> emit(const Plan& plan, int kernel, const TableName& table);
+std::vector<Emitted> emit(const Plan& plan, int kernel, const TableName& table, const Tiles& tiles);
 
 /// Types, functions and constants that kernels may use without declaring them.
 const std::set<std::string>& known_names();

@@ -1,15 +1,20 @@
-// Tiles of the matrix products: which of the shapes that device/product.h can do is the fastest for a product's size.
+// Tiles of the matrix products: which of the shapes that the device's products can do is the fastest for a product's
+// size.
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <string>
+
+#include "codegen/kernels/kernel.hpp"
 
 namespace tessera::codegen::cuda {
 
 struct Tile {
-  int rows = 0, columns = 0, of_thread = 0;
-  double speed = 1;  ///< multiply-adds a thread and cycle, about, relative to the largest
-  int threads() const { return rows * columns / of_thread / of_thread; }
-  int shared_bytes() const { return 8 * (rows + 1 + columns + 1) * 4; }  ///< product_bytes of device/product.h
+  int rows = 0, columns = 0, threads = 0;
+  int blocks = 0;        ///< at least so many on a multiprocessor
+  std::string function;  ///< of the device: "product"; what it needs of shared memory, "product_bytes" says
+  std::string division;  ///< its template arguments behind rows and columns: how the tile is divided among threads
 };
 
 /// What batches are taken to be where a choice depends on it.
@@ -17,7 +22,15 @@ inline constexpr std::int64_t nominal_batch = 64;
 /// Of an H200 and an H100; an A100 has 108, for which the same choices are good.
 inline constexpr std::int64_t multiprocessors = 132;
 
-/// For `products` products of this size.
-Tile choose_tile(std::int64_t rows, std::int64_t columns, std::int64_t products);
+/// Tiles that somebody asks for, as "128x64", by the name of the kernel; by the empty name, of all others.
+using Tiles = std::map<std::string, std::string>;
+
+/// A number of equal products.
+struct Products {
+  std::int64_t rows = 0, columns = 0, depth = 0, count = 0;
+};
+
+/// The fastest tile, or that of the `wanted` size ("128x64"). Throws Error where there is none.
+Tile choose_tile(Precision precision, const Products& products, const std::string& wanted);
 
 }  // namespace tessera::codegen::cuda

@@ -2,6 +2,7 @@
 // found.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,10 @@
 #include "codegen/cuda/device/math.h"
 #include "codegen/cuda/device/reduce.h"
 #include "codegen/cuda/device/product.h"
+#include "codegen/cuda/device/tensor_product.h"
+#include "tests/cuda/tensor_kernel.h"
+#include "tests/cuda/tensor_cores.hpp"
+#include "planted_faults.hpp"
 // clang-format on
 
 namespace {
@@ -108,23 +113,27 @@ TEST(CudaHost, BlockSumAndMaximumFollowEachOtherInTheSameSharedMemory) {
             8u);
 }
 
-// ---- matrix products --------------------------------------------------------------------------------------------
-
-struct Matrices {
-  int rows, columns, depth;
-  float left(int row, int k) const { return static_cast<float>((row * 7 + k * 3) % 11 - 5); }
-  float right(int column, int k) const { return static_cast<float>((column * 5 + k) % 7 - 3); }
-  std::vector<float> product() const {
-    std::vector<float> result;
-    for (int row = 0; row < rows; ++row)
-      for (int column = 0; column < columns; ++column) {
-        float sum = 0;
-        for (int k = 0; k < depth; ++k) sum += left(row, k) * right(column, k);
-        result.push_back(sum);
-      }
-    return result;
+void reduce_over_warps(float* out) {
+  const real sum = sum_over_warps(static_cast<real>(thread_x()));
+  const real most = maximum_over_warps(static_cast<real>(thread_x() * 7 % 96));
+  out[thread_x()] = sum + most / 128;
+}
+TEST(CudaHost, SumAndMaximumOverWarpsAreOfEachLaneByItself) {
+  std::vector<float> wanted;
+  for (int thread = 0; thread < 96; ++thread) {
+    const int lane = thread % 32, most = std::max({lane * 7 % 96, (lane + 32) * 7 % 96, (lane + 64) * 7 % 96});
+    wanted.push_back(static_cast<float>(3 * lane + 96) + static_cast<float>(most) / 128);
   }
-};
+  EXPECT_EQ(right_runs(wanted,
+                       [] {
+                         DeviceArray<float> out(96);
+                         launch(reduce_over_warps, dim3(1), dim3(96), 96 * sizeof(float), nullptr, out.data());
+                         return out.values();
+                       }),
+            8u);
+}
+
+// ---- matrix products --------------------------------------------------------------------------------------------
 
 template <int tile_rows, int tile_columns, int of_thread, bool left_deep, bool right_deep>
 void single_precision(const float* left, const float* right, float* out, int rows, int columns, int depth) {
@@ -163,6 +172,58 @@ TEST(CudaHost, TheProductsTilesGiveExactSumsOfWholeNumbersForEveryStorageOrder) 
   product_is_exact<32, 32, 4, false, true>();
   product_is_exact<16, 64, 4, true, false>();
   product_is_exact<64, 16, 4, false, false>();
+}
+
+// ---- on tensor cores --------------------------------------------------------------------------------------------
+
+TEST(CudaHost, TheWrappersGiveWhatThePtxIsaSaysLaneByLane) {
+  for (const Options& options : all_options()) {
+    tessera::cuda_host::use(options);
+    EXPECT_EQ(wrong_wrapper<DeviceArray>(), "");
+  }
+  tessera::cuda_host::use({});
+}
+
+std::size_t right_runs_of(const TensorProduct& p, const Matrices& m) {
+  return right_runs(m.product(), [&] { return product_by<DeviceArray>(p, m); });
+}
+
+TEST(CudaHost, TensorCoresGiveExactSumsOfWholeNumbersInEveryTileAndStorageOrderWithoutBankConflicts) {
+  const std::int64_t conflicts = tessera::cuda_host::bank_conflicts();
+  for (const TensorProduct& p : tensor_products)
+    EXPECT_EQ(right_runs_of(p, odd_sizes_for(p)), 8u) << p.tile_rows << " x " << p.tile_columns;
+  EXPECT_EQ(tessera::cuda_host::bank_conflicts(), conflicts);
+}
+
+TEST(CudaHost, EveryFaultPlantedInTheProductOnTensorCoresIsFound) {
+  const Matrices m{64 + 37, 29, 3 * 32 + 19};
+  TensorProduct p = in_tiles<64, 32, 2, 2, true, false>;
+  ASSERT_EQ(right_runs_of(p, m), 8u);
+  for (const auto& fault : planted) {
+    p.kernel = fault.kernel;
+    EXPECT_LT(right_runs_of(p, m), 8u) << fault.name;
+  }
+}
+TEST(CudaHost, ATileThatIsNotSwizzledIsFoundByItsBankConflicts) {
+  const std::int64_t conflicts = tessera::cuda_host::bank_conflicts();
+  TensorProduct p = in_tiles<64, 32, 2, 2, true, false>;
+  p.kernel = not_swizzled::on_tensor_cores<64, 32, 2, 2, true, false>;
+  EXPECT_EQ(right_runs_of(p, odd_sizes_for(p)), 8u);
+  EXPECT_GT(tessera::cuda_host::bank_conflicts(), conflicts);
+}
+
+TEST(CudaHost, AFactorIsRoundedAndASumIsNot) {
+  // 1 + 2^-8 is a tie and becomes 1, 4066 becomes 4064; their sum has more bits than bf16.
+  std::vector<float> left(32 * 32, 1.00390625f), right(32 * 32, 1), wanted(32 * 32, 4064 + 31);
+  for (std::size_t row = 0; row < 32; ++row) left[32 * row] = 4066;
+  EXPECT_EQ(right_runs(wanted,
+                       [&] {
+                         DeviceArray<float> a(left), b(right), out(32 * 32);
+                         launch((on_tensor_cores<32, 32, 2, 2, true, true>), dim3(1), dim3(128),
+                                tensor_product_bytes(32, 32), nullptr, a.data(), b.data(), out.data(), 32, 32, 32);
+                         return out.values();
+                       }),
+            8u);
 }
 
 enum class Planted { nothing, no_barrier, no_second_barrier, wrong_fragment, no_wait, row_past_the_end };

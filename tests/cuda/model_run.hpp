@@ -54,12 +54,16 @@ inline void succeed(int code) {
 
 }  // namespace tessera::test
 
+#define TESSERA_TOY_MODEL(name, NAME) TESSERA_TOY_MODEL_BESIDE(name, NAME, name, NAME)
+/// The model `gpu` with factors of bf16, beside `cpu`, the same one in single precision.
+#define TESSERA_TOY_MODEL_BF16(cpu, CPU) TESSERA_TOY_MODEL_BESIDE(cpu, CPU, cpu##_bf16, CPU##_BF16)
+
 // The two functions of a model. DeviceArray is what the including file calls memory of the device: it starts as
 // not-a-number, and scratch memory is as long as the header says.
-#define TESSERA_TOY_MODEL(name, NAME)                                                                                  \
+#define TESSERA_TOY_MODEL_BESIDE(cpu, CPU, gpu, GPU)                                                                   \
   Model {                                                                                                              \
-    #name, NAME##_PARAMETER_FLOATS, NAME##_PACKED_FLOATS, NAME##_OPTIMIZER_FLOATS, NAME##_IMAGE_FLOATS,                \
-        NAME##_OUTPUT_FLOATS, NAME##_ATTENTION_FLOATS, NAME##_LAYERS, [](float* p) { name##_init(p, 7); },             \
+    #gpu, CPU##_PARAMETER_FLOATS, CPU##_PACKED_FLOATS, CPU##_OPTIMIZER_FLOATS, CPU##_IMAGE_FLOATS,                     \
+        CPU##_OUTPUT_FLOATS, CPU##_ATTENTION_FLOATS, CPU##_LAYERS, [](float* p) { cpu##_init(p, 7); },                 \
         [](const Model& m, const Floats& start, const Floats& images, const std::int32_t* labels) {                    \
           Results r;                                                                                                   \
           r.forward.resize(count(m.output_floats)), r.evaluated = r.outputs = r.forward;                               \
@@ -67,47 +71,44 @@ inline void succeed(int code) {
           r.image_gradients.resize(images.size()), r.maps.resize(count(m.map_floats)),                                 \
               r.magnitudes.resize(count(m.layers));                                                                    \
           r.optimizer.resize(m.optimizer_floats), r.parameters = start;                                                \
-          Floats packed(m.packed_floats + 16), forward(NAME##_FORWARD_SCRATCH_BYTES(batch) / 4),                       \
-              evaluate(NAME##_EVALUATE_SCRATCH_BYTES(batch) / 4), train(NAME##_TRAIN_SCRATCH_BYTES(batch) / 4),        \
-              input(NAME##_INPUT_GRADIENT_SCRATCH_BYTES(batch) / 4), maps(NAME##_INSPECT_SCRATCH_BYTES(batch) / 4);    \
+          Floats packed(m.packed_floats + 16), forward(CPU##_FORWARD_SCRATCH_BYTES(batch) / 4),                        \
+              evaluate(CPU##_EVALUATE_SCRATCH_BYTES(batch) / 4), train(CPU##_TRAIN_SCRATCH_BYTES(batch) / 4),          \
+              input(CPU##_INPUT_GRADIENT_SCRATCH_BYTES(batch) / 4), maps(CPU##_INSPECT_SCRATCH_BYTES(batch) / 4);      \
           const float *p = r.parameters.data(), *x = images.data();                                                    \
-          succeed(name##_pack(p, packed.data()));                                                                      \
-          succeed(name##_forward(p, packed.data(), x, batch, r.forward.data(), forward.data()));                       \
-          succeed(name##_evaluate(p, packed.data(), x, labels, batch, r.evaluated.data(), r.evaluated_loss.data(),     \
-                                  evaluate.data()));                                                                   \
-          succeed(name##_input_gradient(p, packed.data(), x, labels, batch, r.evaluated.data(),                        \
-                                        r.evaluated_loss.data(), r.image_gradients.data(), input.data()));             \
-          succeed(name##_inspect(p, packed.data(), x, batch, r.maps.data(), r.magnitudes.data(), maps.data()));        \
+          succeed(cpu##_pack(p, packed.data()));                                                                       \
+          succeed(cpu##_forward(p, packed.data(), x, batch, r.forward.data(), forward.data()));                        \
+          succeed(cpu##_evaluate(p, packed.data(), x, labels, batch, r.evaluated.data(), r.evaluated_loss.data(),      \
+                                 evaluate.data()));                                                                    \
+          succeed(cpu##_input_gradient(p, packed.data(), x, labels, batch, r.evaluated.data(),                         \
+                                       r.evaluated_loss.data(), r.image_gradients.data(), input.data()));              \
+          succeed(cpu##_inspect(p, packed.data(), x, batch, r.maps.data(), r.magnitudes.data(), maps.data()));         \
           for (std::int64_t step = 1; step <= 3; ++step)                                                               \
-            succeed(name##_train_step(r.parameters.data(), packed.data(), r.gradients.data(), r.optimizer.data(), x,   \
-                                      labels, batch, seed, step, rate, r.outputs.data(), r.loss.data(),                \
-                                      train.data()));                                                                  \
+            succeed(cpu##_train_step(r.parameters.data(), packed.data(), r.gradients.data(), r.optimizer.data(), x,    \
+                                     labels, batch, seed, step, rate, r.outputs.data(), r.loss.data(), train.data())); \
           return r;                                                                                                    \
         },                                                                                                             \
         [](const Model& m, const Floats& start, const Floats& images, const std::int32_t* labels) {                    \
           DeviceArray<float> forward(count(m.output_floats)), evaluated(count(m.output_floats)),                       \
               outputs(count(m.output_floats)), evaluated_loss(1), loss(1), gradients(m.parameter_floats),              \
               image_gradients(images.size()), maps(count(m.map_floats)), magnitudes(count(m.layers)), x(images),       \
-              p(start), optimizer(Floats(m.optimizer_floats)), scratch1(NAME##_CUDA_FORWARD_SCRATCH_BYTES(batch) / 4), \
-              scratch2(NAME##_CUDA_EVALUATE_SCRATCH_BYTES(batch) / 4),                                                 \
-              scratch3(NAME##_CUDA_TRAIN_SCRATCH_BYTES(batch) / 4),                                                    \
-              scratch4(NAME##_CUDA_INPUT_GRADIENT_SCRATCH_BYTES(batch) / 4),                                           \
-              scratch5(NAME##_CUDA_INSPECT_SCRATCH_BYTES(batch) / 4);                                                  \
+              p(start), optimizer(Floats(m.optimizer_floats)), scratch1(GPU##_CUDA_FORWARD_SCRATCH_BYTES(batch) / 4),  \
+              scratch2(GPU##_CUDA_EVALUATE_SCRATCH_BYTES(batch) / 4),                                                  \
+              scratch3(GPU##_CUDA_TRAIN_SCRATCH_BYTES(batch) / 4),                                                     \
+              scratch4(GPU##_CUDA_INPUT_GRADIENT_SCRATCH_BYTES(batch) / 4),                                            \
+              scratch5(GPU##_CUDA_INSPECT_SCRATCH_BYTES(batch) / 4);                                                   \
           DeviceArray<std::int32_t> classes(std::vector<std::int32_t>(labels, labels + batch));                        \
           DeviceArray<tessera_cuda_step> step(std::vector<tessera_cuda_step>{{seed, 1, rate}});                        \
-          succeed(name##_cuda_forward(p.data(), x.data(), batch, forward.data(), scratch1.data(), nullptr));           \
-          succeed(name##_cuda_evaluate(p.data(), x.data(), classes.data(), batch, evaluated.data(),                    \
-                                       evaluated_loss.data(), scratch2.data(), nullptr));                              \
-          succeed(name##_cuda_input_gradient(p.data(), x.data(), classes.data(), batch, evaluated.data(),              \
-                                             evaluated_loss.data(), image_gradients.data(), scratch4.data(),           \
-                                             nullptr));                                                                \
-          succeed(name##_cuda_inspect(p.data(), x.data(), batch, maps.data(), magnitudes.data(), scratch5.data(),      \
-                                      nullptr));                                                                       \
+          succeed(gpu##_cuda_forward(p.data(), x.data(), batch, forward.data(), scratch1.data(), nullptr));            \
+          succeed(gpu##_cuda_evaluate(p.data(), x.data(), classes.data(), batch, evaluated.data(),                     \
+                                      evaluated_loss.data(), scratch2.data(), nullptr));                               \
+          succeed(gpu##_cuda_input_gradient(p.data(), x.data(), classes.data(), batch, evaluated.data(),               \
+                                            evaluated_loss.data(), image_gradients.data(), scratch4.data(), nullptr)); \
+          succeed(gpu##_cuda_inspect(p.data(), x.data(), batch, maps.data(), magnitudes.data(), scratch5.data(),       \
+                                     nullptr));                                                                        \
           for (int i = 0; i < 3; ++i) {                                                                                \
-            succeed(name##_cuda_train_step(p.data(), gradients.data(), optimizer.data(), x.data(), classes.data(),     \
-                                           step.data(), batch, outputs.data(), loss.data(), scratch3.data(),           \
-                                           nullptr));                                                                  \
-            succeed(name##_cuda_next_step(step.data(), nullptr));                                                      \
+            succeed(gpu##_cuda_train_step(p.data(), gradients.data(), optimizer.data(), x.data(), classes.data(),      \
+                                          step.data(), batch, outputs.data(), loss.data(), scratch3.data(), nullptr)); \
+            succeed(gpu##_cuda_next_step(step.data(), nullptr));                                                       \
           }                                                                                                            \
           return Results{forward.values(),   evaluated.values(),  evaluated_loss.values(), image_gradients.values(),   \
                          maps.values(),      magnitudes.values(), outputs.values(),        loss.values(),              \

@@ -1,5 +1,6 @@
-// write_cases DIR PARTS: generates every model of tests/kernels/generated_cases.hpp with its CUDA file into DIR, with
-// PARTS sources part_N.cpp that hold the CUDA files and one, table.cpp, that lists the models.
+// write_cases DIR PARTS: generates every model of tests/kernels/generated_cases.hpp with its CUDA file into DIR (those
+// with matrix products a second time as NAME_bf16, with factors of bf16), with PARTS sources part_N.cpp that hold the
+// CUDA files and one, table.cpp, that lists the models.
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -37,16 +38,34 @@ constexpr const char* headers = R"cpp(#include <algorithm>
 #define TESSERA_DEVICE_HEADER "tests/cuda/host/device.hpp"
 )cpp";
 
-std::string row(const std::string& name) {
-  std::string upper;
-  for (char c : name) upper += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+/// `model` is `name` itself, or as `name`_bf16 emitted with factors of bf16: its parameters are the same.
+std::string row(const std::string& name, const std::string& model) {
+  auto upper = [](std::string text) {
+    for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    return text;
+  };
   auto bytes = [&](const std::string& program) {
-    return "[](std::int64_t batch) -> std::int64_t { return " + upper + "_CUDA_" + program +
+    return "[](std::int64_t batch) -> std::int64_t { return " + upper(model) + "_CUDA_" + program +
            "_SCRATCH_BYTES(batch); }, ";
   };
-  return "    {\"" + name + "\", {" + name + "_parameters, " + upper + "_PARAMETERS}, " + upper +
-         "_PARAMETER_FLOATS, " + bytes("FORWARD") + bytes("TRAIN") + bytes("INPUT_GRADIENT") + name +
-         "_cuda_forward, " + name + "_cuda_loss_and_gradients, " + name + "_cuda_input_gradient},\n";
+  return "    {\"" + model + "\", {" + name + "_parameters, " + upper(name) + "_PARAMETERS}, " + upper(name) +
+         "_PARAMETER_FLOATS, " + bytes("FORWARD") + bytes("TRAIN") + bytes("INPUT_GRADIENT") + model +
+         "_cuda_forward, " + model + "_cuda_loss_and_gradients, " + model + "_cuda_input_gradient},\n";
+}
+
+/// Writes the files of a case, and returns the text of its kernels.
+std::string generate_case(const fs::path& folder, const GeneratedCase& c, const std::string& name,
+                          codegen::Precision precision) {
+  Sketch sketch;
+  c.record(sketch);
+  sketch.graph.name = name;
+  codegen::GeneratorOptions options;
+  options.targets = {codegen::cpu_targets.front()};
+  options.cuda = true;
+  options.precision = precision;
+  const std::map<std::string, std::string> files = codegen::generate(sketch.graph, options);
+  for (const auto& [file, text] : files) write(folder / file, text);
+  return files.at(name + "_cuda.cu");
 }
 
 int run(const fs::path& folder, std::size_t parts) {
@@ -55,19 +74,20 @@ int run(const fs::path& folder, std::size_t parts) {
   std::string table = headers, rows;
   std::size_t count = 0;
   for (const GeneratedCase& c : generated_cases()) {
-    Sketch sketch;
-    c.record(sketch);
-    sketch.graph.name = c.name;
-    codegen::GeneratorOptions options;
-    options.targets = {codegen::cpu_targets.front()};
-    options.cuda = true;
-    for (const auto& [file, text] : codegen::generate(sketch.graph, options)) write(folder / file, text);
     std::string& source = sources[count++ % parts];
+    auto add = [&](const std::string& name) {
+      source += "namespace " + name + "_gpu {\n#include \"" + name + "_cuda.cu\"\n}\n";
+      table += "#include \"" + name + "_cuda.h\"\n";
+      rows += row(c.name, name);
+    };
+    generate_case(folder, c, c.name, codegen::Precision::fp32);
     source += "\n#include \"" + c.name + ".h\"\nnamespace " + c.name + "_cpu {\n#include \"" + c.name +
-              ".cpp\"\n#include \"" + c.name + "_scalar.cpp\"\n}\nnamespace " + c.name + "_gpu {\n#include \"" +
-              c.name + "_cuda.cu\"\n}\n";
-    table += "#include \"" + c.name + "_cuda.h\"\n";
-    rows += row(c.name);
+              ".cpp\"\n#include \"" + c.name + "_scalar.cpp\"\n}\n";
+    add(c.name);
+    // Where nothing is rounded, the kernels are those above.
+    const std::string rounded = c.name + "_bf16";
+    if (generate_case(folder, c, rounded, codegen::Precision::bf16).find(" tensor_product<") != std::string::npos)
+      add(rounded);
   }
   for (std::size_t i = 0; i < parts; ++i) write(folder / ("part_" + std::to_string(i) + ".cpp"), sources[i]);
   write(folder / "table.cpp", table + "\nnamespace tessera::test {\nnamespace {\nconst CudaCase cases[] = {\n" + rows +

@@ -1,5 +1,5 @@
-// write_models DIR: generates the toy models, scalar kernels and CUDA, into DIR; and for each a NAME_cuda_host.cpp,
-// which compiles the same .cu file for a machine without a GPU.
+// write_models DIR: generates the toy models, scalar kernels and CUDA, into DIR (NAME_bf16: with factors of bf16); and
+// for each a NAME_cuda_host.cpp, which compiles the same .cu file for a machine without a GPU.
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -20,10 +20,12 @@ void write(const fs::path& path, const std::string& text) {
   if (!out) throw std::runtime_error("cannot write " + path.string());
 }
 
-void generate(const fs::path& folder, const graph::Graph& traced) {
+void generate(const fs::path& folder, const graph::Graph& traced, const codegen::cuda::Tiles& tiles = {}) {
   codegen::GeneratorOptions options;
   options.targets = {codegen::cpu_targets.front()};
   options.cuda = true;
+  if (traced.name.ends_with("_bf16")) options.precision = codegen::Precision::bf16;
+  options.tiles = tiles;
   for (const auto& [name, text] : codegen::generate(traced, options)) write(folder / name, text);
 }
 
@@ -31,13 +33,22 @@ int run(const fs::path& folder) {
   fs::create_directories(folder);
   generate(folder, trace<models::CifarVit<{}>>("vit_cifar"));
   generate(folder, trace<models::VitTiny>("vit_tiny"));
-  for (const graph::Graph& traced :
-       {trace<models::vit_mnist::VitMnist>("toy_mnist"), trace<models::ToyCifarVit>("toy_cifar"),
-        trace<models::ToyVit>("toy_vit"), trace<models::ToyNotebookVit>("toy_notebook")}) {
-    generate(folder, traced);
+  generate(folder, trace<models::VitTiny>("vit_tiny_bf16"));
+  auto generate_both = [&](const graph::Graph& traced, const codegen::cuda::Tiles& tiles = {}) {
+    generate(folder, traced, tiles);
     write(folder / (traced.name + "_cuda_host.cpp"),
           "#define TESSERA_DEVICE_HEADER \"tests/cuda/host/device.hpp\"\n#include \"" + traced.name + "_cuda.cu\"\n");
-  }
+  };
+  for (const graph::Graph& traced :
+       {trace<models::vit_mnist::VitMnist>("toy_mnist"), trace<models::ToyCifarVit>("toy_cifar"),
+        trace<models::ToyVit>("toy_vit"), trace<models::ToyNotebookVit>("toy_notebook"),
+        trace<models::vit_mnist::VitMnist>("toy_mnist_bf16")})
+    generate_both(traced);
+  // Tiles that sizes like these do not suggest.
+  generate_both(trace<models::ToyVit>("toy_vit_bf16"), {{"", "64x64"},
+                                                        {"blocks_attn_qkv_forward", "64x128"},
+                                                        {"blocks_mlp_fc1_forward", "32x64"},
+                                                        {"blocks_mlp_fc2_forward", "128x64"}});
   return 0;
 }
 

@@ -6,6 +6,7 @@
 
 #define TESSERA_DEVICE __device__ __forceinline__
 #define TESSERA_UNROLL _Pragma("unroll")
+#define TESSERA_UNROLL_BY_4 _Pragma("unroll 4")
 
 namespace {
 
@@ -63,6 +64,12 @@ TESSERA_DEVICE void load_matrices_transposed(std::uint32_t part[4], const bf16* 
                : "r"(at)
                : "memory");
 }
+/// Two floats rounded to the nearest bf16, a tie to the even one; the first in the lower half.
+TESSERA_DEVICE std::uint32_t round_pair(float first, float second) {
+  std::uint32_t pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
+  return pair;
+}
 /// sum += left [16 x 16] right [16 x 8] of a whole warp, in the fragments of PTX's mma.m16n8k16.
 TESSERA_DEVICE void multiply_add(float sum[4], const std::uint32_t left[4], const std::uint32_t right[2]) {
   asm volatile(
@@ -81,6 +88,9 @@ inline unsigned blocks_for(std::int64_t count, int size) { return static_cast<un
 template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, Stream stream,
             Arguments... arguments) {
+  constexpr std::size_t without_asking = 48 * 1024;
+  if (shared_bytes > without_asking)
+    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes));
   kernel<<<grid, block, shared_bytes, stream>>>(arguments...);
 }
 /// Whether a launch since the last call was refused.

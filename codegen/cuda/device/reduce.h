@@ -29,3 +29,23 @@ TESSERA_DEVICE real block_maximum(real x) {
   barrier();
   return all;
 }
+
+/// Over the warps of a block, in their order and for each lane by itself. Shared memory: one real a thread.
+TESSERA_DEVICE real sum_over_warps(real x) {
+  real* const of_thread = shared_memory<real>();
+  of_thread[thread_x()] = x;
+  barrier();
+  real all = 0;
+  for (int at = thread_x() % 32; at < threads(); at += 32) all += of_thread[at];
+  barrier();
+  return all;
+}
+TESSERA_DEVICE real maximum_over_warps(real x) {
+  real* const of_thread = shared_memory<real>();
+  of_thread[thread_x()] = x;
+  barrier();
+  real all = of_thread[thread_x() % 32];
+  for (int at = thread_x() % 32 + 32; at < threads(); at += 32) all = larger(all, of_thread[at]);
+  barrier();
+  return all;
+}

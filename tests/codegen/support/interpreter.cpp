@@ -52,6 +52,13 @@ Array filled(Index shape, double value) {
   return array;
 }
 
+/// Of eight significant bits; of two that are as near, the even one.
+double nearest_bf16(double x) {
+  int exponent = 0;
+  const double fraction = std::frexp(x, &exponent);
+  return std::ldexp(std::nearbyint(std::ldexp(fraction, 8)), exponent - 8);
+}
+
 double phi(double x) { return std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi); }
 double normal(double x) { return std::erfc(-x / std::numbers::sqrt2) / 2; }
 
@@ -100,8 +107,13 @@ double pointwise(Op op, double a, double b) {
 
 class Interpreter {
  public:
-  Interpreter(const Graph& graph, std::int64_t batch, const Arrays& given)
-      : graph_(graph), batch_(batch), given_(given), values_(graph.nodes.size()), layers_(graph.regions.size()) {}
+  Interpreter(const Graph& graph, std::int64_t batch, const Arrays& given, Factors factors)
+      : graph_(graph),
+        batch_(batch),
+        given_(given),
+        factors_(factors),
+        values_(graph.nodes.size()),
+        layers_(graph.regions.size()) {}
 
   Arrays run() {
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
@@ -319,7 +331,29 @@ class Interpreter {
     return from;
   }
 
+  /// Whether an operand of a product of two differs along an axis of the result that the other one does not know.
+  bool runs_alone(const Node& n, std::size_t operand) const {
+    const Array& mine = value(n.operands[operand], n.region);
+    bool alone = false;
+    every(mine.shape, [&](const Index& index) {
+      for (std::size_t i = 0; i < index.size() && !alone; ++i) {
+        const int letter = n.letters[operand][i];
+        if (!std::ranges::count(n.letters[2], letter) || std::ranges::count(n.letters[1 - operand], letter)) continue;
+        Index first = index;
+        first[i] = 0;
+        alone = element(mine, index) != element(mine, first);
+      }
+    });
+    return alone;
+  }
+  bool is_matrix_product(const Node& n) const {
+    const auto stays = [&](int letter) { return std::ranges::count(n.letters.back(), letter) > 0; };
+    return n.operands.size() == 2 && runs_alone(n, 0) && runs_alone(n, 1) &&
+           !(std::ranges::all_of(n.letters[0], stays) && std::ranges::all_of(n.letters[1], stays));
+  }
+
   void einsum(const Node& n, Array& y) const {
+    const bool rounds = factors_ == Factors::bf16 && is_matrix_product(n);
     std::map<int, std::size_t> place;
     Index shape;
     for (std::size_t k = 0; k < n.operands.size(); ++k)
@@ -333,8 +367,10 @@ class Interpreter {
         return i;
       };
       double product = 1;
-      for (std::size_t k = 0; k < n.operands.size(); ++k)
-        product *= element(value(n.operands[k], n.region), at_letters(n.letters[k]));
+      for (std::size_t k = 0; k < n.operands.size(); ++k) {
+        const double factor = element(value(n.operands[k], n.region), at_letters(n.letters[k]));
+        product *= rounds ? nearest_bf16(factor) : factor;
+      }
       element(y, at_letters(n.letters.back())) += product;
     });
   }
@@ -379,6 +415,7 @@ class Interpreter {
   const Graph& graph_;
   const std::int64_t batch_;
   const Arrays& given_;
+  const Factors factors_;
   std::vector<Array> values_;
   std::vector<std::vector<std::map<NodeId, Array>>> layers_;  // by region, by layer
   std::map<NodeId, Array> carried_;                           // by carry: what the layer before yielded
@@ -398,8 +435,8 @@ std::vector<std::int64_t> extents(const std::vector<Dim>& shape, std::int64_t ba
   return result;
 }
 
-Arrays interpret(const Graph& graph, std::int64_t batch, const Arrays& given) {
-  return Interpreter(graph, batch, given).run();
+Arrays interpret(const Graph& graph, std::int64_t batch, const Arrays& given, Factors factors) {
+  return Interpreter(graph, batch, given, factors).run();
 }
 
 }  // namespace tessera::test

@@ -26,8 +26,12 @@ std::string layer_name(const std::string& name, int layer);
 /// The extents of a shape when every axis without a size has `batch` elements.
 std::vector<std::int64_t> extents(const std::vector<Dim>& shape, std::int64_t batch);
 
+/// What the factors of a matrix product are rounded to. One is a sum of products of two factors, each of which differs
+/// along an axis of the result that the other does not know.
+enum class Factors { exact, bf16 };
+
 /// The value of every output. Throws std::out_of_range when `given` lacks an input or a parameter, and
 /// std::invalid_argument when it has another number of elements than the graph says.
-Arrays interpret(const graph::Graph& graph, std::int64_t batch, const Arrays& given);
+Arrays interpret(const graph::Graph& graph, std::int64_t batch, const Arrays& given, Factors factors = Factors::exact);
 
 }  // namespace tessera::test

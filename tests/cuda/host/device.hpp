@@ -11,6 +11,7 @@
 
 #define TESSERA_DEVICE [[maybe_unused]] inline
 #define TESSERA_UNROLL
+#define TESSERA_UNROLL_BY_4
 #define __device__
 #define __global__
 #define __launch_bounds__(...)
@@ -31,6 +32,14 @@ inline float to_float(std::uint32_t bits) {
   return value;
 }
 
+/// Rounded to nearest, ties to even.
+inline std::uint32_t to_bf16(float value) {
+  if (std::isnan(value)) return 0x7fff;
+  std::uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+
 struct Shuffle {
   float value, other;
   int bits;
@@ -46,6 +55,11 @@ struct MultiplyAdd {
 };
 
 inline void load_matrices(void* const lanes[32]) {
+  for (int matrix = 0; matrix < 4; ++matrix) {
+    const void* rows[8];
+    for (int i = 0; i < 8; ++i) rows[i] = static_cast<const Matrices*>(lanes[8 * matrix + i])->row;
+    tessera::cuda_host::read_at_once(rows);
+  }
   for (int lane = 0; lane < 32; ++lane) {
     const Matrices& mine = *static_cast<const Matrices*>(lanes[lane]);
     for (int matrix = 0; matrix < 4; ++matrix) {
@@ -125,6 +139,9 @@ TESSERA_DEVICE void load_matrices_transposed(std::uint32_t part[4], const bf16* 
                                              const Place& place = Place::current()) {
   together::Matrices mine{part, row, true};
   tessera::cuda_host::warp(place, &mine, together::load_matrices);
+}
+TESSERA_DEVICE std::uint32_t round_pair(float first, float second) {
+  return together::to_bf16(first) | together::to_bf16(second) << 16;
 }
 TESSERA_DEVICE void multiply_add(float sum[4], const std::uint32_t left[4], const std::uint32_t right[2],
                                  const Place& place = Place::current()) {

@@ -89,7 +89,9 @@ class Launch {
     fault_.clear();
     random_.seed(options.seed);
     const std::size_t threads = std::size_t{block.x} * block.y * block.z;
-    if (threads == 0 || threads > 1024 || grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.y > 65535 || grid.z > 65535)
+    constexpr std::size_t most_shared = 163 * 1024;  // of sm_80
+    if (shared_bytes > most_shared || threads == 0 || threads > 1024 || grid.x == 0 || grid.y == 0 || grid.z == 0 ||
+        grid.y > 65535 || grid.z > 65535)
       throw Fault(name_ + ": a grid of " + text(grid) + " blocks of " + text(block) + " threads cannot be launched");
     const std::size_t blocks = std::size_t{grid.x} * grid.y * grid.z;
     for (std::size_t at : order(blocks, block_order_)) {
@@ -122,6 +124,16 @@ class Launch {
     for (std::size_t i = first; i < first + 32; ++i) fibers_[i].state = State::ready;
   }
 
+  void read_at_once(const void* const rows[8]) {
+    bool taken[8] = {};  // banks, by 16 bytes
+    for (int i = 0; i < 8; ++i) {
+      const auto at = reinterpret_cast<std::uintptr_t>(rows[i]);
+      if (at % 16) fail("a row of a matrix is not aligned to 16 bytes");
+      conflicts += taken[at / 16 % 8];
+      taken[at / 16 % 8] = true;
+    }
+  }
+
   void copy_async(const Copy& copy) {
     if (reinterpret_cast<std::uintptr_t>(copy.to) % 16 || reinterpret_cast<std::uintptr_t>(copy.from) % 16)
       fail("an asynchronous copy is not aligned to 16 bytes");
@@ -151,6 +163,7 @@ class Launch {
   unsigned char* shared() { return shared_.data() + shared_from_; }
 
   Options options;
+  std::int64_t conflicts = 0;
 
  private:
   static std::string text(const dim3& d) {
@@ -314,6 +327,7 @@ void catch_bad_addresses() {
 }  // namespace
 
 void use(const Options& options) { the_launch.options = options; }
+std::int64_t bank_conflicts() { return the_launch.conflicts; }
 
 void run(const char* name, dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& kernel) {
   static const bool caught = (catch_bad_addresses(), true);
@@ -333,5 +347,6 @@ void copy_async(void* to, const void* from, int valid) {
 }
 void copy_commit() { the_launch.copy_commit(); }
 void copy_wait(int left) { the_launch.copy_wait(left); }
+void read_at_once(const void* const rows[8]) { the_launch.read_at_once(rows); }
 
 }  // namespace tessera::cuda_host

@@ -30,6 +30,8 @@ struct Options {
 };
 /// For every launch from now on.
 void use(const Options& options);
+/// Of all launches so far: rows of a matrix that load_matrices cannot read at once with those before them.
+std::int64_t bank_conflicts();
 
 /// What went wrong in a kernel: one sentence with the kernel, the block and thread, the places and the schedule.
 class Fault : public std::runtime_error {
@@ -58,5 +60,7 @@ void warp(const Place& place, void* mine, void (*together)(void* const lanes[32]
 void copy_async(void* to, const void* from, int valid);
 void copy_commit();
 void copy_wait(int left);
+/// The eight rows, 16 bytes each, of a matrix that is read at once.
+void read_at_once(const void* const rows[8]);
 
 }  // namespace tessera::cuda_host

@@ -1,0 +1,15 @@
+// What a model's kernels should take on a GPU: a table from the plan, to hold the first measured run against.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "codegen/cuda/file.hpp"
+
+namespace tessera::codegen::cuda {
+
+/// Kernel by kernel of inference and of a training step: launches, blocks, waves of them, operations, bytes and time.
+/// `architecture` is sm_80 (an A100) or sm_90a (an H200); throws Error for another one.
+std::string predict(const Model& model, const std::string& architecture, std::int64_t batch);
+
+}  // namespace tessera::codegen::cuda

@@ -1,0 +1,137 @@
+// The wrappers of the device header against wrapper_vectors.hpp, by one warp: shared by the run on the CPU
+// (host_test.cpp) and on a GPU (wrappers_check.cu), which have included their own twin of the header and have a
+// DeviceArray.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/cuda/wrapper_vectors.hpp"
+
+namespace {
+
+struct Given {
+  alignas(16) bf16 rows[32][8];
+  std::uint32_t left[32][4], right[32][2];
+  float sums[32][4], numbers[16];
+};
+/// Of each lane.
+struct Words {
+  std::uint32_t sums[32][4], matrices[32][4], transposed[32][4], rounded[32], copied[32][4];
+};
+
+__global__ void give_words(const Given* given, Words* words) {
+  bf16* const tile = shared_memory<bf16>();  // [32, 8], then the same again
+  const int lane = thread_x();
+  // All of the row, then as many of its bytes as the lane's number says.
+  copy_async(tile + lane * 8, given->rows[lane], 16);
+  copy_async(tile + (32 + lane) * 8, given->rows[lane], lane % 17);
+  copy_commit();
+  copy_wait<0>();
+  barrier();
+  float sums[4];
+  std::memcpy(sums, given->sums[lane], sizeof sums);
+  multiply_add(sums, given->left[lane], given->right[lane]);
+  std::memcpy(words->sums[lane], sums, sizeof sums);
+  load_matrices(words->matrices[lane], tile + (5 * lane + 3) % 32 * 8);
+  load_matrices_transposed(words->transposed[lane], tile + (5 * lane + 3) % 32 * 8);
+  words->rounded[lane] = round_pair(given->numbers[lane % 16], given->numbers[(lane + 1) % 16]);
+  std::memcpy(words->copied[lane], tile + (32 + lane) * 8, 16);
+}
+
+/// "" where every word is as it should be; else the name of the wrapper and the lane.
+template <template <class> class DeviceArray>
+std::string wrong_wrapper() {
+  using namespace tessera::test;
+  std::vector<Given> operands(1);
+  Given& given = operands.front();
+  Words wanted{};
+  std::memcpy(given.left, left_fragments, sizeof given.left);
+  std::memcpy(given.right, right_fragments, sizeof given.right);
+  std::memcpy(given.sums, sums_before, sizeof given.sums);
+  std::memcpy(wanted.sums, sums_behind, sizeof wanted.sums);
+  std::memcpy(wanted.matrices, matrices, sizeof wanted.matrices);
+  std::memcpy(wanted.transposed, matrices_transposed, sizeof wanted.transposed);
+  for (int i = 0; i < 16; ++i) std::memcpy(&given.numbers[i], &roundings[i].number, 4);
+  for (int lane = 0; lane < 32; ++lane) {
+    for (int i = 0; i < 8; ++i) given.rows[lane][i].bits = static_cast<std::uint16_t>(8 * lane + i);
+    std::memcpy(wanted.copied[lane], given.rows[lane], static_cast<std::size_t>(lane % 17));
+    wanted.rounded[lane] = roundings[lane % 16].rounded | std::uint32_t{roundings[(lane + 1) % 16].rounded} << 16;
+  }
+  DeviceArray<Given> on_device(operands);
+  DeviceArray<Words> words(1);
+  launch(give_words, dim3(1), dim3(32), 2 * sizeof given.rows, nullptr, on_device.data(), words.data());
+  const Words found = words.values().front();
+  auto differs = [](const auto& mine, const auto& theirs) {
+    int lane = 0;
+    while (lane < 32 && std::memcmp(&mine[lane], &theirs[lane], sizeof mine[lane]) == 0) ++lane;
+    return lane;
+  };
+  const std::pair<const char*, int> all[] = {{"multiply_add", differs(found.sums, wanted.sums)},
+                                             {"load_matrices", differs(found.matrices, wanted.matrices)},
+                                             {"load_matrices_transposed", differs(found.transposed, wanted.transposed)},
+                                             {"round_pair", differs(found.rounded, wanted.rounded)},
+                                             {"copy_async", differs(found.copied, wanted.copied)}};
+  for (const auto& [name, lane] : all)
+    if (lane < 32) return std::string(name) + " of lane " + std::to_string(lane);
+  return "";
+}
+
+/// Factors of whole numbers: whatever the order of the sums, they are exact.
+struct Matrices {
+  int rows, columns, depth;
+  float left(int row, int k) const { return static_cast<float>((row * 7 + k * 3) % 11 - 5); }
+  float right(int column, int k) const { return static_cast<float>((column * 5 + k) % 7 - 3); }
+  std::vector<float> product() const {
+    std::vector<float> result;
+    for (int row = 0; row < rows; ++row)
+      for (int column = 0; column < columns; ++column) {
+        float sum = 0;
+        for (int k = 0; k < depth; ++k) sum += left(row, k) * right(column, k);
+        result.push_back(sum);
+      }
+    return result;
+  }
+};
+
+struct TensorProduct {
+  int tile_rows, tile_columns, threads;
+  bool left_deep, right_deep;  ///< how the factors are stored
+  void (*kernel)(const float* left, const float* right, float* out, int rows, int columns, int depth);
+};
+template <int tile_rows, int tile_columns, int warps_down, int warps_across, bool left_deep, bool right_deep>
+constexpr TensorProduct in_tiles{
+    tile_rows, tile_columns, warps_down* warps_across * 32,
+    left_deep, right_deep,   on_tensor_cores<tile_rows, tile_columns, warps_down, warps_across, left_deep, right_deep>};
+
+/// Every tile of codegen/cuda/tile.cpp, and every storage order.
+const TensorProduct tensor_products[] = {
+    in_tiles<128, 128, 2, 4, true, false>, in_tiles<128, 64, 2, 2, false, true>, in_tiles<64, 128, 2, 2, true, true>,
+    in_tiles<64, 64, 2, 2, false, false>,  in_tiles<64, 32, 2, 2, true, false>,  in_tiles<32, 64, 2, 2, false, false>,
+    in_tiles<32, 32, 2, 2, true, true>,    in_tiles<32, 32, 2, 2, false, true>,  in_tiles<32, 32, 2, 2, true, false>};
+
+template <template <class> class DeviceArray>
+std::vector<float> product_by(const TensorProduct& p, const Matrices& m) {
+  std::vector<float> left, right;
+  const int left_lines = p.left_deep ? m.rows : m.depth, right_lines = p.right_deep ? m.columns : m.depth;
+  for (int line = 0; line < left_lines; ++line)
+    for (int at = 0; at < m.rows * m.depth / left_lines; ++at)
+      left.push_back(p.left_deep ? m.left(line, at) : m.left(at, line));
+  for (int line = 0; line < right_lines; ++line)
+    for (int at = 0; at < m.columns * m.depth / right_lines; ++at)
+      right.push_back(p.right_deep ? m.right(line, at) : m.right(at, line));
+  DeviceArray<float> left_factor(left), right_factor(right), out(static_cast<std::size_t>(m.rows * m.columns));
+  launch(p.kernel, dim3(blocks_for(m.rows, p.tile_rows), blocks_for(m.columns, p.tile_columns)),
+         dim3(static_cast<unsigned>(p.threads)),
+         static_cast<std::size_t>(tensor_product_bytes(p.tile_rows, p.tile_columns)), nullptr, left_factor.data(),
+         right_factor.data(), out.data(), m.rows, m.columns, m.depth);
+  return out.values();
+}
+
+/// Two tiles of rows, the second with one row; columns that end within a tile; steps of the depth, the last one short.
+inline Matrices odd_sizes_for(const TensorProduct& p) { return {p.tile_rows + 1, p.tile_columns - 3, 45}; }
+
+}  // namespace

@@ -1,0 +1,86 @@
+// Which tile a matrix product gets from its size, that another can be asked for, and what all kernels should take.
+#include "codegen/cuda/tile.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "codegen/driver.hpp"
+#include "codegen/error.hpp"
+#include "codegen/passes/decompose.hpp"
+#include "codegen/passes/flops.hpp"
+#include "codegen/passes/simplify.hpp"
+#include "codegen/passes/subgraph.hpp"
+#include "dsl/trace.hpp"
+#include "tests/cuda/toy_models.hpp"
+
+namespace tessera::codegen::cuda {
+namespace {
+
+std::string tile_of(Precision precision, const Products& products, const std::string& wanted = "") {
+  const Tile tile = choose_tile(precision, products, wanted);
+  return std::to_string(tile.rows) + "x" + std::to_string(tile.columns);
+}
+
+TEST(CudaTiles, AProductThatFillsTheGpuGetsALargeTileAndASmallOneManySmallTiles) {
+  EXPECT_EQ(tile_of(Precision::bf16, {64 * 197, 768, 768, 1}), "128x128");
+  EXPECT_EQ(tile_of(Precision::bf16, {197, 64, 197, 64 * 12}), "128x64");  // no column of the tile is idle
+  EXPECT_EQ(tile_of(Precision::bf16, {64, 10, 192, 1}), "32x32");
+  EXPECT_EQ(tile_of(Precision::fp32, {64 * 197, 768, 768, 1}), "128x128");
+  EXPECT_EQ(tile_of(Precision::fp32, {64, 10, 192, 1}), "16x16");
+}
+
+TEST(CudaTiles, AskedForATileAProductGetsIt) {
+  EXPECT_EQ(tile_of(Precision::bf16, {64 * 197, 768, 768, 1}, "64x32"), "64x32");
+  EXPECT_THROW(choose_tile(Precision::bf16, {64, 64, 64, 1}, "48x48"), Error);
+}
+
+TEST(CudaTiles, TheTileAskedForIsThatOfTheNamedKernelAndOfAllOthers) {
+  GeneratorOptions options;
+  options.targets = {cpu_targets.front()};
+  options.cuda = true;
+  options.precision = Precision::bf16;
+  options.tiles = {{"", "64x64"}, {"blocks_mlp_fc1_forward", "32x64"}};
+  const graph::Graph traced = trace<models::ToyVit>("toy_vit");
+  const std::string text = generate(traced, options).at("toy_vit_cuda.cu");
+  auto product_of = [&](const std::string& kernel) {
+    const std::size_t at = text.find(" tensor_product<", text.find(" " + kernel + "("));
+    return text.substr(at + 16, text.find(", 2,", at) - at - 16);
+  };
+  EXPECT_EQ(product_of("blocks_mlp_fc1_forward"), "32, 64");
+  EXPECT_EQ(product_of("blocks_mlp_fc2_forward"), "64, 64");
+  options.tiles = {{"no_such_kernel", "64x64"}};
+  EXPECT_THROW(generate(traced, options), Error);
+}
+
+/// The row of a kernel in a program's table: launches, blocks, waves, GFLOP, MB and microseconds.
+std::vector<double> row_of(const std::string& text, const std::string& program, const std::string& kernel) {
+  const std::size_t at = text.find("\n" + kernel + " ", text.find("\n" + program + " ") + 1);
+  std::stringstream row(text.substr(at + 1 + kernel.size(), text.find('\n', at + 1) - at - 1 - kernel.size()));
+  std::vector<double> numbers;
+  for (double x = 0; row >> x;) numbers.push_back(x);
+  return numbers;
+}
+
+TEST(CudaPrediction, OperationsAreTheGraphsAndTimeIsWhatTheSlowestPartTakes) {
+  GeneratorOptions options;
+  options.precision = Precision::bf16;
+  const graph::Graph traced = trace<models::VitTiny>("vit_tiny");
+  const std::string text = predict(traced, options, "sm_90a", 256);
+  const std::vector<double> all = row_of(text, "forward", "in all");
+  ASSERT_EQ(all.size(), 3u) << text;
+  const graph::Graph forward = simplify(decompose(subgraph(without_dropout(traced), {"outputs"})));
+  EXPECT_NEAR(all[0] * 1e9, static_cast<double>(flops(forward).at(256)), all[0] * 1e7);
+  // 256 * 197 rows in tiles of 128 and 768 columns: 394 * 6 blocks, one on each of 132 multiprocessors at a time. Each
+  // loads 256 rows and columns, 192 deep, at 32 bytes a cycle, and a last wave that is not full takes its time too.
+  const std::vector<double> fc1 = row_of(text, "forward", "blocks_mlp_fc1_forward");
+  ASSERT_EQ(fc1.size(), 6u) << text;
+  EXPECT_EQ(fc1[0], 12);
+  EXPECT_EQ(fc1[1], 394 * 6);
+  EXPECT_NEAR(fc1[3], 2e-9 * 256 * 197 * 768 * 192, 0.2);
+  EXPECT_NEAR(fc1[5], 18 * 256 * 192 * 4 / 32 / 1750. + 2, 0.1);
+  EXPECT_THROW(predict(traced, options, "sm_61", 256), Error);
+}
+
+}  // namespace
+}  // namespace tessera::codegen::cuda
