@@ -1,0 +1,96 @@
+// What --precision bf16 makes of a plan, and which options it gets along with.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "codegen/driver.hpp"
+#include "codegen/passes/columns.hpp"
+#include "codegen/passes/decompose.hpp"
+#include "codegen/passes/differentiate.hpp"
+#include "codegen/passes/recompute.hpp"
+#include "codegen/passes/simplify.hpp"
+#include "dsl/trace.hpp"
+#include "models/vit.hpp"
+
+namespace tessera::test {
+namespace {
+
+using codegen::Kernel;
+using codegen::Plan;
+using codegen::Precision;
+
+using Vit = models::Vit<{.image = 32, .patch = 4, .width = 48, .heads = 3, .depth = 2, .classes = 10}>;
+
+Plan plan(Precision precision) {
+  const graph::Graph joint = codegen::differentiate(trace<Vit>("vit"), false);
+  codegen::KernelProgram program =
+      codegen::lower(codegen::bring_columns_innermost(codegen::recompute(codegen::simplify(codegen::decompose(joint)))),
+                     "loss_and_gradients");
+  program.precision = precision;
+  return codegen::make_plan(std::move(program), codegen::cpu_targets);
+}
+
+const codegen::Tensor& tensor(const Plan& plan, const std::string& name) {
+  for (const codegen::Tensor& t : plan.program.tensors)
+    if (t.name == name) return t;
+  throw std::out_of_range("no tensor is called " + name);
+}
+
+TEST(Precision, FactorsOfProductsAreStoredAsBf16AndNothingIsInSinglePrecision) {
+  for (const Precision precision : {Precision::fp32, Precision::bf16}) {
+    const Plan planned = plan(precision);
+    int products = 0;
+    for (const Kernel& k : planned.program.kernels) {
+      if (k.product.columns < 0) continue;
+      ++products;
+      EXPECT_EQ(k.product.rounds, precision == Precision::bf16) << k.name;
+      const codegen::Expression& product = k.expressions[static_cast<std::size_t>(k.steps.front().value)];
+      for (const int factor : {product.a, product.b}) {
+        const codegen::Expression& e = k.expressions[static_cast<std::size_t>(factor)];
+        ASSERT_EQ(e.kind, codegen::Expression::Kind::load) << k.name;
+        EXPECT_EQ(planned.program.tensors[static_cast<std::size_t>(e.access.tensor)].half, precision == Precision::bf16)
+            << k.name;
+      }
+    }
+    EXPECT_GT(products, 20);
+  }
+}
+
+TEST(Precision, TheResidualStreamAndWhatIsNoFactorStayInSinglePrecision) {
+  const Plan planned = plan(Precision::bf16);
+  for (const char* name : {"blocks.carry", "d_blocks.carry", "blocks.{}.add", "blocks.{}.norm1.multiply",
+                           "blocks.{}.mlp.fc1.add", "blocks.{}.attn.einsum"})
+    EXPECT_FALSE(tensor(planned, name).half) << name;
+  for (const codegen::Tensor& t : planned.program.tensors)
+    if (t.half) {
+      EXPECT_TRUE(t.storage == codegen::Storage::scratch || t.storage == codegen::Storage::packed) << t.name;
+    }
+}
+
+TEST(Precision, WhatBackwardNeedsOfEachLayerIsKeptOnceAndAsBf16WhereAProductReadsIt) {
+  const Plan planned = plan(Precision::bf16);
+  EXPECT_EQ(tensor(planned, "blocks.{}.attn.divide").slots, 1);
+  EXPECT_EQ(tensor(planned, "blocks.{}.attn.divide.bf16").slots, 2);
+  EXPECT_LT(planned.scratch.per_batch, plan(Precision::fp32).scratch.per_batch * 0.85);
+}
+
+TEST(Precision, WhatTheGeneratorIsNotToldTogetherIsSaid) {
+  const auto said = [](std::vector<std::string> options) {
+    options.insert(options.begin(), {"vit_generator", "--out", testing::TempDir() + "precision"});
+    std::vector<char*> arguments;
+    for (std::string& option : options) arguments.push_back(option.data());
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(codegen::generator_main(trace<Vit>("vit"), static_cast<int>(arguments.size()), arguments.data()), 1);
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(said({"--precision", "fp16"}), "vit: --precision is fp32 or bf16, not fp16\n");
+  EXPECT_EQ(said({"--isa", "scalar,amx"}), "vit: --isa amx needs --precision bf16\n");
+  EXPECT_EQ(said({"--isa", "scalar,sse", "--precision", "bf16"}),
+            "vit: there is no instruction set sse: choose from scalar, avx2, avx512, avx512_bf16, amx\n");
+  EXPECT_EQ(said({"--isa", "scalar", "--real", "double", "--precision", "bf16"}),
+            "vit: --precision bf16 works with --real float only\n");
+}
+
+}  // namespace
+}  // namespace tessera::test
