@@ -159,7 +159,7 @@ double relative_error(const float* found, const float* wanted, std::int64_t coun
 TEST(VitMnistIsas, GiveNearlyTheSameNumbers) {
   ASSERT_TRUE(use_isa("scalar"));
   const Results scalar = run(37);
-  for (const char* isa : instruction_sets) {
+  for (const std::string& isa : instruction_sets) {
     if (!use_isa(isa)) continue;
     const Results wide = run(37);
     EXPECT_LE(relative_error(wide.outputs.data(), scalar.outputs.data(), 370), 1e-6) << isa;
