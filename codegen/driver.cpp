@@ -194,7 +194,7 @@ Writes the sources of {1}: C header, kernels for each instruction set, training 
 
   --out DIR      folder to write to, made when it is missing
   --isa LIST     instruction sets, comma separated: scalar (must be there), avx2, avx512 and, for products of bf16,
-                 avx512_bf16, amx (default: all)
+                 avx512_bf16, amx (default: all of these); neon (64-bit Arm)
   --train        write the program with the training loop as well
   --cuda         write the kernels for CUDA as well
   --cuda-tile [KERNEL=]ROWSxCOLUMNS
@@ -262,10 +262,11 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
         for (std::string isa; std::getline(list, isa, ',');) {
           std::vector<Target> known = cpu_targets;
           known.insert(known.end(), bf16_targets.begin(), bf16_targets.end());
+          known.push_back(neon_target);
           const auto at = ranges::find(known, isa, &Target::name);
           if (at == known.end())
-            throw Error(
-                fmt::format("there is no instruction set {}: choose from scalar, avx2, avx512, avx512_bf16, amx", isa));
+            throw Error(fmt::format(
+                "there is no instruction set {}: choose from scalar, avx2, avx512, avx512_bf16, amx, neon", isa));
           options.targets.push_back(*at);
         }
         if (options.targets.empty() || options.targets.front().name != "scalar")

@@ -89,7 +89,7 @@ constexpr Start starts[{1}_PARAMETERS] = {{
 bool has_amx(const ModelFiles& m) { return ranges::find(m.targets, "amx", &Target::name) != m.targets.end(); }
 
 std::string isa_choice(const ModelFiles& m) {
-  std::string names, supported;
+  std::string names, supported, on_arm;
   std::size_t widest = m.targets.size();
   for (std::size_t i = 0; i < widest; ++i) {
     const std::string& n = m.targets[i].name;
@@ -104,9 +104,10 @@ std::string isa_choice(const ModelFiles& m) {
     if (m.targets[i].tiles) test += " &&\n             __builtin_cpu_supports(\"avx512bf16\")";
     if (n == "amx") test += " && __builtin_cpu_supports(\"amx-bf16\") && may_use_tiles()";
     if (!test.empty()) supported += fmt::format("    case {}:\n      return {};\n", i, test);
+    if (n == "neon") on_arm = fmt::format("#if defined(__aarch64__)\n  if (isa == {}) return true;\n#endif\n", i);
   }
-  std::string body = supported.empty() ? "  return isa == 0;\n"
-                                       : fmt::format(R"cpp(#if defined(__x86_64__)
+  std::string body = supported.empty() ? on_arm + "  return isa == 0;\n"
+                                       : on_arm + fmt::format(R"cpp(#if defined(__x86_64__)
   switch (isa) {{
     case 0:
       return true;
@@ -117,7 +118,7 @@ std::string isa_choice(const ModelFiles& m) {
   return isa == 0;
 #endif
 )cpp",
-                                                     supported);
+                                                              supported);
   const std::string tiles = has_amx(m) ? R"cpp(
 // Linux keeps AMX's tiles from processes that have not asked for them.
 [[maybe_unused]] bool may_use_tiles() {
@@ -158,11 +159,12 @@ std::string dispatch(const ModelFiles& m, const std::string& program, const std:
   const std::string margin(static_cast<std::size_t>(2 + 2 * inside), ' ');
   const std::string done = inside ? "break" : fmt::format("return {}_OK", m.upper());
   std::string cases;
-  bool wide = false;
+  std::string guard;  // the processor whose cases these are
   for (std::size_t i = 0; i < m.targets.size(); ++i) {
-    if (m.targets[i].name != "scalar" && !wide) {
-      cases += "#if defined(__x86_64__)\n";
-      wide = true;
+    if (m.targets[i].name != "scalar" && guard != m.targets[i].processor) {
+      if (!guard.empty()) cases += "#endif\n";
+      guard = m.targets[i].processor;
+      cases += fmt::format("#if defined(__{}__)\n", guard);
     }
     std::vector<tree::Expr> passed;
     for (const std::string& a : arguments) passed.push_back(tree::name(a));
@@ -170,7 +172,7 @@ std::string dispatch(const ModelFiles& m, const std::string& program, const std:
         tree::evaluate(tree::call(fmt::format("{}_{}_{}", m.name, program, m.targets[i].name), passed))};
     cases += fmt::format("{0}  case {1}:\n{2}{0}    {3};\n", margin, i, tree::print(call, 3 + inside), done);
   }
-  if (wide) cases += "#endif\n";
+  if (!guard.empty()) cases += "#endif\n";
   return fmt::format("{0}switch (choose_isa()) {{\n{1}{0}  default:\n{0}    return {2}_ERROR_ISA;\n{0}}}\n", margin,
                      cases, m.upper());
 }

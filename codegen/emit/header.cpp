@@ -46,10 +46,11 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
   const tree::Parameter parameters{in, "parameters"}, packed{in, "packed"}, images{in, "images"},
       labels{"const int32_t*", "labels"}, batch{"int64_t", "batch"}, seed{"uint64_t", "seed"}, step{"int64_t", "step"},
       outputs{out, "outputs"}, loss{out, "loss"}, scratch{"void*", "scratch"};
+  std::string isas;
+  for (const Target& target : m.targets) isas += fmt::format("{}\"{}\"", isas.empty() ? "" : ", ", target.name);
   add("error", {{"int", "code"}}, {"What an error code means, as a sentence."}, "const char*");
   add("isa", {{"void", ""}},
-      {"The kernels in use: \"scalar\", \"avx2\", \"avx512\"; \"\" when TESSERA_ISA asks for what cannot be had."},
-      "const char*");
+      {fmt::format("The kernels in use: {}; \"\" when TESSERA_ISA asks for what cannot be had.", isas)}, "const char*");
   add("summary", {{"void", ""}}, {"The shape table."}, "const char*");
   add("init", {{out, "parameters"}, {"uint64_t", "seed"}},
       {"Starting values as declared, by a counter-based generator: a seed gives the same numbers everywhere."});

@@ -18,12 +18,15 @@ struct Target {
   std::vector<int> columns{4, 2, 1};  ///< vectors across the tile of a matrix product, the best first
   int product_sums = 8;               ///< vector registers that such a tile may hold
   bool tiles = false;                 ///< products of bf16 are computed in tiles of 32 rows, columns and in depth
+  std::string processor = "x86_64";   ///< that runs it, by the macro of its compilers: __x86_64__; scalar runs on all
 };
 inline const std::vector<Target> cpu_targets{
     {"scalar", 1, 8, {4, 2, 1}, 8}, {"avx2", 8, 12, {2, 3, 1}, 12}, {"avx512", 16, 24, {3, 4, 2, 1}, 27}};
 /// For products of bf16 alone: by vdpbf16ps and by AMX. Everything else is AVX-512.
 inline const std::vector<Target> bf16_targets{{"avx512_bf16", 16, 24, {2}, 27, true}, {"amx", 16, 24, {2}, 27, true}};
 inline constexpr std::int64_t tile_side = 32;
+/// 64-bit Arm.
+inline const Target neon_target{"neon", 4, 24, {4, 3, 2, 1}, 24, false, "aarch64"};
 
 /// How a tensor lies in memory: dims from the outermost to the innermost, dense; the batch is always outermost. A
 /// packed parameter lies in panels of as many columns (its first dim) as a target's tiles are wide: all of the panel's

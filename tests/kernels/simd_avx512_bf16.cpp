@@ -24,14 +24,17 @@ bool supported() {
 }  // namespace
 
 SimdTable avx512_bf16_table() {
-  return {"avx512_bf16",       supported,           lanes,          table_exp,
-          table_log,           table_tanh,          table_erf,      table_gelu,
-          table_gelu_gradient, table_sqrt,          table_rsqrt,    table_negate,
-          table_step,          table_add,           table_subtract, table_multiply,
-          table_divide,        table_maximum,       table_minimum,  table_equal,
-          table_fma,           table_iota,          table_sum,      table_largest,
-          table_keep,          table_strided,       table_scatter,  table_round_bf16,
-          table_strided_bf16,  table_broadcast_bf16};
+  return {"avx512_bf16",    supported,          lanes,
+          table_exp,        table_log,          table_tanh,
+          table_erf,        table_gelu,         table_gelu_gradient,
+          table_sqrt,       table_rsqrt,        table_negate,
+          table_step,       table_add,          table_subtract,
+          table_multiply,   table_divide,       table_maximum,
+          table_minimum,    table_equal,        table_fma,
+          table_iota,       table_sum,          table_largest,
+          table_keep,       table_strided,      table_scatter,
+          table_round_bf16, table_strided_bf16, table_broadcast_bf16,
+          table_factors};
 }
 
 }  // namespace tessera::test

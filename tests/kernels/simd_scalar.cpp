@@ -28,7 +28,8 @@ SimdTable scalar_table() {
           table_minimum,    table_equal,        table_fma,
           table_iota,       table_sum,          table_largest,
           table_keep,       table_strided,      table_scatter,
-          table_round_bf16, table_strided_bf16, table_broadcast_bf16};
+          table_round_bf16, table_strided_bf16, table_broadcast_bf16,
+          table_factors};
 }
 
 }  // namespace tessera::test

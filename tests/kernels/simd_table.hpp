@@ -25,11 +25,14 @@ struct SimdTable {
   Unary round_bf16;
   void (*strided_bf16)(const float* x, std::int64_t stride, float* y, int n);  ///< through bf16, stored with stride
   float (*broadcast_bf16)(float x);                                            ///< the sum over all lanes
+  void (*factors)(const std::int32_t* random, std::int64_t stream, std::int64_t element, std::int64_t step,
+                  std::int64_t threshold, float scale, float* y);  ///< `lanes` factors of dropout
 };
 
 SimdTable scalar_table();
 SimdTable avx2_table();
 SimdTable avx512_table();
 SimdTable avx512_bf16_table();
+SimdTable neon_table();
 
 }  // namespace tessera::test

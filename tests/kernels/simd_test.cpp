@@ -9,6 +9,7 @@
 #include <ostream>
 #include <vector>
 
+#include "runtime/philox.hpp"
 #include "tests/kernels/simd_table.hpp"
 
 namespace tessera::test {
@@ -268,7 +269,29 @@ TEST_P(Simd, Bf16InStridesAndInAllLanes) {
   EXPECT_EQ(GetParam().broadcast_bf16(-1.5f), -1.5f * static_cast<float>(lanes));
 }
 
-INSTANTIATE_TEST_SUITE_P(Isa, Simd, testing::Values(scalar_table(), avx2_table(), avx512_table(), avx512_bf16_table()),
+TEST_P(Simd, FactorsOfDropoutAreThoseOfPhiloxAtTheirElements) {
+  const std::int32_t random[4] = {12345, -7, 99, 0x7fffffff};
+  std::vector<float> factors(static_cast<std::size_t>(GetParam().lanes));
+  for (const std::int64_t threshold :
+       {std::int64_t{0}, std::int64_t{1} << 30, std::int64_t{0xd0000000}, std::int64_t{1} << 32})
+    for (const std::int64_t element : {std::int64_t{0}, std::int64_t{1000}, std::int64_t{0xfffffff0}})
+      for (const std::int64_t step : {1, 197}) {
+        GetParam().factors(random, 3, element, step, threshold, 1.25f, factors.data());
+        for (std::size_t i = 0; i < factors.size(); ++i) {
+          const auto place = static_cast<std::uint32_t>(element + static_cast<std::int64_t>(i) * step);
+          const std::uint32_t word =
+              runtime::philox({place, 3, 99, 0x7fffffff}, {12345, static_cast<std::uint32_t>(-7)})[0];
+          EXPECT_EQ(factors[i], static_cast<std::int64_t>(word) < threshold ? 0.0f : 1.25f) << place;
+        }
+      }
+}
+
+#if defined(__aarch64__)
+const auto tables = testing::Values(scalar_table(), neon_table());
+#else
+const auto tables = testing::Values(scalar_table(), avx2_table(), avx512_table(), avx512_bf16_table());
+#endif
+INSTANTIATE_TEST_SUITE_P(Isa, Simd, tables,
                          [](const testing::TestParamInfo<SimdTable>& info) { return std::string(info.param.isa); });
 
 }  // namespace

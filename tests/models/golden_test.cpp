@@ -18,6 +18,7 @@
 
 #include "runtime/safetensors.hpp"
 #include "tests/models/emitted_model.hpp"
+#include "tests/models/instruction_sets.hpp"
 #include "vit_cifar_small.h"
 #include "vit_gap.h"
 #include "vit_mean_of_patches.h"
@@ -319,12 +320,13 @@ std::string case_name(const testing::TestParamInfo<Golden::ParamType>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Golden,
-                         testing::Combine(testing::ValuesIn(all_models()), testing::Values("scalar", "avx2", "avx512"),
+                         testing::Combine(testing::ValuesIn(all_models()), testing::ValuesIn(instruction_sets),
                                           testing::Values(1, 2)),
                          case_name);
 // The numbers of a step do not depend on the instruction set: that is what the tests above show.
 INSTANTIATE_TEST_SUITE_P(Models, Overfit,
-                         testing::Combine(testing::ValuesIn(all_models()), testing::Values("avx2"), testing::Values(1)),
+                         testing::Combine(testing::ValuesIn(all_models()), testing::Values(instruction_sets[1]),
+                                          testing::Values(1)),
                          case_name);
 
 }  // namespace

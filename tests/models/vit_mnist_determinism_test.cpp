@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "runtime/philox.hpp"
+#include "tests/models/instruction_sets.hpp"
 #include "vit_mnist.h"
 
 namespace tessera::test {
@@ -142,7 +143,7 @@ TEST_P(VitMnistDeterminism, TrainingTwiceGivesTheSameBits) {
   EXPECT_TRUE(run(24) == once);
 }
 
-INSTANTIATE_TEST_SUITE_P(Isas, VitMnistDeterminism, testing::Values("scalar", "avx2", "avx512"),
+INSTANTIATE_TEST_SUITE_P(Isas, VitMnistDeterminism, testing::ValuesIn(instruction_sets),
                          [](const auto& info) { return info.param; });
 
 /// |found - wanted| / |wanted|
@@ -158,7 +159,7 @@ double relative_error(const float* found, const float* wanted, std::int64_t coun
 TEST(VitMnistIsas, GiveNearlyTheSameNumbers) {
   ASSERT_TRUE(use_isa("scalar"));
   const Results scalar = run(37);
-  for (const char* isa : {"avx2", "avx512"}) {
+  for (const std::string& isa : instruction_sets) {
     if (!use_isa(isa)) continue;
     const Results wide = run(37);
     EXPECT_LE(relative_error(wide.outputs.data(), scalar.outputs.data(), 370), 1e-6) << isa;

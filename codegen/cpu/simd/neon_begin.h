@@ -1,0 +1,6 @@
+#include <arm_neon.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>

@@ -1,0 +1,1 @@
+// Nothing to undo: every 64-bit Arm processor has these instructions.
