@@ -241,9 +241,7 @@ Expr Values::offset_in_panels(const Access& access, const Layout& layout) const 
   const std::int64_t width = schedule_.tile[static_cast<std::size_t>(columns)] * target_.lanes;
   const Place& column = place_[static_cast<std::size_t>(columns)];
   // Panels for tiles are filled up to whole ones in depth.
-  const std::int64_t depth = target_.tiles && kernel_.product.rounds
-                                 ? (layout.stride[0] + tile_side - 1) / tile_side * tile_side
-                                 : layout.stride[0];
+  const std::int64_t depth = by_tiles(kernel_, target_) ? whole_tiles(layout.stride[0]) : layout.stride[0];
   Expr at = column.variable ? column.variable * depth : integer(0);
   std::int64_t constant = column.offset / width * width * depth + column.offset % width;
   for (std::size_t d = 1; d < access.index.size(); ++d) {

@@ -55,7 +55,7 @@ PackedArena make_packed_arena(const std::vector<Plan>& plans, const std::vector<
       e.count = t.slots;
       for (const Target& target : targets) {  // the last panel of a matrix may be part empty
         const std::int64_t width = columns_of(target, e.columns) * target.lanes;
-        const std::int64_t deep = target.tiles ? (e.depth + tile_side - 1) / tile_side * tile_side : e.depth;
+        const std::int64_t deep = target.tiles ? whole_tiles(e.depth) : e.depth;
         e.reals = std::max(e.reals, (e.columns + width - 1) / width * width * deep);
       }
       e.reals = rounded(e.half ? (e.reals + 1) / 2 : e.reals);

@@ -25,6 +25,8 @@ inline const std::vector<Target> cpu_targets{
 /// For products of bf16 alone: by vdpbf16ps and by AMX. Everything else is AVX-512.
 inline const std::vector<Target> bf16_targets{{"avx512_bf16", 16, 24, {2}, 27, true}, {"amx", 16, 24, {2}, 27, true}};
 inline constexpr std::int64_t tile_side = 32;
+/// Filled up to whole tiles.
+constexpr std::int64_t whole_tiles(std::int64_t values) { return (values + tile_side - 1) / tile_side * tile_side; }
 /// 64-bit Arm.
 inline const Target neon_target{"neon", 4, 24, {4, 3, 2, 1}, 24, false, "aarch64"};
 
@@ -112,6 +114,8 @@ bool find_products(KernelProgram& program);
 void store_factors_as_bf16(KernelProgram& program);
 /// Whether a product sums over one axis besides the batch, or none.
 bool sums_along_one_axis(const Kernel& product);
+/// Whether a target computes a kernel as a product in tiles of bf16.
+bool by_tiles(const Kernel& kernel, const Target& target);
 /// How many vectors wide the tiles of a matrix product with that many columns are: the same for all that read a panel.
 int columns_of(const Target& target, std::int64_t columns);
 Schedule product_schedule(const Kernel& kernel, const Target& target);

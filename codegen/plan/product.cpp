@@ -226,6 +226,10 @@ bool sums_along_one_axis(const Kernel& product) {
   return std::count_if(over.begin(), over.end(), [&](int a) { return known(product, a); }) <= 1;
 }
 
+bool by_tiles(const Kernel& kernel, const Target& target) {
+  return target.tiles && kernel.product.rounds && sums_along_one_axis(kernel);
+}
+
 int columns_of(const Target& target, std::int64_t columns) {
   if (target.tiles) return static_cast<int>(tile_side / target.lanes);
   for (int vectors : target.columns)
@@ -239,28 +243,21 @@ Schedule product_schedule(const Kernel& kernel, const Target& target) {
   Schedule s;
   s.tile.assign(kernel.axes.size(), 1);
   const Product& p = kernel.product;
+  const bool tiles = by_tiles(kernel, target);
   s.vector = p.columns;
   const int vectors = columns_of(target, size_of(kernel, p.columns));
   s.tile[static_cast<std::size_t>(p.columns)] = vectors;
-  if (target.tiles && p.rounds && sums_along_one_axis(kernel)) {
-    if (p.rows >= 0) s.tile[static_cast<std::size_t>(p.rows)] = tile_side;
-    for (std::size_t a = 0; a < kernel.axes.size() && s.parallel < 0; ++a)
-      if (!kernel.axes[a].inner && !kernel.axes[a].dim.known()) s.parallel = static_cast<int>(a);
-    if (kernel.across_batch) {
-      s.parallel = p.rows;
-      s.block = tile_side;
-    }
-    return s;
-  }
   const std::int64_t most = std::min(target.product_sums / vectors, 14);
   if (kernel.across_batch) {
-    const std::int64_t rows = size_of(kernel, p.rows), tile = dividing_rows(rows, std::min<std::int64_t>(most, 8));
-    s.tile[static_cast<std::size_t>(p.rows)] = tile;
+    const std::int64_t rows =
+        tiles ? tile_side : dividing_rows(size_of(kernel, p.rows), std::min<std::int64_t>(most, 8));
+    s.tile[static_cast<std::size_t>(p.rows)] = rows;
     s.parallel = p.rows;
-    s.block = std::max<std::int64_t>(2, tile);  // 1 would be an image
+    s.block = std::max<std::int64_t>(2, rows);  // 1 would be an image
     return s;
   }
-  if (p.rows >= 0) s.tile[static_cast<std::size_t>(p.rows)] = best_rows(size_of(kernel, p.rows), most, vectors);
+  if (p.rows >= 0)
+    s.tile[static_cast<std::size_t>(p.rows)] = tiles ? tile_side : best_rows(size_of(kernel, p.rows), most, vectors);
   for (std::size_t a = 0; a < kernel.axes.size() && s.parallel < 0; ++a)
     if (!kernel.axes[a].inner && !kernel.axes[a].dim.known()) s.parallel = static_cast<int>(a);
   return s;

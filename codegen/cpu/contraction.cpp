@@ -1,0 +1,294 @@
+// Contractions: tiles of sums in registers, and what is made of them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <range/v3/algorithm/any_of.hpp>
+
+#include "codegen/cpu/emitter.hpp"
+
+namespace tessera::codegen::cpu {
+
+using graph::Op;
+using tree::Block;
+using tree::call;
+using tree::Expr;
+using tree::integer;
+using tree::name;
+
+Block Emitter::contraction() {
+  std::vector<int> loops, tiled;
+  for (int a : outer_axes()) {
+    if (a == schedule_.parallel && schedule_.block == 1) continue;
+    if (schedule_.tile[static_cast<std::size_t>(a)] > 1 || a == schedule_.parallel ||
+        (a == vector_ && extent_[static_cast<std::size_t>(a)] >= 0))
+      tiled.push_back(a);
+    else
+      loops.push_back(a);
+  }
+  // The columns of a product stay while its rows go by: a panel of the right factor is read from near memory.
+  // Where rows have to be packed, they stay.
+  const bool columns_first = kernel_.product.columns >= 0 && !(by_tiles() && packs_left());
+  std::stable_sort(tiled.begin(), tiled.end(), [&](int x, int y) {
+    return columns_first ? x == vector_ && y != vector_ : x != vector_ && y == vector_;
+  });
+  Tile tile;
+  return nest(loops, [&](Block& b) {
+    if (by_tiles()) b = before_tiles();
+    Block all = tiles(tiled, 0, tile);
+    b.insert(b.end(), all.begin(), all.end());
+  });
+}
+
+Block Emitter::tiles(const std::vector<int>& axes, std::size_t depth, Tile& tile) {
+  Block b;
+  if (depth == axes.size()) {
+    Tile points = tile;
+    std::stable_sort(points.begin(), points.end(),
+                     [&](const auto& x, const auto& y) { return x.first != vector_ && y.first == vector_; });
+    one_tile(b, points);
+    return b;
+  }
+  int a = axes[depth];
+  std::int64_t unit = a == vector_ ? target_.lanes : 1;
+  std::int64_t extent = extent_[static_cast<std::size_t>(a)];
+  std::int64_t points = schedule_.tile[static_cast<std::size_t>(a)], span = points * unit;
+  std::int64_t full = extent / span * span;
+  std::vector<Block> pieces;
+  auto inside = [&](Piece piece) {
+    tile.push_back({a, piece});
+    Block first = by_tiles() ? before_tiles_of(a, piece) : Block{};
+    Block body = tiles(axes, depth + 1, tile);
+    body.insert(body.begin(), first.begin(), first.end());
+    tile.pop_back();
+    return body;
+  };
+  const auto configure = [&](Block& to, std::int64_t rows) {
+    if (by_tiles() && a == kernel_.product.rows)
+      to.insert(to.begin(), tree::evaluate(call("t_configure", {integer(rows)})));
+  };
+  if (a == schedule_.parallel) {  // a block of rows: whole tiles
+    set(a, name(axis_name(a)));
+    Block body = inside({points, 0});
+    return {tree::loop(axis_name(a), name("begin"), tree::binary("<", name(axis_name(a)), name("end")), span,
+                       std::move(body))};
+  }
+  if (full > span) {
+    set(a, name(axis_name(a)));
+    Block body = inside({points, 0});
+    Expr first = integer(0), limit = integer(full);
+    if (a == split_) {
+      first = name("begin");
+      limit = extent > full ? call("std::min<std::int64_t>", {name("end"), limit}) : name("end");
+    }
+    pieces.push_back(
+        {tree::loop(axis_name(a), first, tree::binary("<", name(axis_name(a)), limit), span, std::move(body))});
+    configure(pieces.back(), points);
+  } else if (full == span) {
+    set(a, nullptr);
+    pieces.push_back(inside({points, 0}));
+    configure(pieces.back(), points);
+  }
+  if (extent > full) {
+    set(a, nullptr, full);
+    std::int64_t rest = extent - full;
+    Block last = inside({(rest + unit - 1) / unit, static_cast<int>(rest % unit)});
+    configure(last, rest);
+    if (a == split_) last = {tree::when(tree::binary(">", name("end"), integer(full)), std::move(last))};
+    pieces.push_back(std::move(last));
+  }
+  return join(std::move(pieces));
+}
+
+void Emitter::for_points(const Tile& tile, const std::function<void()>& f, std::size_t depth) {
+  if (depth == tile.size()) {
+    f();
+    return;
+  }
+  auto [a, piece] = tile[depth];
+  Place kept = place_[static_cast<std::size_t>(a)];
+  Expr kept_tail = tail_;
+  for (std::int64_t i = 0; i < piece.points; ++i) {
+    place_[static_cast<std::size_t>(a)].offset = kept.offset + i * (a == vector_ ? target_.lanes : 1);
+    if (a == vector_) tail_ = piece.tail && i + 1 == piece.points ? integer(piece.tail) : nullptr;
+    for_points(tile, f, depth + 1);
+  }
+  place_[static_cast<std::size_t>(a)] = kept;
+  tail_ = kept_tail;
+}
+
+void Emitter::one_tile(Block& b, const Tile& tile) {
+  if (by_tiles()) {
+    product_by_tiles(b, tile);
+    return;
+  }
+  const Step& st = step(0);
+  locals_.clear();
+  reset();
+  std::map<std::vector<std::int64_t>, std::string> sums;
+  for_points(tile, [&] {
+    std::string sum = fmt::format("sum{}", sums.size());
+    sums[offsets_of_outer()] = sum;
+    b.push_back(tree::declare("vec", sum, identity(st)));
+  });
+  std::vector<int> loops;
+  for (int a : st.over)
+    if (extent_[static_cast<std::size_t>(a)] < 0 && a != vector_ && !adds_) loops.push_back(a);
+  for (int a : st.over)
+    if (extent_[static_cast<std::size_t>(a)] >= 0 && a != vector_) loops.push_back(a);
+  bool across = vector_ >= 0 && inner(vector_);
+  if (across) loops.push_back(vector_);
+  Block body = nest(loops, [&](Block& inside) {
+    reset();
+    for_points_keeping_tail(tile, across, [&] {
+      std::string sum = sums.at(offsets_of_outer());
+      inside.push_back(tree::assign(sum, accumulate(st, inside, name(sum), across)));
+    });
+  });
+  b.insert(b.end(), body.begin(), body.end());
+  reset();
+  if (kernel_.product.columns >= 0 && !adds_ && elaborate()) {
+    std::int64_t width = 1;
+    for (const auto& [axis, piece] : tile) width *= piece.points;
+    b.push_back(tree::declare("alignas(64) real", fmt::format("sums[{}]", width * target_.lanes), nullptr));
+    std::int64_t at = 0;
+    for_points(tile, [&] {
+      b.push_back(tree::evaluate(call("v_store", {name("sums") + integer(at), name(sums.at(offsets_of_outer()))})));
+      at += target_.lanes;
+    });
+    store_in_loops(b, tile);
+    return;
+  }
+  for_points(tile, [&] {
+    Expr result = name(sums.at(offsets_of_outer()));
+    if (across) {
+      result = call(st.reduction == Reduction::sum ? "v_sum" : "v_max_lane", {result});
+      std::string all = "all" + sums.at(offsets_of_outer()).substr(3);
+      b.push_back(tree::declare("const vec", all, call("v_set", {result})));
+      result = name(all);
+    }
+    if (to_partials_)
+      dense_store(b, name("partial") + partial_index(0, name("chunk")), result, across);
+    else if (adds_)
+      add(b, step(1).stores.front(), result);
+    else
+      locals_[{0, offsets_of_outer()}] = result;
+  });
+  if (!to_partials_ && !adds_) for_points(tile, [&] { stores(b); });
+}
+
+bool Emitter::elaborate() const {
+  return ranges::any_of(kernel_.expressions, [&](const Expression& e) {
+    static const std::set<Op> long_ones{Op::exp, Op::log, Op::tanh, Op::erf, Op::gelu, Op::gelu_gradient};
+    return keeps(e) || (e.kind == Expression::Kind::op && long_ones.contains(e.op));
+  });
+}
+
+void Emitter::store_in_loops(Block& b, const Tile& tile) {
+  const int columns = kernel_.product.columns, rows = kernel_.product.rows;
+  Piece across{1, 0}, down{1, 0};
+  for (const auto& [axis, piece] : tile) (axis == columns ? across : down) = piece;
+  const std::int64_t lanes = target_.lanes, width = by_tiles() ? tile_side : across.points * lanes;
+  const std::vector<Place> kept = place_;
+  const auto moved = [&](int axis, const char* by) {
+    Place& p = place_[static_cast<std::size_t>(axis)];
+    p.variable = p.variable ? p.variable + name(by) : name(by);
+  };
+  if (rows >= 0 && down.points > 1) moved(rows, "row");
+  const Expr line = down.points > 1 ? name("row") * width : integer(0);
+  const auto one = [&](const Expr& column) {
+    Block body;
+    reset();
+    locals_.clear();
+    body.push_back(tree::declare("const vec", "sum", call("v_load", {name("sums") + (line + column)})));
+    locals_[{0, offsets_of_outer()}] = name("sum");
+    stores(body);
+    return body;
+  };
+  const std::int64_t whole = (across.points - (across.tail ? 1 : 0)) * lanes;
+  Block body;
+  if (whole) {
+    const std::vector<Place> here = place_;
+    moved(columns, "column");
+    body.push_back(tree::loop("column", integer(0), tree::binary("<", name("column"), integer(whole)), lanes,
+                              one(name("column"))));
+    place_ = here;
+  }
+  if (across.tail) {
+    place_[static_cast<std::size_t>(columns)].offset += whole;
+    tail_ = integer(across.tail);
+    body.push_back(tree::scope(one(integer(whole))));
+    tail_ = nullptr;
+  }
+  if (down.points > 1)
+    b.push_back(tree::loop("row", integer(0), tree::binary("<", name("row"), integer(down.points)), 1, body));
+  else
+    b.insert(b.end(), body.begin(), body.end());
+  place_ = kept;
+  reset();
+  locals_.clear();
+}
+
+void Emitter::for_points_keeping_tail(const Tile& tile, bool across, const std::function<void()>& f) {
+  Expr kept = tail_;
+  for_points(tile, [&] {
+    if (across) tail_ = kept;
+    f();
+  });
+}
+
+void Emitter::stores(Block& b) {
+  for (const Step& s : kernel_.steps) {
+    if (s.reduces) continue;
+    for (const Step::Store& store : s.stores) put(b, store);
+  }
+}
+
+int Emitter::partial_vector() const {
+  std::vector<int> outer = outer_axes();
+  if (outer.empty()) return -1;
+  return schedule_.vector >= 0 && !inner(schedule_.vector) ? schedule_.vector : outer.back();
+}
+
+Expr Emitter::partial_index(int reduction, Expr chunk) {
+  std::int64_t stride = 1;
+  Expr at = integer(0);
+  std::vector<int> order = outer_axes();
+  int last = partial_vector();
+  std::stable_sort(order.begin(), order.end(), [&](int x, int y) { return x != last && y == last; });
+  for (std::size_t i = order.size(); i-- > 0;) {
+    at = along(order[i], stride) + at;
+    stride *= extent_[static_cast<std::size_t>(order[i])];
+  }
+  std::int64_t reductions =
+      std::count_if(kernel_.steps.begin(), kernel_.steps.end(), [](const Step& s) { return s.reduces; });
+  return std::move(chunk) * (stride * reductions) + at + integer(stride * reduction);
+}
+
+Expr Emitter::identity(const Step& s) {
+  return s.reduction == Reduction::sum ? call("v_zero", {}) : call("v_set", {tree::real(-INFINITY)});
+}
+
+Expr Emitter::accumulate(const Step& s, Expr sum, Expr value) {
+  return call(s.reduction == Reduction::sum ? "v_add" : "v_max", {std::move(sum), std::move(value)});
+}
+
+Expr Emitter::accumulate(const Step& s, Block& b, Expr sum, bool across) {
+  const Expression& e = expression(s.value);
+  bool product = s.reduction == Reduction::sum && e.kind == Expression::Kind::op && e.op == Op::multiply;
+  bool zero_in_tail =
+      product && expression(e.a).kind == Expression::Kind::load && expression(e.b).kind == Expression::Kind::load;
+  if (product && (!across || !tail_ || zero_in_tail)) {
+    Expr a = evaluate(b, e.a), c = evaluate(b, e.b);
+    return call("v_fma", {std::move(a), std::move(c), std::move(sum)});
+  }
+  return accumulate(s, std::move(sum), masked(s, evaluate(b, s.value), across));
+}
+
+Expr Emitter::masked(const Step& s, Expr value, bool across) {
+  if (!across || !tail_) return value;
+  return call("v_keep_n", {std::move(value), tail_, tree::real(s.reduction == Reduction::sum ? 0 : -INFINITY)});
+}
+
+}  // namespace tessera::codegen::cpu

@@ -1,0 +1,125 @@
+// The text of one kernel for one target: what the files of its parts share.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "codegen/cpu/kernel.hpp"
+#include "codegen/cpu/values.hpp"
+
+namespace tessera::codegen::cpu {
+
+/// A run of points along one axis that one piece of code handles: how many, and how many lanes the last vector has.
+struct Piece {
+  std::int64_t points = 0;  ///< tile points (vectors along the vector axis)
+  int tail = 0;             ///< lanes of the last vector; 0: all
+};
+/// Points that are summed at once: a piece of each tiled axis.
+using Tile = std::vector<std::pair<int, Piece>>;
+
+class Emitter : Values {
+ public:
+  Emitter(const Plan& plan, int kernel, const Target& target, bool in_team)
+      : Values(plan, kernel, target), in_team_(in_team) {}
+
+  std::vector<Emitted> run();
+
+ private:
+  const Step& step(std::size_t i) const { return kernel_.steps[i]; }
+
+  // Functions: kernel.cpp
+  Emitted whole();
+  /// Asks for an image's values of those tensors in scratch memory that `which` names, as far as the second cache has
+  /// room for them. `image`: which of them; null where pointers are to an image's values already.
+  tree::Block fetches(const std::function<bool(const Tensor&)>& which, const tree::Expr& image);
+  std::int64_t rows_of_tile(int a) const;
+  /// The outer axis whose points a team shares out: the rows of a product, else the outermost. -1: there is none, or
+  /// too little to do.
+  int axis_to_split() const;
+  /// A block of a product's rows, summed over the batch. Where an image alone has much to sum, its sums are added to
+  /// what is stored, so that images are gone through one after the other; else the sums go on over all images.
+  Emitted sum_over_images();
+  Emitted partials();
+  static tree::Expr chunk_bound(tree::Expr chunk);
+  Emitted combine();
+  void finish(Emitted& e);
+  std::vector<std::string> describe() const;
+  static bool keeps(const Expression& e) { return e.kind == Expression::Kind::keep; }
+  bool drops_along(int axis) const;
+  /// Dropout's factors differ from layer to layer.
+  void add_layer(Emitted& e) const;
+  bool uses_batch() const;
+
+  // Places, loops: kernel.cpp
+  /// Nested loops over whole axes; the vector axis in steps of the lanes with its tail.
+  tree::Block nest(const std::vector<int>& axes, const std::function<void(tree::Block&)>& leaf, std::size_t depth = 0);
+  /// One block after the other, each in a scope of its own where names could meet.
+  static tree::Block join(std::vector<tree::Block> pieces);
+
+  // Row and elementwise kernels: kernel.cpp
+  tree::Block sweeps();
+  /// Whether step `s` can run in the sweep of the steps from `first` on: over the same axes, and without their results.
+  bool joins_sweep(std::size_t first, std::size_t s) const;
+  /// The steps from `first` to before `end`, in one sweep.
+  void sweep(tree::Block& b, std::size_t first, std::size_t end);
+
+  // Contractions: contraction.cpp
+  tree::Block contraction();
+  tree::Block tiles(const std::vector<int>& axes, std::size_t depth, Tile& tile);
+  /// Calls f once for each point of the tile, with place_ and tail_ set to it.
+  void for_points(const Tile& tile, const std::function<void()>& f, std::size_t depth = 0);
+  void for_points_keeping_tail(const Tile& tile, bool across, const std::function<void()>& f);
+  void one_tile(tree::Block& b, const Tile& tile);
+  /// Whether what is made of the sums takes so many instructions that they must not stand there once for each vector of
+  /// a tile: they would not fit the processor's nearest memory, and compilers would call functions instead.
+  bool elaborate() const;
+  void stores(tree::Block& b);
+  /// What is made of a product's sums, which lie in memory, is a loop over the tile.
+  void store_in_loops(tree::Block& b, const Tile& tile);
+
+  // Products of bf16 by tiles: tiles.cpp
+  bool by_tiles() const { return codegen::by_tiles(kernel_, target_); }
+  /// A factor in memory, as tiles are loaded from it.
+  struct Factor {
+    Access access;
+    std::int64_t across = 0, along = 0;  ///< from one row, or column, to the next; along what is summed
+  };
+  Factor factor(bool right) const;
+  int depth_axis() const;
+  std::int64_t depth() const { return depth_axis() < 0 ? 1 : extent_[static_cast<std::size_t>(depth_axis())]; }
+  std::int64_t whole_depth() const { return whole_tiles(depth()); }
+  bool packs_left() const { return factor(false).along != 1; }
+  bool packs_right() const { return !is_packed(factor(true).access); }
+  /// Where the columns of all panels are packed at once: while they stay, rows are packed.
+  bool packs_whole_right() const { return packs_left() && packs_right(); }
+  /// Before all tiles of a product.
+  tree::Block before_tiles();
+  void pack_left(tree::Block& b, std::int64_t rows);
+  /// Before the tiles of one piece of an axis: its rows or its columns are the same for them all.
+  tree::Block before_tiles_of(int axis, const Piece& piece);
+  std::int64_t columns_of_piece(const Piece& piece) const;
+  void product_by_tiles(tree::Block& b, const Tile& tile);
+  std::string gradient_name() const;
+  tree::Block gradient_by_tiles();
+
+  // Partial sums: contraction.cpp
+  /// The axis along which partial sums are contiguous: the vector axis where it is an outer one, else the last outer.
+  int partial_vector() const;
+  tree::Expr partial_index(int reduction, tree::Expr chunk);
+  static tree::Expr identity(const Step& s);
+  static tree::Expr accumulate(const Step& s, tree::Expr sum, tree::Expr value);
+  /// Adds the step's value at the present place; a product becomes a fused multiply-add.
+  tree::Expr accumulate(const Step& s, tree::Block& b, tree::Expr sum, bool across);
+  /// In a vector with fewer lanes, the others get what changes nothing.
+  tree::Expr masked(const Step& s, tree::Expr value, bool across);
+  tree::Expr begin_, end_;  ///< of an axis whose extent is known only when the program runs
+  bool to_partials_ = false;
+  bool adds_ = false;  ///< sums are added to what is stored
+  bool in_team_;
+  int split_ = -1;  ///< axis that a team shares out
+};
+
+}  // namespace tessera::codegen::cpu

@@ -1,0 +1,136 @@
+// Products of bf16 by tiles of 32 rows and 32 columns: functions of the simd text compute them.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/cpu/emitter.hpp"
+
+namespace tessera::codegen::cpu {
+
+using tree::Block;
+using tree::call;
+using tree::Expr;
+using tree::integer;
+using tree::name;
+
+Emitter::Factor Emitter::factor(bool right) const {
+  const Expression& product = expression(step(0).value);
+  Factor f;
+  for (int e : {product.a, product.b})
+    if ((lane_step(expression(e).access) != 0) == right) f.access = expression(e).access;
+  const Layout& layout = plan_.layouts[static_cast<std::size_t>(f.access.tensor)];
+  const int axis = right ? kernel_.product.columns : kernel_.product.rows;
+  if (axis >= 0) f.across = step_along(f.access, layout, axis);
+  if (depth_axis() >= 0) f.along = step_along(f.access, layout, depth_axis());
+  return f;
+}
+
+int Emitter::depth_axis() const {
+  for (int a : step(0).over)
+    if (extent_[static_cast<std::size_t>(a)] >= 0) return a;
+  return -1;
+}
+
+Block Emitter::before_tiles() {
+  Block b;
+  if (kernel_.product.rows < 0) {
+    b.push_back(tree::evaluate(call("t_configure", {integer(1)})));
+    if (packs_left()) pack_left(b, 1);
+  }
+  if (!packs_whole_right()) return b;
+  const Factor right = factor(true);
+  const std::int64_t columns = extent_[static_cast<std::size_t>(kernel_.product.columns)];
+  const std::int64_t panels = whole_tiles(columns) / tile_side;
+  b.push_back(
+      tree::declare("alignas(64) bf16", fmt::format("panels[{}]", panels * tile_side * whole_depth()), nullptr));
+  set(kernel_.product.columns, nullptr);
+  const Expr column = name("column");
+  b.push_back(tree::loop(
+      "column", integer(0), tree::binary("<", column, integer(columns)), tile_side,
+      {tree::evaluate(call("t_pack_right", {address(right.access, false) + column, integer(right.along),
+                                            call("std::min<std::int64_t>",
+                                                 {integer(tile_side), tree::binary("-", integer(columns), column)}),
+                                            integer(depth()), name("panels") + column * whole_depth()}))}));
+  return b;
+}
+
+void Emitter::pack_left(Block& b, std::int64_t rows) {
+  const Factor left = factor(false);
+  b.push_back(tree::declare("alignas(64) bf16", fmt::format("rows[{}]", tile_side * whole_depth()), nullptr));
+  b.push_back(
+      tree::evaluate(call("t_pack_left", {address(left.access, false), integer(left.across), integer(left.along),
+                                          integer(rows), integer(depth()), name("rows"), integer(whole_depth())})));
+}
+
+Block Emitter::before_tiles_of(int axis, const Piece& piece) {
+  Block b;
+  if (axis == kernel_.product.rows) {
+    if (packs_left()) pack_left(b, piece.points);
+  } else if (axis == kernel_.product.columns && packs_right() && !packs_whole_right()) {
+    const Factor right = factor(true);
+    b.push_back(tree::declare("alignas(64) bf16", fmt::format("panel[{}]", tile_side * whole_depth()), nullptr));
+    b.push_back(
+        tree::evaluate(call("t_pack_right", {address(right.access, false), integer(right.along),
+                                             integer(columns_of_piece(piece)), integer(depth()), name("panel")})));
+  }
+  return b;
+}
+
+std::int64_t Emitter::columns_of_piece(const Piece& piece) const {
+  return (piece.points - 1) * target_.lanes + (piece.tail ? piece.tail : target_.lanes);
+}
+
+void Emitter::product_by_tiles(Block& b, const Tile& tile) {
+  Piece across{1, 0}, down{1, 0};
+  for (const auto& [axis, piece] : tile) (axis == kernel_.product.columns ? across : down) = piece;
+  const Factor left = factor(false), right = factor(true);
+  Expr rows = packs_left() ? name("rows") : address(left.access, false);
+  Expr panel = name("panel");
+  if (!packs_right()) panel = address(right.access, false);
+  if (packs_whole_right()) panel = name("panels") + along(kernel_.product.columns, whole_depth());
+  // Weights lie far away: while one panel goes through the tiles, the next one comes.
+  Expr ahead = name("nullptr");
+  std::int64_t lines = 0;
+  if (const int r = kernel_.product.rows; !packs_right() && r >= 0) {
+    const std::int64_t blocks = whole_tiles(extent_[static_cast<std::size_t>(r)]) / tile_side;
+    lines = (tile_side + blocks - 1) / blocks;
+    ahead = panel + integer(tile_side * whole_depth()) + this->along(r, lines * whole_depth() / tile_side);
+  }
+  b.push_back(tree::declare("alignas(64) real", fmt::format("sums[{}]", down.points * tile_side), nullptr));
+  b.push_back(
+      tree::evaluate(call("t_product", {name("sums"), integer(down.points), integer(columns_of_piece(across)),
+                                        std::move(rows), integer(packs_left() ? whole_depth() : left.across),
+                                        std::move(panel), integer(depth()), std::move(ahead), integer(lines)})));
+  store_in_loops(b, tile);
+}
+
+std::string Emitter::gradient_name() const {
+  if (!by_tiles()) return "";
+  return fmt::format("t_gradient<{}, {}>", extent_[static_cast<std::size_t>(kernel_.product.columns)], depth());
+}
+
+Block Emitter::gradient_by_tiles() {
+  const int rows = kernel_.product.rows, columns = kernel_.product.columns;
+  const Factor left = factor(false), right = factor(true);
+  std::vector<int> loops;
+  for (int a : outer_axes())
+    if (a != rows && a != columns) loops.push_back(a);
+  int images = -1;
+  for (int a : step(0).over)
+    if (extent_[static_cast<std::size_t>(a)] < 0) images = a;
+  const auto of_image = [&](const Factor& f) {
+    return integer(step_along(f.access, plan_.layouts[static_cast<std::size_t>(f.access.tensor)], images));
+  };
+  const Access& to = step(1).stores.front().to;
+  return nest(loops, [&](Block& b) {
+    for (int a : {rows, columns, images}) set(a, nullptr);
+    if (depth_axis() >= 0) set(depth_axis(), nullptr);
+    b.push_back(tree::evaluate(call(
+        gradient_name(),
+        {name("begin"), name("end"), name("batch"), address(left.access, false), of_image(left), integer(left.across),
+         integer(left.along), address(right.access, false), of_image(right), integer(right.along), address(to, true),
+         integer(step_along(to, plan_.layouts[static_cast<std::size_t>(to.tensor)], rows))})));
+  });
+}
+
+}  // namespace tessera::codegen::cpu
