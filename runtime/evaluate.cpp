@@ -15,8 +15,8 @@ void check(const Model& model, int code) {
 }
 
 Arena packed(const Model& model, const float* parameters) {
-  Arena result = Arena::of_floats(model.packed_floats, model.alignment);
-  check(model, model.pack(parameters, result.floats()));
+  Arena result = Arena::of_floats(model.packed_forward_floats, model.alignment);
+  check(model, model.pack_forward(parameters, result.floats()));
   return result;
 }
 

@@ -13,7 +13,7 @@ namespace tessera::runtime {
 /// Throws an Error with the model's own words when `code` is not 0.
 void check(const Model& model, int code);
 
-/// The parameters in the form that the model's kernels read.
+/// The parameters in the form that the model's kernels read where nothing is trained.
 Arena packed(const Model& model, const float* parameters);
 
 /// The index of the largest number; the first of equal ones.

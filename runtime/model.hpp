@@ -46,8 +46,9 @@ struct Model {
   std::string name;                    ///< "vit_mnist"
   std::uint64_t declaration_hash = 0;  ///< changes with the declaration
   std::span<const tessera_parameter> parameters;
-  std::int64_t parameter_floats = 0;  ///< of the parameters, and of the gradients
-  std::int64_t packed_floats = 0;     ///< of the copy of the parameters that `pack` makes
+  std::int64_t parameter_floats = 0;       ///< of the parameters, and of the gradients
+  std::int64_t packed_floats = 0;          ///< of the copy of the parameters that `train_step` makes
+  std::int64_t packed_forward_floats = 0;  ///< of the one that `pack_forward` makes
   /// What the optimiser keeps, each as long as the parameters and zero at the start, one after the other: what their
   /// keys begin with in checkpoints. "average." is the moving average of the parameters, which is what is evaluated.
   std::vector<std::string> optimizer_state;
@@ -75,8 +76,8 @@ struct Model {
   const char* (*error)(int code) = nullptr;
   const char* (*isa)() = nullptr;  ///< the kernels in use: "scalar", "avx2", "avx512"
   int (*init)(float* parameters, std::uint64_t seed) = nullptr;
-  /// Copies the parameters into the form that the kernels read: `packed_floats` of them.
-  int (*pack)(const float* parameters, float* packed) = nullptr;
+  /// Copies the parameters into the form that `forward`, `evaluate` and `inspect` read: `packed_forward_floats`.
+  int (*pack_forward)(const float* parameters, float* packed) = nullptr;
   /// outputs [batch, classes] of images [batch, C, H, W].
   int (*forward)(const float* parameters, const float* packed, const float* images, std::int64_t batch, float* outputs,
                  void* scratch) = nullptr;

@@ -66,13 +66,14 @@ std::string timing_table(const Model& model, const std::vector<std::int64_t>& ba
       }
       const Batch batch{.images = images.floats(), .labels = labels.data(), .targets = targets.floats(), .size = size};
       const Arena trained = Arena::of_floats(model.parameter_floats, model.alignment);
+      const Arena panels = Arena::of_floats(model.packed_floats, model.alignment);
       const Arena gradients = Arena::of_floats(model.parameter_floats, model.alignment);
       const Arena optimizer = Arena::of_floats(model.optimizer_floats(), model.alignment);
       const Arena scratch(model.train_scratch_bytes(size), model.alignment);
       std::copy_n(parameters.floats(), model.parameter_floats, trained.floats());
       row("training step", size, median_seconds(runs, counter, [&] {
             float loss = 0;
-            check(model, model.train_step(trained.floats(), weights.floats(), gradients.floats(), optimizer.floats(),
+            check(model, model.train_step(trained.floats(), panels.floats(), gradients.floats(), optimizer.floats(),
                                           batch, outputs.floats(), &loss, scratch.data()));
           }));
     }

@@ -384,10 +384,11 @@ std::string body_of(const ModelFiles& m, const tree::Function& f) {
                        u, m.classes());
   if (what == "isa") return "  const int isa = choose_isa();\n  return isa < 0 ? \"\" : isa_names[isa];\n";
   if (what == "summary") return "  return" + literal(summary(m)) + ";\n";
-  if (what == "pack" && m.packed.reals)
+  const bool packs = what == "pack" || what == "pack_forward";
+  if (packs && m.packed.reals)
     return fmt::format("  if (!parameters || !packed) return {}_ERROR_NULL;\n", u) +
-           dispatch(m, "pack", {"parameters", "packed"});
-  if (what == "pack") return fmt::format("  (void)packed;\n  return parameters ? {0}_OK : {0}_ERROR_NULL;\n", u);
+           dispatch(m, what, {"parameters", "packed"});
+  if (packs) return fmt::format("  (void)packed;\n  return parameters ? {0}_OK : {0}_ERROR_NULL;\n", u);
   if (what == "init")
     return fmt::format(R"cpp(  if (!parameters) return {1}_ERROR_NULL;
   zero_gaps(parameters);

@@ -29,7 +29,8 @@ Contract contract(const ModelFiles& m) {
   c.optimizer_bytes = static_cast<std::int64_t>(optimizer_state(recipe).size()) * c.parameter_bytes;
   const Extent images_and_outputs{0, real * (pixels + m.classes())};
   const std::int64_t weights = c.parameter_bytes + real * m.packed.reals;
-  c.forward_bytes = Extent{weights, 0} + images_and_outputs + scratch("forward");
+  c.forward_bytes =
+      Extent{c.parameter_bytes + real * m.packed.forward_reals, 0} + images_and_outputs + scratch("forward");
   const std::int64_t gradient_bytes = c.parameter_bytes;
   c.train_bytes = Extent{weights + gradient_bytes + c.optimizer_bytes + loss, label} + images_and_outputs +
                   scratch("loss_and_gradients");

@@ -58,6 +58,11 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
       {m.packed.reals
            ? "Copies the parameters into the form that this processor's kernels read: after every change of them."
            : "For these kernels there is nothing to pack: `packed` is never read."});
+  add("pack_forward", {parameters, {out, "packed"}},
+      {m.packed.forward_reals ? fmt::format("As pack, but only what forward, evaluate and inspect read: the first "
+                                            "{}_PACKED_FORWARD_FLOATS.",
+                                            m.upper())
+                              : "For forward, evaluate and inspect there is nothing to pack."});
   add("forward", {parameters, packed, images, batch, outputs, scratch},
       {fmt::format("outputs [batch, {}] of images.", m.classes())});
   add("evaluate", {parameters, packed, images, labels, batch, outputs, loss, scratch},
@@ -176,6 +181,7 @@ typedef struct tessera_parameter {{
   macro("PARAMETER_FLOATS", m.arena.reals, "of the parameters, and of the gradients; gaps are zero");
   macro("PACKED_FLOATS", m.packed.reals,
         m.packed.reals ? "of the packed parameters" : "these kernels read the parameters as they are");
+  macro("PACKED_FORWARD_FLOATS", m.packed.forward_reals, "of those that forward, evaluate and inspect read");
   macro("OPTIMIZER_FLOATS", static_cast<std::int64_t>(optimizer_state(m.forward.recipe).size()) * m.arena.reals,
         "zero before the first step");
   macro("ATTENTION_FLOATS", attention_maps(m).of_image(), "of the attention maps of one image");
@@ -246,10 +252,11 @@ std::string emit_kernels_header(const ModelFiles& m) {
       f.parameters = entry_parameters(p.program, m.real);
       out += tree::print_declaration(f);
     }
-    if (m.packed.reals) {
+    for (const char* const pack : {"pack_forward", "pack"}) {
+      if (!m.packed.reals) continue;
       tree::Function f;
       f.linkage = "";
-      f.name = fmt::format("{}_pack_{}", m.name, t.name);
+      f.name = fmt::format("{}_{}_{}", m.name, pack, t.name);
       f.parameters = pack_parameters(m.real);
       out += tree::print_declaration(f);
     }

@@ -39,7 +39,7 @@ const PackedEntry& PackedArena::find(const std::string& key, bool transposed) co
 
 PackedArena make_packed_arena(const std::vector<Plan>& plans, const std::vector<Target>& targets) {
   PackedArena arena;
-  for (const Plan& plan : plans)
+  const auto add = [&](const Plan& plan) {
     for (const Tensor& t : plan.program.tensors) {
       if (t.storage != Storage::packed) continue;
       PackedEntry e;
@@ -63,6 +63,15 @@ PackedArena make_packed_arena(const std::vector<Plan>& plans, const std::vector<
       arena.reals += e.reals * e.count;
       arena.entries.push_back(std::move(e));
     }
+  };
+  const auto differentiates = [](const Plan& plan) {
+    return plan.program.name == "loss_and_gradients" || plan.program.name == "input_gradient";
+  };
+  for (const Plan& plan : plans)
+    if (!differentiates(plan)) add(plan);
+  arena.forward_reals = arena.reals;
+  for (const Plan& plan : plans)
+    if (differentiates(plan)) add(plan);
   return arena;
 }
 

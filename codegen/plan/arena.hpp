@@ -50,7 +50,7 @@ struct PackedEntry {
 };
 struct PackedArena {
   std::vector<PackedEntry> entries;
-  std::int64_t reals = 0;
+  std::int64_t reals = 0, forward_reals = 0;  ///< all; the first, which is all that is read where nothing is trained
 
   const PackedEntry& find(const std::string& key, bool transposed) const;
 };

@@ -467,6 +467,25 @@ int vit_cifar_pack(const float* parameters, float* packed) {
   }
 }
 
+int vit_cifar_pack_forward(const float* parameters, float* packed) {
+  if (!parameters || !packed) return VIT_CIFAR_ERROR_NULL;
+  switch (choose_isa()) {
+    case 0:
+      vit_cifar_pack_forward_scalar(parameters, packed);
+      return VIT_CIFAR_OK;
+#if defined(__x86_64__)
+    case 1:
+      vit_cifar_pack_forward_avx2(parameters, packed);
+      return VIT_CIFAR_OK;
+    case 2:
+      vit_cifar_pack_forward_avx512(parameters, packed);
+      return VIT_CIFAR_OK;
+#endif
+    default:
+      return VIT_CIFAR_ERROR_ISA;
+  }
+}
+
 int vit_cifar_forward(const float* parameters, const float* packed, const float* images, int64_t batch, float* outputs,
                       void* scratch) {
   if (!parameters || !packed || !images || !outputs || !scratch) return VIT_CIFAR_ERROR_NULL;

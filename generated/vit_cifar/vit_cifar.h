@@ -35,6 +35,7 @@ typedef struct tessera_parameter {
 #define VIT_CIFAR_PARAMETERS 80 /* rows of the parameter table */
 #define VIT_CIFAR_PARAMETER_FLOATS 3195152 /* of the parameters, and of the gradients; gaps are zero */
 #define VIT_CIFAR_PACKED_FLOATS 3158016 /* of the packed parameters */
+#define VIT_CIFAR_PACKED_FORWARD_FLOATS 3158016 /* of those that forward, evaluate and inspect read */
 #define VIT_CIFAR_OPTIMIZER_FLOATS 6390304 /* zero before the first step */
 #define VIT_CIFAR_ATTENTION_FLOATS 202800 /* of the attention maps of one image */
 #define VIT_CIFAR_LAYERS 58 /* rows of the table of layers */
@@ -83,6 +84,9 @@ int vit_cifar_init(float* parameters, uint64_t seed);
 
 /* Copies the parameters into the form that this processor's kernels read: after every change of them. */
 int vit_cifar_pack(const float* parameters, float* packed);
+
+/* As pack, but only what forward, evaluate and inspect read: the first VIT_CIFAR_PACKED_FORWARD_FLOATS. */
+int vit_cifar_pack_forward(const float* parameters, float* packed);
 
 /* outputs [batch, 10] of images. */
 int vit_cifar_forward(const float* parameters, const float* packed, const float* images, int64_t batch, float* outputs,

@@ -7591,7 +7591,7 @@ void vit_cifar_inspect_avx2(const float* parameters, const float* packed, const 
   }
 }
 
-void vit_cifar_pack_avx2(const float* parameters, float* packed) {
+void vit_cifar_pack_forward_avx2(const float* parameters, float* packed) {
   // patch_embed.weight [256, 48]
   pack(parameters + 3182608, 256, 48, 16, packed);
   // transformer_blocks.{}.attention.in_proj_weight [768, 256]
@@ -7614,6 +7614,10 @@ void vit_cifar_pack_avx2(const float* parameters, float* packed) {
   for (std::int64_t layer = 0; layer < 6; ++layer) {
     pack(parameters + 2638864 - layer * 527104, 256, 512, 16, packed + 2371584 + layer * 131072);
   }
+}
+
+void vit_cifar_pack_avx2(const float* parameters, float* packed) {
+  vit_cifar_pack_forward_avx2(parameters, packed);
 }
 
 #if defined(__clang__)

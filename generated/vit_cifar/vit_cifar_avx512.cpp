@@ -9311,7 +9311,7 @@ void vit_cifar_inspect_avx512(const float* parameters, const float* packed, cons
   }
 }
 
-void vit_cifar_pack_avx512(const float* parameters, float* packed) {
+void vit_cifar_pack_forward_avx512(const float* parameters, float* packed) {
   // patch_embed.weight [256, 48]
   pack(parameters + 3182608, 256, 48, 64, packed);
   // transformer_blocks.{}.attention.in_proj_weight [768, 256]
@@ -9334,6 +9334,10 @@ void vit_cifar_pack_avx512(const float* parameters, float* packed) {
   for (std::int64_t layer = 0; layer < 6; ++layer) {
     pack(parameters + 2638864 - layer * 527104, 256, 512, 64, packed + 2371584 + layer * 131072);
   }
+}
+
+void vit_cifar_pack_avx512(const float* parameters, float* packed) {
+  vit_cifar_pack_forward_avx512(parameters, packed);
 }
 
 #if defined(__clang__)

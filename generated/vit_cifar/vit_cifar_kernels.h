@@ -25,6 +25,7 @@ void vit_cifar_update_scalar(float* parameters, const float* gradients, float* m
                              const std::int64_t first, const std::int64_t last);
 void vit_cifar_inspect_scalar(const float* parameters, const float* packed, const float* images,
                               const std::int64_t batch, float* maps, float* magnitudes, float* scratch);
+void vit_cifar_pack_forward_scalar(const float* parameters, float* packed);
 void vit_cifar_pack_scalar(const float* parameters, float* packed);
 
 void vit_cifar_forward_avx2(const float* parameters, const float* packed, const float* images, const std::int64_t batch,
@@ -43,6 +44,7 @@ void vit_cifar_update_avx2(float* parameters, const float* gradients, float* mom
                            const std::int64_t first, const std::int64_t last);
 void vit_cifar_inspect_avx2(const float* parameters, const float* packed, const float* images, const std::int64_t batch,
                             float* maps, float* magnitudes, float* scratch);
+void vit_cifar_pack_forward_avx2(const float* parameters, float* packed);
 void vit_cifar_pack_avx2(const float* parameters, float* packed);
 
 void vit_cifar_forward_avx512(const float* parameters, const float* packed, const float* images,
@@ -62,6 +64,7 @@ void vit_cifar_update_avx512(float* parameters, const float* gradients, float* m
                              const std::int64_t first, const std::int64_t last);
 void vit_cifar_inspect_avx512(const float* parameters, const float* packed, const float* images,
                               const std::int64_t batch, float* maps, float* magnitudes, float* scratch);
+void vit_cifar_pack_forward_avx512(const float* parameters, float* packed);
 void vit_cifar_pack_avx512(const float* parameters, float* packed);
 
 #endif  // VIT_CIFAR_KERNELS_H

@@ -6096,7 +6096,7 @@ void vit_cifar_inspect_scalar(const float* parameters, const float* packed, cons
   }
 }
 
-void vit_cifar_pack_scalar(const float* parameters, float* packed) {
+void vit_cifar_pack_forward_scalar(const float* parameters, float* packed) {
   // patch_embed.weight [256, 48]
   pack(parameters + 3182608, 256, 48, 4, packed);
   // transformer_blocks.{}.attention.in_proj_weight [768, 256]
@@ -6119,6 +6119,10 @@ void vit_cifar_pack_scalar(const float* parameters, float* packed) {
   for (std::int64_t layer = 0; layer < 6; ++layer) {
     pack(parameters + 2638864 - layer * 527104, 256, 512, 4, packed + 2371584 + layer * 131072);
   }
+}
+
+void vit_cifar_pack_scalar(const float* parameters, float* packed) {
+  vit_cifar_pack_forward_scalar(parameters, packed);
 }
 
 // Nothing to undo: portable code needs no target options.

@@ -369,6 +369,11 @@ int vit_mnist_pack(const float* parameters, float* packed) {
   return parameters ? VIT_MNIST_OK : VIT_MNIST_ERROR_NULL;
 }
 
+int vit_mnist_pack_forward(const float* parameters, float* packed) {
+  (void)packed;
+  return parameters ? VIT_MNIST_OK : VIT_MNIST_ERROR_NULL;
+}
+
 int vit_mnist_forward(const float* parameters, const float* packed, const float* images, int64_t batch, float* outputs,
                       void* scratch) {
   if (!parameters || !images || !outputs || !scratch) return VIT_MNIST_ERROR_NULL;

@@ -35,6 +35,7 @@ typedef struct tessera_parameter {
 #define VIT_MNIST_PARAMETERS 45 /* rows of the parameter table */
 #define VIT_MNIST_PARAMETER_FLOATS 1888 /* of the parameters, and of the gradients; gaps are zero */
 #define VIT_MNIST_PACKED_FLOATS 0 /* these kernels read the parameters as they are */
+#define VIT_MNIST_PACKED_FORWARD_FLOATS 0 /* of those that forward, evaluate and inspect read */
 #define VIT_MNIST_OPTIMIZER_FLOATS 3776 /* zero before the first step */
 #define VIT_MNIST_ATTENTION_FLOATS 10000 /* of the attention maps of one image */
 #define VIT_MNIST_LAYERS 38 /* rows of the table of layers */
@@ -83,6 +84,9 @@ int vit_mnist_init(float* parameters, uint64_t seed);
 
 /* For these kernels there is nothing to pack: `packed` is never read. */
 int vit_mnist_pack(const float* parameters, float* packed);
+
+/* For forward, evaluate and inspect there is nothing to pack. */
+int vit_mnist_pack_forward(const float* parameters, float* packed);
 
 /* outputs [batch, 10] of images. */
 int vit_mnist_forward(const float* parameters, const float* packed, const float* images, int64_t batch, float* outputs,

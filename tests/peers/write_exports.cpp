@@ -58,13 +58,14 @@ void write(const std::filesystem::path& folder, const runtime::Model& model) {
   runtime::write_safetensors(folder / (model.name + ".answers.safetensors"), answers);
 }
 
-#define TESSERA_EXPORTED(name_, NAME, ...)                                                                       \
-  runtime::Model {                                                                                               \
-    .name = #name_, .declaration_hash = NAME##_DECLARATION_HASH, .parameters = name_##_parameters,               \
-    .parameter_floats = NAME##_PARAMETER_FLOATS, .packed_floats = NAME##_PACKED_FLOATS, .optimizer_state = {},   \
-    .image_shape = {__VA_ARGS__}, .classes = NAME##_OUTPUT_FLOATS, .alignment = NAME##_ALIGNMENT, .summary = "", \
-    .forward_scratch_bytes = [](std::int64_t b) -> std::int64_t { return NAME##_FORWARD_SCRATCH_BYTES(b); },     \
-    .error = name_##_error, .init = name_##_init, .pack = name_##_pack, .forward = name_##_forward               \
+#define TESSERA_EXPORTED(name_, NAME, ...)                                                                         \
+  runtime::Model {                                                                                                 \
+    .name = #name_, .declaration_hash = NAME##_DECLARATION_HASH, .parameters = name_##_parameters,                 \
+    .parameter_floats = NAME##_PARAMETER_FLOATS, .packed_forward_floats = NAME##_PACKED_FORWARD_FLOATS,            \
+    .optimizer_state = {}, .image_shape = {__VA_ARGS__}, .classes = NAME##_OUTPUT_FLOATS,                          \
+    .alignment = NAME##_ALIGNMENT, .summary = "",                                                                  \
+    .forward_scratch_bytes = [](std::int64_t b) -> std::int64_t { return NAME##_FORWARD_SCRATCH_BYTES(b); },       \
+    .error = name_##_error, .init = name_##_init, .pack_forward = name_##_pack_forward, .forward = name_##_forward \
   }
 
 void write_all(const std::filesystem::path& folder) {

@@ -48,7 +48,7 @@ class Attention : public testing::Test {
     model.name = "toy";
     model.parameters = token;
     model.parameter_floats = 16;
-    model.pack = [](const float*, float*) { return 0; };
+    model.pack_forward = [](const float*, float*) { return 0; };
     std::ranges::copy(std::array{1, 8, 8}, model.image_shape);
     model.patches = {2, 2};
     model.attention = {2, 2, tokens, tokens};

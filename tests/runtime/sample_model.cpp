@@ -49,7 +49,7 @@ int sample_init(float* parameters, uint64_t seed) {
   return 0;
 }
 
-int sample_pack(const float*, float*) { return 0; }
+int sample_pack_forward(const float*, float*) { return 0; }
 
 int sample_forward(const float* parameters, const float*, const float* images, int64_t batch, float* outputs, void*) {
   if (batch < 1) return 1;

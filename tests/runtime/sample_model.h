@@ -38,7 +38,7 @@ const char* sample_error(int code);
 const char* sample_isa(void);
 int sample_init(float* parameters, uint64_t seed);
 /* Nothing is packed. */
-int sample_pack(const float* parameters, float* packed);
+int sample_pack_forward(const float* parameters, float* packed);
 int sample_forward(const float* parameters, const float* packed, const float* images, int64_t batch, float* outputs,
                    void* scratch);
 int sample_evaluate(const float* parameters, const float* packed, const float* images, const int32_t* labels,

@@ -26,7 +26,7 @@ inline Model sample_model() {
           .error = sample_error,
           .isa = sample_isa,
           .init = sample_init,
-          .pack = sample_pack,
+          .pack_forward = sample_pack_forward,
           .forward = sample_forward,
           .evaluate = sample_evaluate,
           .inspect = sample_inspect,
