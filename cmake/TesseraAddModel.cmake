@@ -1,5 +1,5 @@
-# tessera_add_model(<name> DECLARATION <header> MODEL <class> [ISA scalar avx2 avx512 avx512_bf16 amx neon] [CUDA 80 90a]
-#   [PRECISION bf16] [TRAIN])
+# tessera_add_model(<name> DECLARATION <header> MODEL <class> [ISA scalar avx2 avx512 avx512_bf16 avx512_vnni amx neon] [CUDA 80 90a]
+#   [PRECISION bf16|int8] [TRAIN])
 #
 # From a declared model to a library. Targets:
 #   <name>_generator  the declaration, compiled (this is where shapes are checked) together with the generator
@@ -11,8 +11,8 @@
 # DECLARATION is relative to the calling CMakeLists.txt (whose folder is an include folder of the declaration).
 # MODEL is the fully qualified class. ISA are the instruction sets to emit, chosen by CPUID when the program runs (neon: on
 # 64-bit Arm, always); scalar is the portable one that is always needed. PRECISION is what the factors of matrix products are
-# rounded to, fp32 (default) or bf16; sums, parameters, gradients and optimiser state are of single precision in both. The
-# emitted files lie in ${CMAKE_BINARY_DIR}/generated/<name>.
+# rounded to: fp32 (default), bf16, or int8 (of products with a parameter, where nothing is trained); parameters, gradients
+# and optimiser state are of single precision in all. The emitted files lie in ${CMAKE_BINARY_DIR}/generated/<name>.
 
 function(tessera_add_model name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TRAIN" "DECLARATION;MODEL;PRECISION" "ISA;CUDA")
@@ -32,6 +32,8 @@ function(tessera_add_model name)
     set(arg_ISA scalar avx2 avx512)
     if(arg_PRECISION STREQUAL "bf16")
       list(APPEND arg_ISA avx512_bf16 amx)
+    elseif(arg_PRECISION STREQUAL "int8")
+      list(APPEND arg_ISA avx512_vnni amx)
     endif()
   endif()
   if(NOT "scalar" IN_LIST arg_ISA)

@@ -1,12 +1,14 @@
 #include "codegen/driver.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <range/v3/algorithm/any_of.hpp>
+#include <range/v3/algorithm/contains.hpp>
 #include <range/v3/algorithm/find.hpp>
 #include <sstream>
 
@@ -86,7 +88,9 @@ Plan plan_program(const graph::Graph& graph, const std::string& name, const Gene
   verify(primitive);
   stages.dump(name + "_graph", print(primitive));
   KernelProgram kernels = lower(primitive, name);
-  kernels.precision = options.precision;
+  // Training needs more than eight bits: it is of single precision.
+  const bool trains = name != "forward" && name != "evaluate" && name != "inspect";
+  kernels.precision = options.precision == Precision::int8 && trains ? Precision::fp32 : options.precision;
   verify(kernels);
   stages.dump(name + "_kernels", print(kernels));
   Plan plan = make_plan(std::move(kernels), options.targets);
@@ -188,13 +192,24 @@ std::map<std::string, std::string> generate(const graph::Graph& traced, const Ge
 
 namespace {
 
+const std::map<std::string, Precision> precisions{
+    {"bf16", Precision::bf16}, {"fp32", Precision::fp32}, {"int8", Precision::int8}};
+
+/// The instruction sets that a model is emitted for unless others are asked for.
+std::vector<Target> targets_of(Precision precision) {
+  std::vector<Target> all = cpu_targets;
+  if (precision == Precision::bf16) all.insert(all.end(), bf16_targets.begin(), bf16_targets.end());
+  if (precision == Precision::int8) all.insert(all.end(), int8_targets.begin(), int8_targets.end());
+  return all;
+}
+
 constexpr const char* usage = R"(Usage: {0} --out DIR [options]
 
 Writes the sources of {1}: C header, kernels for each instruction set, training program.
 
   --out DIR      folder to write to, made when it is missing
   --isa LIST     instruction sets, comma separated: scalar (must be there), avx2, avx512 and, for products of bf16,
-                 avx512_bf16, amx (default: all of these); neon (64-bit Arm)
+                 avx512_bf16, amx, for those of int8 avx512_vnni, amx (default: all of these); neon (64-bit Arm)
   --train        write the program with the training loop as well
   --cuda         write the kernels for CUDA as well
   --cuda-tile [KERNEL=]ROWSxCOLUMNS
@@ -202,7 +217,8 @@ Writes the sources of {1}: C header, kernels for each instruction set, training 
   --predict ARCH instead of writing anything, print what each CUDA kernel should take on sm_80 or sm_90a
   --batch N      with so many images (default: the recipe's batch)
   --real TYPE    float (default), or double: for checking gradients, with --isa scalar
-  --precision P  what factors of matrix products are rounded to: fp32 (default), or bf16; sums are of fp32 in both
+  --precision P  what factors of matrix products are rounded to: fp32 (default), bf16, or, of those with a parameter
+                 and where nothing is trained, int8
   --dump DIR     write the text of every stage to DIR: graphs, kernels, plans
   --help         this text
 )";
@@ -252,21 +268,23 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
           throw Error(fmt::format("--real is float or double, not {}", options.real));
       } else if (option == "--precision") {
         const std::string precision = value();
-        if (precision != "fp32" && precision != "bf16")
-          throw Error(fmt::format("--precision is fp32 or bf16, not {}", precision));
-        options.precision = precision == "bf16" ? Precision::bf16 : Precision::fp32;
+        if (!precisions.contains(precision))
+          throw Error(fmt::format("--precision is fp32, bf16 or int8, not {}", precision));
+        options.precision = precisions.at(precision);
       } else if (option == "--isa") {
         options.targets.clear();
         chosen = true;
         std::stringstream list(value());
         for (std::string isa; std::getline(list, isa, ',');) {
-          std::vector<Target> known = cpu_targets;
-          known.insert(known.end(), bf16_targets.begin(), bf16_targets.end());
-          known.push_back(neon_target);
+          std::vector<Target> known{neon_target};
+          for (const auto& [precision, value] : precisions)
+            for (const Target& target : targets_of(value)) known.push_back(target);
           const auto at = ranges::find(known, isa, &Target::name);
           if (at == known.end())
-            throw Error(fmt::format(
-                "there is no instruction set {}: choose from scalar, avx2, avx512, avx512_bf16, amx, neon", isa));
+            throw Error(
+                fmt::format("there is no instruction set {}: choose from scalar, avx2, avx512, avx512_bf16, "
+                            "avx512_vnni, amx, neon",
+                            isa));
           options.targets.push_back(*at);
         }
         if (options.targets.empty() || options.targets.front().name != "scalar")
@@ -275,11 +293,19 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
         throw Error(fmt::format("there is no option {}: see --help", option));
       }
     }
-    if (!chosen && options.precision == Precision::bf16)
-      options.targets.insert(options.targets.end(), bf16_targets.begin(), bf16_targets.end());
-    for (const Target& target : options.targets)
-      if (target.tiles && options.precision != Precision::bf16)
-        throw Error(fmt::format("--isa {} needs --precision bf16", target.name));
+    const auto has = [](Precision precision, const Target& target) {
+      return target.name == neon_target.name || ranges::contains(targets_of(precision), target.name, &Target::name);
+    };
+    if (!chosen) options.targets = targets_of(options.precision);
+    for (const Target& target : options.targets) {
+      std::vector<std::string> fitting;
+      for (const auto& [precision, value] : precisions)
+        if (has(value, target)) fitting.push_back(precision);
+      if (!has(options.precision, target))
+        throw Error(fmt::format("--isa {} needs --precision {}", target.name, fmt::join(fitting, " or ")));
+    }
+    if (options.cuda && options.precision == Precision::int8)
+      throw Error("--cuda works with --precision fp32 or bf16 only");
     if (!architecture.empty()) {
       fmt::print("{}", predict(declared, options, architecture, batch));
       return 0;
@@ -288,7 +314,7 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
     if (options.real == "double" && ranges::any_of(options.targets, [](const Target& t) { return t.lanes > 1; }))
       throw Error("--real double works with --isa scalar only");
     if (options.real == "double" && options.precision != Precision::fp32)
-      throw Error("--precision bf16 works with --real float only");
+      throw Error("--precision bf16 and int8 work with --real float only");
     if (options.real == "double" && options.cuda) throw Error("--cuda works with --real float only");
     std::map<std::string, std::string> files = generate(declared, options);
     fs::create_directories(out);

@@ -10,7 +10,7 @@
 namespace tessera::codegen {
 
 struct GeneratorOptions {
-  std::vector<Target> targets = cpu_targets;  ///< those of bf16_targets only where the precision is bf16
+  std::vector<Target> targets = cpu_targets;  ///< those of bf16_targets and int8_targets only with that precision
   std::string real = "float";                 ///< "double": for tests, scalar only
   Precision precision = Precision::fp32;
   bool train = false;  ///< the program with the training loop as well
@@ -30,9 +30,7 @@ std::string predict(const graph::Graph& traced, const GeneratorOptions& options,
 /// without a loss is not planned and has no contract.
 std::string summarize(const graph::Graph& traced);
 
-/// Options: --out DIR, --isa LIST, --train, --cuda, --cuda-tile [KERNEL=]ROWSxCOLUMNS, --predict ARCHITECTURE, --batch
-/// N, --real float|double,
-/// --precision fp32|bf16, --dump DIR. Returns the exit code; errors are one sentence on standard error.
+/// The options that --help lists. Returns the exit code; errors are one sentence on standard error.
 int generator_main(const graph::Graph& declared, int argc, char** argv);
 
 }  // namespace tessera::codegen

@@ -12,8 +12,8 @@ single precision, 0.05 for bf16, 0.3 for int8. Then each round times every conte
 turn, which after one to warm up lasts 0.1 s and three runs, or 1 s); the table shows the median over rounds, and the share
 of the FMA ceiling measured in the same session: 2 FLOPs a multiply-add of the model as declared, from the emitted header;
 of the products, of their multiply-adds. "gemm" are the four linear maps of a block, one after the other. The last columns
-compare the best of ours with the best peer, in single precision and in bf16. "Tessera bf16" uses the widest instructions
-there are: AMX's tiles, else AVX-512. A machine that does anything else gives other numbers.
+compare the best of ours with the best peer, in single precision, in bf16 and in int8. "Tessera bf16" and "Tessera int8" use
+the widest instructions there are: AMX's tiles, else AVX-512. A machine that does anything else gives other numbers.
 """
 import argparse
 import concurrent.futures
@@ -70,6 +70,8 @@ CONTENDERS = {
     "avx2": ("Tessera AVX2", None),
     "avx512": ("Tessera AVX-512", None),
     "bf16": ("Tessera bf16", 0.05),
+    "int8": ("Tessera int8", 0.3),
+    "int8-vnni": ("Tessera int8, VNNI", 0.3),
     "eager": ("PyTorch eager", None),
     "sdpa": ("PyTorch eager, fused attention", None),
     "compiled": ("torch.compile", None),
@@ -82,8 +84,8 @@ CONTENDERS = {
     "ort-int8": ("ONNX Runtime int8", 0.3),
 }
 SINGLE = ("avx2", "avx512")
-OURS = (*SINGLE, "bf16")
-IN_BF16 = ("vit_tiny", "vit_base", "vit_cifar")
+OURS = (*SINGLE, "bf16", "int8", "int8-vnni")
+EMITTED = {"bf16": ("vit_tiny", "vit_base", "vit_cifar"), "int8": ("vit_tiny", "vit_base")}  # models in other precisions
 
 
 class Cannot(Exception):
@@ -347,12 +349,15 @@ class Tessera:
         return raw[(-raw.ctypes.data // 4) % 16:][:floats]
 
     def prepare(self, work):
-        if self.kind == "bf16" and work.model not in IN_BF16:
+        precision = self.kind.split("-")[0]
+        if self.kind not in SINGLE and work.model not in EMITTED[precision]:
             raise Cannot("is measured by whole models with products worth rounding")
+        if precision == "int8" and work.trains:
+            raise Cannot("is for inference")
         if work.model not in GEMMS:
             model = reference(work.model)
             images, labels = data(work.model, work.batch)
-            name = work.model + ("_bf16" if self.kind == "bf16" else "")
+            name = work.model + ("" if self.kind in SINGLE else f"_{precision}")
             return self.model(name, model.state_dict(), images, labels, work.batch, work.trains)
         parts = []
         for x, linear in zip(data(work.model, work.batch)[0], reference(work.model)):
@@ -374,8 +379,9 @@ class Tessera:
         for row in rows:
             flat = state[row.name.decode()].numpy().ravel()
             parameters[row.offset:row.offset + flat.size] = flat
-        packed = self.aligned(self.macro(name, "PACKED_FLOATS"))
-        check(getattr(library, f"{name}_pack")(pointer(parameters), pointer(packed)), f"{name}_pack")
+        pack, floats = ("pack", "PACKED_FLOATS") if trains else ("pack_forward", "PACKED_FORWARD_FLOATS")
+        packed = self.aligned(self.macro(name, floats))
+        check(getattr(library, f"{name}_{pack}")(pointer(parameters), pointer(packed)), f"{name}_{pack}")
         weights = [pointer(parameters), pointer(packed)]
         outputs = self.aligned(batch * self.macro(name, "OUTPUT_FLOATS"))
         scratch = self.aligned(self.macro(name, "FORWARD_SCRATCH_BYTES", batch) // 4)
@@ -428,8 +434,8 @@ def load_ceiling(folder):
 def make(kind, setting):
     """The contender of this name, in a process of its own."""
     if kind in OURS:
-        if kind in SINGLE:
-            os.environ["TESSERA_ISA"] = kind
+        if kind in SINGLE or kind == "int8-vnni":
+            os.environ["TESSERA_ISA"] = kind.replace("int8-", "avx512_")
         return Tessera(kind, setting)
     if kind == "onednn":
         return OneDnn(kind, setting)
@@ -592,7 +598,7 @@ def run_work(name, contenders, options, folder, ceiling, notes):
         peers = min((t for k, t in median.items() if k not in OURS and belongs(k)), default=None)
         return f"{peers / ours:.2f} x" if ours and peers else "-"
 
-    return cells + [lead(lambda kind: not CONTENDERS[kind][1]), lead(lambda kind: kind.endswith("bf16"))]
+    return cells + [lead(lambda kind: not CONTENDERS[kind][1]), lead(lambda kind: "bf16" in kind), lead(lambda kind: "int8" in kind)]
 
 
 def main():
@@ -610,7 +616,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         models = {name for work in works for name in
                   ([f"gemm_{k}x{n}" for k, n in GEMMS[WORKS[work].model]] if WORKS[work].model in GEMMS else [WORKS[work].model])}
-        models |= {f"{name}_bf16" for name in models if name in IN_BF16}
+        models |= {f"{name}_{precision}" for name in models for precision, those in EMITTED.items() if name in those}
         build_libraries(folder, options, models)
         ours = [kind for kind in OURS if kind not in SINGLE or load_ceiling(folder)(int(kind == "avx512"), 1) > 0]
         print(f"PyTorch {torch.__version__}; {options.compiler}; medians of {options.rounds} rounds in turns")
@@ -621,8 +627,8 @@ def main():
             ceilings = {kind: contenders[kind].ask("ceiling") for kind in ours if kind in SINGLE}
             print(f"\n{threads} thread{'s' if threads > 1 else ''}; FMA ceiling " +
                   ", ".join(f"{CONTENDERS[k][0].split()[-1]} {c:.0f} GFLOP/s" for k, c in ceilings.items()) + "\n")
-            print("| work | " + " | ".join(CONTENDERS[k][0] for k in contenders) + " | ours against the best peer | in bf16 |")
-            print("|---|" + "---|" * (len(contenders) + 2))
+            print("| work | " + " | ".join(CONTENDERS[k][0] for k in contenders) + " | ours against the best peer | in bf16 | in int8 |")
+            print("|---|" + "---|" * (len(contenders) + 3))
             for name in works:
                 row = run_work(name, contenders, options, folder, max(ceilings.values()), notes)
                 print(f"| {name} | " + " | ".join(row) + " |", flush=True)

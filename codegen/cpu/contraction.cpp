@@ -201,7 +201,8 @@ void Emitter::store_in_loops(Block& b, const Tile& tile) {
     Block body;
     reset();
     locals_.clear();
-    body.push_back(tree::declare("const vec", "sum", call("v_load", {name("sums") + (line + column)})));
+    const char* const load = kernel_.product.factors == Element::int8 ? "v_load_int32" : "v_load";
+    body.push_back(tree::declare("const vec", "sum", call(load, {name("sums") + (line + column)})));
     locals_[{0, offsets_of_outer()}] = name("sum");
     stores(body);
     return body;

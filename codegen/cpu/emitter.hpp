@@ -80,7 +80,7 @@ class Emitter : Values {
   /// What is made of a product's sums, which lie in memory, is a loop over the tile.
   void store_in_loops(tree::Block& b, const Tile& tile);
 
-  // Products of bf16 by tiles: tiles.cpp
+  // Products of bf16 and int8 by tiles: tiles.cpp
   bool by_tiles() const { return codegen::by_tiles(kernel_, target_); }
   /// A factor in memory, as tiles are loaded from it.
   struct Factor {
@@ -90,7 +90,7 @@ class Emitter : Values {
   Factor factor(bool right) const;
   int depth_axis() const;
   std::int64_t depth() const { return depth_axis() < 0 ? 1 : extent_[static_cast<std::size_t>(depth_axis())]; }
-  std::int64_t whole_depth() const { return whole_tiles(depth()); }
+  std::int64_t whole_depth() const { return whole_steps(kernel_.product.factors, depth()); }
   bool packs_left() const { return factor(false).along != 1; }
   bool packs_right() const { return !is_packed(factor(true).access); }
   /// Where the columns of all panels are packed at once: while they stay, rows are packed.

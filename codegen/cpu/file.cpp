@@ -67,21 +67,12 @@ class File {
     if (real_ == "double") out += "#define TESSERA_REAL_DOUBLE 1\n";
     out += embedded(fmt::format("cpu/simd/{}_begin.h", isa));
     out += "\nnamespace {\n\n";
-    const std::string vectors = target_.tiles ? "avx512" : isa;
+    const std::string vectors = isa.starts_with("avx512") || isa == "amx" ? "avx512" : isa;
     out += embedded(fmt::format("cpu/simd/{}.h", vectors));
     out += "\n";
     out += embedded("cpu/simd/math.h");
-    if (rounds()) {
-      std::vector<std::string> parts;
-      if (vectors == "avx512") parts.push_back(target_.tiles ? "narrow_bf16" : "narrow_avx512");
-      parts.push_back("bf16_" + vectors);
-      if (target_.tiles) parts.insert(parts.end(), {"tiles", isa == "amx" ? "amx" : "dot", "tiles_products"});
-      for (const std::string& part : parts) out += fmt::format("\n{}", embedded(fmt::format("cpu/simd/{}.h", part)));
-    }
-    if (packed_.reals) {
-      const char* const panels = !rounds() ? "pack" : target_.tiles ? "pack_tiles" : "pack_bf16";
-      out += fmt::format("\n{}", embedded(fmt::format("cpu/simd/{}.h", panels)));
-    }
+    for (const std::string& part : parts(vectors))
+      out += fmt::format("\n{}", embedded(fmt::format("cpu/simd/{}.h", part)));
     if (shares_) out += fmt::format("\n{}", embedded("cpu/simd/team.h"));
     if (kernels_.find("v_fetch(") != std::string::npos) out += fmt::format("\n{}", embedded("cpu/simd/fetch.h"));
     out += "\n// ---- tables ----\n";
@@ -97,10 +88,37 @@ class File {
   }
 
  private:
-  bool rounds() const {
-    return ranges::any_of(plans_, [](const Plan& plan) {
-      return ranges::any_of(plan.program.kernels, [](const Kernel& k) { return k.product.rounds; });
+  bool has_products_of(Element factors) const {
+    return ranges::any_of(plans_, [&](const Plan& plan) {
+      return ranges::any_of(plan.program.kernels, [&](const Kernel& k) { return k.product.factors == factors; });
     });
+  }
+
+  /// What products need beyond the vectors.
+  std::vector<std::string> parts(const std::string& vectors) const {
+    std::vector<std::string> all;
+    const bool bf16 = has_products_of(Element::bf16), int8 = has_products_of(Element::int8);
+    if (bf16) {
+      if (vectors == "avx512") all.push_back(target_.tiles ? "narrow_bf16" : "narrow_avx512");
+      all.push_back("bf16_" + vectors);
+      if (target_.name == "amx")
+        all.insert(all.end(), {"tiles", "amx", "bf16_amx", "tiles_products"});
+      else if (target_.tiles)
+        all.insert(all.end(), {"tiles", "dot", "tiles_products"});
+    }
+    if (int8) {
+      all.insert(all.end(), {"int8", "int8_" + vectors});
+      if (target_.name == "amx")
+        all.insert(all.end(), {"amx", "int8_amx"});
+      else if (vectors == "avx512")
+        all.push_back(target_.name == "avx512_vnni" ? "int8_vnni" : "int8_madd");
+      if (target_.name != "amx") all.push_back("int8_dot");
+      all.push_back("pack_int8");
+    }
+    if (ranges::any_of(packed_.entries, [](const PackedEntry& e) { return e.element == Element::real && e.depth > 0; }))
+      all.push_back("pack");
+    if (bf16 && packed_.reals) all.push_back(target_.tiles ? "pack_tiles" : "pack_bf16");
+    return all;
   }
 
   // ---- kernels, each text once --------------------------------------------------------------------------------
@@ -197,11 +215,14 @@ class File {
         source = tree::binary("-", source, name("layer") * from.stride);
         target = target + name("layer") * e.reals;
       }
-      if (e.half) target = call("bf16_at", {target});
+      if (e.depth == 0) continue;  // scales, which come with their panels
+      if (e.element != Element::real) target = call(std::string(name_of(e.element)) + "_at", {target});
       tree::Statement call_pack =
-          tree::evaluate(call(e.transposed ? "pack_transposed" : "pack",
-                              {source, integer(e.columns), integer(e.depth),
-                               integer(columns_of(target_, e.columns) * target_.lanes), target}));
+          tree::evaluate(e.element == Element::int8
+                             ? call("pack_int8", {source, integer(e.columns), integer(e.depth), target, scales_of(e)})
+                             : call(e.transposed ? "pack_transposed" : "pack",
+                                    {source, integer(e.columns), integer(e.depth),
+                                     integer(columns_of(target_, e.columns, e.element) * target_.lanes), target}));
       f.body.push_back(tree::comment(e.transposed ? fmt::format("{} [{}, {}], transposed", e.key, e.depth, e.columns)
                                                   : fmt::format("{} [{}, {}]", e.key, e.columns, e.depth)));
       if (e.count > 1)
@@ -209,8 +230,16 @@ class File {
       else
         f.body.push_back(std::move(call_pack));
     }
-    tree::check(f, {"pack", "pack_transposed", "bf16_at", forward});
+    tree::check(f, {"pack", "pack_transposed", "pack_int8", "bf16_at", "int8_at", forward});
     return tree::print(f);
+  }
+
+  /// Where the scales and sums of a parameter in int8 lie.
+  Expr scales_of(const PackedEntry& panels) const {
+    const auto at =
+        ranges::find_if(packed_.entries, [&](const PackedEntry& e) { return e.key == panels.key && e.depth == 0; });
+    const Expr first = name("packed") + integer(at->offset);
+    return at->count > 1 ? first + name("layer") * at->reals : first;
   }
 
   static Expr size(Extent e) { return e.per_batch ? name("batch") * e.per_batch + integer(e.fixed) : integer(e.fixed); }
@@ -232,10 +261,12 @@ class File {
         t.slots > 1 ? fmt::format(" x {} slots", t.slots) : "",
         buffer.per_image ? fmt::format(", every {} reals", plan.scratch.per_batch) : "", buffer.first, buffer.last)));
     const Expr place = name("scratch") + integer(buffer.offset);
-    if (t.half)
-      b.push_back(tree::declare("bf16* const", n, call("bf16_at", {place})));
-    else
+    if (t.element == Element::real) {
       b.push_back(tree::declare(real_ + "* const", n, place));
+    } else {
+      const std::string type = name_of(t.element);
+      b.push_back(tree::declare(type + "* const", n, call(type + "_at", {place})));
+    }
   }
 
   void region(const Plan& plan, int r, Block& b) {
@@ -411,10 +442,10 @@ class File {
         return tree::binary("-", last, name("layer") * entry.stride);
       }
       case Storage::packed: {
-        const PackedEntry& entry = packed_.find(p.graph[t.parameter].name, t.transposed);
+        const PackedEntry& entry = packed_.find(p.graph[t.parameter].name, t);
         Expr base = name("packed") + integer(entry.offset);
         if (entry.count > 1) base = base + name("layer") * entry.reals;
-        return t.half ? call("bf16_at", {base}) : base;
+        return t.element == Element::real ? base : call(std::string(name_of(t.element)) + "_at", {base});
       }
       case Storage::scratch:
         break;
@@ -433,7 +464,7 @@ class File {
       bool wraps = t.carry && t.slots == 2 && p.graph.regions[static_cast<std::size_t>(t.region)].count > 1;
       if (wraps) which = tree::binary("%", which, integer(2));
     }
-    return base + which * (t.half ? 2 * buffer.slot : buffer.slot);
+    return base + which * (values_in_real(t.element) * buffer.slot);
   }
 
   const std::string& model_;
@@ -453,7 +484,8 @@ class File {
                                "team.last",
                                "team.part",
                                "team.wait",
-                               "bf16_at"},
+                               "bf16_at",
+                               "int8_at"},
       used_;
   bool shares_ = false;  ///< images or rows among the threads
   std::vector<std::string> scratch_name_;

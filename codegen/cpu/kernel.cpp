@@ -249,7 +249,7 @@ Emitted Emitter::combine() {
 void Emitter::finish(Emitted& e) {
   for (const Argument& a : arguments_) {
     const Tensor& t = plan_.program.tensors[static_cast<std::size_t>(a.tensor)];
-    std::string type = t.type == graph::Type::integer ? "std::int32_t*" : t.half ? "bf16*" : "real*";
+    std::string type = t.type == graph::Type::integer ? "std::int32_t*" : std::string(name_of(t.element)) + "*";
     e.function.parameters.push_back({(a.written ? "" : "const ") + type, a.name});
   }
   e.arguments = arguments_;
@@ -468,6 +468,10 @@ const std::set<std::string>& known_names() {
                                            "v_store_bf16",
                                            "v_store_n_bf16",
                                            "v_store_strided_bf16",
+                                           "v_store_int8",
+                                           "v_store_n_int8",
+                                           "v_store_strided_int8",
+                                           "v_load_int32",
                                            "v_sqrt",
                                            "v_rsqrt",
                                            "v_equal",

@@ -1,4 +1,4 @@
-// Products of bf16 by tiles of 32 rows and 32 columns: functions of the simd text compute them.
+// Products of bf16 and int8 by tiles of 32 rows and 32 columns: functions of the simd text compute them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -94,9 +94,11 @@ void Emitter::product_by_tiles(Block& b, const Tile& tile) {
   if (const int r = kernel_.product.rows; !packs_right() && r >= 0) {
     const std::int64_t blocks = whole_tiles(extent_[static_cast<std::size_t>(r)]) / tile_side;
     lines = (tile_side + blocks - 1) / blocks;
-    ahead = panel + integer(tile_side * whole_depth()) + this->along(r, lines * whole_depth() / tile_side);
+    ahead = panel + integer(tile_side * panel_depth(kernel_.product.factors, depth())) +
+            this->along(r, lines * whole_depth() / tile_side);
   }
-  b.push_back(tree::declare("alignas(64) real", fmt::format("sums[{}]", down.points * tile_side), nullptr));
+  b.push_back(tree::declare(kernel_.product.factors == Element::int8 ? "alignas(64) std::int32_t" : "alignas(64) real",
+                            fmt::format("sums[{}]", down.points * tile_side), nullptr));
   b.push_back(
       tree::evaluate(call("t_product", {name("sums"), integer(down.points), integer(columns_of_piece(across)),
                                         std::move(rows), integer(packs_left() ? whole_depth() : left.across),

@@ -27,6 +27,15 @@ Values::Values(const Plan& plan, int kernel, const Target& target)
   for (const Axis& axis : kernel_.axes) extent_.push_back(axis.dim.known() ? axis.dim.value() : -1);
 }
 
+namespace {
+
+/// What the functions end in that load and store a tensor's values.
+std::string suffix_of(const Tensor& t) {
+  return t.element == Element::real ? "" : std::string("_") + name_of(t.element);
+}
+
+}  // namespace
+
 std::vector<int> Values::outer_axes() const {
   std::vector<int> outer;
   for (std::size_t a = 0; a < kernel_.axes.size(); ++a)
@@ -233,7 +242,11 @@ Expr Values::offset_of(const Access& access) const {
 const Tensor& Values::tensor(const Access& access) const {
   return plan_.program.tensors[static_cast<std::size_t>(access.tensor)];
 }
-bool Values::is_packed(const Access& access) const { return tensor(access).storage == Storage::packed; }
+/// Scales lie as they are.
+bool Values::is_packed(const Access& access) const {
+  const Tensor& t = tensor(access);
+  return t.storage == Storage::packed && t.shape.size() > 1;
+}
 
 /// Where a packed parameter's element is: tiles begin where panels begin.
 Expr Values::offset_in_panels(const Access& access, const Layout& layout) const {
@@ -241,7 +254,8 @@ Expr Values::offset_in_panels(const Access& access, const Layout& layout) const 
   const std::int64_t width = schedule_.tile[static_cast<std::size_t>(columns)] * target_.lanes;
   const Place& column = place_[static_cast<std::size_t>(columns)];
   // Panels for tiles are filled up to whole ones in depth.
-  const std::int64_t depth = by_tiles(kernel_, target_) ? whole_tiles(layout.stride[0]) : layout.stride[0];
+  const std::int64_t depth =
+      by_tiles(kernel_, target_) ? panel_depth(kernel_.product.factors, layout.stride[0]) : layout.stride[0];
   Expr at = column.variable ? column.variable * depth : integer(0);
   std::int64_t constant = column.offset / width * width * depth + column.offset % width;
   for (std::size_t d = 1; d < access.index.size(); ++d) {
@@ -261,7 +275,7 @@ Expr Values::load(const Access& access) {
   std::string base = argument(access, false);
   Expr at = offset_of(access);
   std::int64_t s = lane_step(access);
-  const std::string of = tensor(access).half ? "_bf16" : "";
+  const std::string of = suffix_of(tensor(access));
   if (s == 0) return call("v_set" + of, {tree::index(name(base), at)});
   Expr p = name(base) + at;
   if (s == 1) return tail_ ? call("v_load_n" + of, {p, tail_}) : call("v_load" + of, {p});
@@ -272,7 +286,7 @@ void Values::put(Block& b, const Step::Store& store) {
   Expr value = evaluate(b, store.value);
   Expr p = address(store.to, true);
   std::int64_t s = lane_step(store.to);
-  const std::string of = tensor(store.to).half ? "_bf16" : "";
+  const std::string of = suffix_of(tensor(store.to));
   if (s == 0 || s == 1)
     dense_store(b, p, value, s == 0, of);
   else

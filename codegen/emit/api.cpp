@@ -102,7 +102,11 @@ std::string isa_choice(const ModelFiles& m) {
     if (n == "avx2") test = "__builtin_cpu_supports(\"avx2\") && __builtin_cpu_supports(\"fma\")";
     if (n.starts_with("avx512") || n == "amx") test = avx512;
     if (m.targets[i].tiles) test += " &&\n             __builtin_cpu_supports(\"avx512bf16\")";
-    if (n == "amx") test += " && __builtin_cpu_supports(\"amx-bf16\") && may_use_tiles()";
+    if (n == "avx512_vnni") test += " &&\n             __builtin_cpu_supports(\"avx512vnni\")";
+    if (n == "amx")
+      test +=
+          " && __builtin_cpu_supports(\"amx-bf16\") &&\n             __builtin_cpu_supports(\"amx-int8\") && "
+          "may_use_tiles()";
     if (!test.empty()) supported += fmt::format("    case {}:\n      return {};\n", i, test);
     if (n == "neon") on_arm = fmt::format("#if defined(__aarch64__)\n  if (isa == {}) return true;\n#endif\n", i);
   }

@@ -56,6 +56,11 @@ struct Expression {
 
 enum class Reduction : std::uint8_t { sum, maximum };
 
+/// What the values of a tensor are stored as. int8: whole numbers from -127 to 127, times a scale.
+enum class Element : std::uint8_t { real, bf16, int8 };
+constexpr std::int64_t values_in_real(Element e) { return e == Element::int8 ? 4 : e == Element::bf16 ? 2 : 1; }
+constexpr const char* name_of(Element e) { return e == Element::int8 ? "int8" : e == Element::bf16 ? "bf16" : "real"; }
+
 /// One step for each point of the outer axes: reduce `value` over the inner axes `over`, or store values over them.
 struct Step {
   struct Store {
@@ -85,9 +90,9 @@ struct Axis {
 /// A contraction as a matrix product: for each point of the other outer axes, every element [row, column] sums products
 /// of a left factor, which is the same for all columns, and a right one, whose columns are neighbours in memory.
 struct Product {
-  int rows = -1;        ///< outer axis that the right factor does not know; -1: one row
-  int columns = -1;     ///< outer axis; -1: the kernel is no matrix product
-  bool rounds = false;  ///< both factors to bf16
+  int rows = -1;                    ///< outer axis that the right factor does not know; -1: one row
+  int columns = -1;                 ///< outer axis; -1: the kernel is no matrix product
+  Element factors = Element::real;  ///< what both are rounded to
 };
 
 struct Kernel {
@@ -122,9 +127,9 @@ struct Tensor {
   std::vector<Dim> shape;
   graph::Type type = graph::Type::real;
   Storage storage = Storage::scratch;
-  int region = 0;                  ///< whose layers count its slots
-  int slots = 1;                   ///< copies, one a layer: kept for the backward region; or a carry's
-  bool half = false;               ///< stored as bf16
+  int region = 0;  ///< whose layers count its slots
+  int slots = 1;   ///< copies, one a layer: kept for the backward region; or a carry's
+  Element element = Element::real;
   bool transposed = false;         ///< of a packed copy: the parameter's last dim became its first
   bool carry = false;              ///< slot (iteration + shift) % slots instead of slot layer
   NodeId parameter = graph::none;  ///< of a parameter, its packed copy or its gradient: the parameter node
@@ -136,9 +141,9 @@ struct Item {
   int region = -1;
 };
 
-/// What the factors of matrix products are rounded to. Sums, everything else and what is stored between programs
-/// (parameters, gradients, optimiser state) are of single precision whatever it is.
-enum class Precision : std::uint8_t { fp32, bf16 };
+/// What the factors of matrix products are rounded to; int8: of those with a parameter alone. Sums, everything else and
+/// what is stored between programs (parameters, gradients, optimiser state) are of single precision whatever it is.
+enum class Precision : std::uint8_t { fp32, bf16, int8 };
 
 /// A whole entry point (forward, evaluate, loss_and_gradients, update) as kernels.
 struct KernelProgram {

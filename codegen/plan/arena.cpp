@@ -7,6 +7,7 @@
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/find.hpp>
 #include <range/v3/algorithm/find_if.hpp>
+#include <tuple>
 
 #include "codegen/error.hpp"
 
@@ -31,8 +32,11 @@ const ArenaEntry& Arena::find(const std::string& key) const {
   return *at;
 }
 
-const PackedEntry& PackedArena::find(const std::string& key, bool transposed) const {
-  auto at = ranges::find_if(entries, [&](const PackedEntry& e) { return e.key == key && e.transposed == transposed; });
+const PackedEntry& PackedArena::find(const std::string& key, const Tensor& copy) const {
+  auto at = ranges::find_if(entries, [&](const PackedEntry& e) {
+    return e.key == key && e.transposed == copy.transposed && e.element == copy.element &&
+           (e.depth > 0) == (copy.shape.size() > 1);
+  });
   if (at == entries.end()) throw Error(fmt::format("no packed parameter is called {}", key));
   return *at;
 }
@@ -45,20 +49,26 @@ PackedArena make_packed_arena(const std::vector<Plan>& plans, const std::vector<
       PackedEntry e;
       e.key = plan.program.graph[t.parameter].name;
       e.transposed = t.transposed;
-      e.half = t.half;
-      if (ranges::any_of(arena.entries,
-                         [&](const PackedEntry& o) { return o.key == e.key && o.transposed == e.transposed; }))
-        continue;
+      e.element = t.element;
       e.columns = t.shape[0].value();
-      e.depth = 1;
+      e.depth = t.shape.size() > 1;
       for (std::size_t d = 1; d < t.shape.size(); ++d) e.depth *= t.shape[d].value();
+      if (ranges::any_of(arena.entries, [&](const PackedEntry& o) {
+            return std::tie(o.key, o.transposed, o.element, o.depth) ==
+                   std::tie(e.key, e.transposed, e.element, e.depth);
+          }))
+        continue;
       e.count = t.slots;
+      if (e.depth == 0) e.reals = e.columns;
       for (const Target& target : targets) {  // the last panel of a matrix may be part empty
-        const std::int64_t width = columns_of(target, e.columns) * target.lanes;
-        const std::int64_t deep = target.tiles ? whole_tiles(e.depth) : e.depth;
+        if (e.depth == 0) break;
+        const std::int64_t width = columns_of(target, e.columns, e.element) * target.lanes;
+        const bool tiles = e.element == Element::int8 || (target.tiles && e.element == Element::bf16);
+        const std::int64_t deep = tiles ? panel_depth(e.element, e.depth) : e.depth;
         e.reals = std::max(e.reals, (e.columns + width - 1) / width * width * deep);
       }
-      e.reals = rounded(e.half ? (e.reals + 1) / 2 : e.reals);
+      const std::int64_t together = values_in_real(e.element);
+      e.reals = rounded((e.reals + together - 1) / together);
       e.offset = arena.reals;
       arena.reals += e.reals * e.count;
       arena.entries.push_back(std::move(e));

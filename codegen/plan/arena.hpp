@@ -38,11 +38,12 @@ struct Arena {
 /// From the program that computes the gradients.
 Arena make_arena(const KernelProgram& gradients);
 
-/// The packed copy of a parameter, which matrix products read: a matrix [columns, depth] in panels of columns.
+/// The packed copy of a parameter, which matrix products read: a matrix [columns, depth] in panels of columns; or,
+/// where the depth is 0, the scales and the sums of the columns of such a copy in int8.
 struct PackedEntry {
   std::string key;          ///< the parameter's
   bool transposed = false;  ///< the parameter is [depth, columns]
-  bool half = false;        ///< of bf16
+  Element element = Element::real;
   std::int64_t columns = 0, depth = 0;
   int count = 1;            ///< layers
   std::int64_t reals = 0;   ///< of one layer: room for panels of any target
@@ -52,7 +53,7 @@ struct PackedArena {
   std::vector<PackedEntry> entries;
   std::int64_t reals = 0, forward_reals = 0;  ///< all; the first, which is all that is read where nothing is trained
 
-  const PackedEntry& find(const std::string& key, bool transposed) const;
+  const PackedEntry& find(const std::string& key, const Tensor& copy) const;
 };
 
 /// Of all that the plans read packed, for any of the targets.

@@ -5,7 +5,7 @@
 #include <range/v3/algorithm/any_of.hpp>
 #include <set>
 
-#include "codegen/plan/plan.hpp"
+#include "codegen/plan/factor.hpp"
 
 namespace tessera::codegen {
 
@@ -23,7 +23,7 @@ class Halves {
         if (!is_stored(p_.kernels[k], factor)) compute_before(k, factor);
     }
     find_candidates();
-    for (int t : candidates_) p_.tensors[static_cast<std::size_t>(t)].half = true;
+    for (int t : candidates_) p_.tensors[static_cast<std::size_t>(t)].element = Element::bf16;
     for (Kernel& k : p_.kernels)
       if (k.product.columns >= 0)
         for (int factor : factors(k)) read_twin(k.expressions[static_cast<std::size_t>(factor)]);
@@ -41,95 +41,22 @@ class Halves {
     const Expression& e = k.expressions[static_cast<std::size_t>(factor)];
     if (e.kind != Expression::Kind::load) return false;
     const Tensor& t = p_.tensors[static_cast<std::size_t>(e.access.tensor)];
-    return t.storage == Storage::scratch || t.half;
-  }
-
-  static void reach(const Kernel& k, int e, std::set<int>& seen) {
-    if (e < 0 || !seen.insert(e).second) return;
-    const Expression& x = k.expressions[static_cast<std::size_t>(e)];
-    if (x.kind == Expression::Kind::op || x.kind == Expression::Kind::index_equals || x.kind == Expression::Kind::keep)
-      for (int operand : {x.a, x.b, x.c}) reach(k, operand, seen);
-  }
-  static std::vector<Affine*> indices(Expression& e) {
-    std::vector<Affine*> all{&e.element};
-    for (Affine& i : e.access.index) all.push_back(&i);
-    return all;
+    return t.storage == Storage::scratch || t.element == Element::bf16;
   }
 
   /// A factor that is no value in scratch memory is computed by a kernel of its own, which stores it.
   void compute_before(std::size_t product, int factor) {
-    Kernel& k = p_.kernels[product];
-    std::set<int> needed, used;
-    reach(k, factor, needed);
-    for (int e : needed) {
-      Expression& x = k.expressions[static_cast<std::size_t>(e)];
-      if (x.kind == Expression::Kind::index_equals) used.insert(x.axis);
-      for (const Affine* i : indices(x))
-        for (const Affine::Part& part : i->parts) used.insert(part.axis);
-    }
-    // The batch outermost, and what vectors lie along innermost: the columns, else what is summed over.
-    std::vector<int> axes(used.begin(), used.end());
-    const auto rank = [&](int a) {
-      const Axis& axis = k.axes[static_cast<std::size_t>(a)];
-      return !axis.dim.known() ? 0 : a == k.product.columns ? 3 : axis.inner ? 2 : 1;
-    };
-    std::stable_sort(axes.begin(), axes.end(), [&](int a, int b) { return rank(a) < rank(b); });
-
-    Kernel made;
-    made.name = k.name + "_factor";
-    made.region = k.region;
+    FactorKernel made = kernel_of_factor(p_.kernels[product], factor);
     Tensor tensor;
-    tensor.name = k.name + ".bf16";
-    tensor.region = k.region;
-    Access stored, read;
-    stored.tensor = read.tensor = static_cast<int>(p_.tensors.size());
-    std::map<int, int> axis_of, expression_of;
-    for (int a : axes) {
-      axis_of[a] = static_cast<int>(made.axes.size());
-      made.axes.push_back(k.axes[static_cast<std::size_t>(a)]);
-      made.axes.back().inner = false;
-      tensor.shape.push_back(made.axes.back().dim);
-      stored.index.push_back({0, {{axis_of[a], 1}}});
-      read.index.push_back({0, {{a, 1}}});
-    }
-    for (int e : needed) {
-      Expression x = k.expressions[static_cast<std::size_t>(e)];
-      for (int* operand : {&x.a, &x.b, &x.c})
-        if (*operand >= 0) *operand = expression_of.at(*operand);
-      if (x.axis >= 0) x.axis = axis_of.at(x.axis);
-      for (Affine* i : indices(x)) {
-        for (Affine::Part& part : i->parts) part.axis = axis_of.at(part.axis);
-        std::sort(i->parts.begin(), i->parts.end());
-      }
-      expression_of[e] = static_cast<int>(made.expressions.size());
-      made.expressions.push_back(std::move(x));
-    }
-    Step step;
-    step.stores.push_back({stored, expression_of.at(factor)});
-    made.steps.push_back(std::move(step));
-
-    Expression load;
-    load.kind = Expression::Kind::load;
-    load.access = read;
-    k.expressions[static_cast<std::size_t>(factor)] = load;
-    forget_unused(k);
-    std::vector<Item>& order = p_.order[static_cast<std::size_t>(k.region)];
-    const auto at = std::find_if(order.begin(), order.end(),
-                                 [&](const Item& item) { return item.kernel == static_cast<int>(product); });
-    order.insert(at, {static_cast<int>(p_.kernels.size()), -1});
+    tensor.name = p_.kernels[product].name + ".bf16";
+    tensor.region = made.kernel.region;
+    tensor.shape = made.shape;
+    made.stored.tensor = made.read.tensor = static_cast<int>(p_.tensors.size());
     p_.tensors.push_back(std::move(tensor));
-    p_.kernels.push_back(std::move(made));
-  }
-
-  /// What no step needs any more reads nothing.
-  static void forget_unused(Kernel& k) {
-    std::set<int> needed;
-    for (const Step& s : k.steps) {
-      if (s.reduces) reach(k, s.value, needed);
-      for (const Step::Store& store : s.stores) reach(k, store.value, needed);
-    }
-    for (int e = 0; e < static_cast<int>(k.expressions.size()); ++e)
-      if (!needed.contains(e)) k.expressions[static_cast<std::size_t>(e)] = {};
+    Step step;
+    step.stores.push_back({made.stored, made.value});
+    made.kernel.steps.push_back(std::move(step));
+    run_before(p_, product, factor, std::move(made));
   }
 
   /// The tensor that a kernel copies into, changing nothing; -1: it is no copy.
@@ -197,12 +124,12 @@ class Halves {
   void read_twin(Expression& factor) {
     const int original = factor.access.tensor;
     const Tensor& t = p_.tensors[static_cast<std::size_t>(original)];
-    if (t.storage != Storage::scratch || t.half) return;
+    if (t.storage != Storage::scratch || t.element == Element::bf16) return;
     auto [at, fresh] = twin_.try_emplace(original, static_cast<int>(p_.tensors.size()));
     if (fresh) {
       Tensor copy = t;
       copy.name += ".bf16";
-      copy.half = true;
+      copy.element = Element::bf16;
       p_.tensors.push_back(std::move(copy));
     }
     factor.access.tensor = at->second;

@@ -17,7 +17,10 @@ namespace {
 constexpr std::int64_t round_to = 16;  // reals: a cache line, so that no two buffers share one
 
 /// Room for so many values of a tensor.
-std::int64_t reals_of(const Tensor& t, std::int64_t values) { return t.half ? (values + 1) / 2 : values; }
+std::int64_t reals_of(const Tensor& t, std::int64_t values) {
+  const std::int64_t together = values_in_real(t.element);
+  return (values + together - 1) / together;
+}
 std::int64_t rounded(std::int64_t n) { return (n + round_to - 1) / round_to * round_to; }
 
 struct Times {
@@ -234,7 +237,7 @@ void place_buffers(Plan& plan) {
     const Tensor& t = p.tensors[static_cast<std::size_t>(b.tensor)];
     Layout& layout = plan.layouts[static_cast<std::size_t>(b.tensor)];
     for (std::size_t d = 0; d < t.shape.size(); ++d)
-      if (!t.shape[d].known()) layout.stride[d] = plan.scratch.per_batch * (t.half ? 2 : 1);
+      if (!t.shape[d].known()) layout.stride[d] = plan.scratch.per_batch * values_in_real(t.element);
   }
   for (Buffer& b : plan.buffers)
     if (b.per_image) b.offset += plan.scratch.fixed;

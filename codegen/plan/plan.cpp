@@ -13,6 +13,7 @@ Plan make_plan(KernelProgram program, const std::vector<Target>& targets) {
   // chosen for the widest vectors.
   const bool products = find_products(plan.program);
   if (products && plan.program.precision == Precision::bf16) store_factors_as_bf16(plan.program);
+  if (products && plan.program.precision == Precision::int8) store_factors_as_int8(plan.program);
   if (products)
     for (const Tensor& t : plan.program.tensors)
       plan.layouts.push_back(layout_of(t, static_cast<int>(t.shape.size()) - 1));
@@ -38,7 +39,7 @@ std::string print(const Plan& plan) {
     std::vector<std::string> dims;
     for (int d : plan.layouts[t].order) dims.push_back(to_string(tensor.shape[static_cast<std::size_t>(d)]));
     out += fmt::format("  {} [{}]", tensor.name, fmt::join(dims, ", "));
-    if (tensor.half) out += " bf16";
+    if (tensor.element != Element::real) out += fmt::format(" {}", name_of(tensor.element));
     if (tensor.slots > 1) out += fmt::format(" x {}", tensor.slots);
     if (int b = plan.buffer_of[t]; b >= 0) {
       const Buffer& buffer = plan.buffers[static_cast<std::size_t>(b)];
@@ -58,6 +59,7 @@ std::string print(const Plan& plan) {
       if (s.block > 1) out += fmt::format(" by {}", s.block);
       if (tasks_of(kernel) == Tasks::chunks) out += fmt::format(" threads {} chunks of the batch", batch_chunks);
       if (kernel.product.columns >= 0) out += " product";
+      if (kernel.product.factors != Element::real) out += fmt::format(" of {}", name_of(kernel.product.factors));
       if (s.vector >= 0) out += fmt::format(" lanes {}", axis(s.vector));
       for (std::size_t a = 0; a < s.tile.size(); ++a)
         if (s.tile[a] > 1) out += fmt::format(" tile {} {}", kernel.axes[a].name, s.tile[a]);

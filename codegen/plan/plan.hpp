@@ -22,11 +22,23 @@ struct Target {
 };
 inline const std::vector<Target> cpu_targets{
     {"scalar", 1, 8, {4, 2, 1}, 8}, {"avx2", 8, 12, {2, 3, 1}, 12}, {"avx512", 16, 24, {3, 4, 2, 1}, 27}};
-/// For products of bf16 alone: by vdpbf16ps and by AMX. Everything else is AVX-512.
-inline const std::vector<Target> bf16_targets{{"avx512_bf16", 16, 24, {2}, 27, true}, {"amx", 16, 24, {2}, 27, true}};
+inline const Target amx_target{"amx", 16, 24, {3, 4, 2, 1}, 27, true};
+/// For products of bf16: by vdpbf16ps and by AMX. Everything else is AVX-512.
+inline const std::vector<Target> bf16_targets{{"avx512_bf16", 16, 24, {3, 4, 2, 1}, 27, true}, amx_target};
+/// For products of int8: by vpdpbusd and by AMX.
+inline const std::vector<Target> int8_targets{{"avx512_vnni", 16, 24, {3, 4, 2, 1}, 27}, amx_target};
 inline constexpr std::int64_t tile_side = 32;
 /// Filled up to whole tiles.
 constexpr std::int64_t whole_tiles(std::int64_t values) { return (values + tile_side - 1) / tile_side * tile_side; }
+/// The depth of such a product filled up to whole steps of 64 bytes.
+constexpr std::int64_t whole_steps(Element factors, std::int64_t depth) {
+  const std::int64_t step = 16 * values_in_real(factors);
+  return (depth + step - 1) / step * step;
+}
+/// Values of a column in a panel for tiles: in int8 a word for their sum lies behind them.
+constexpr std::int64_t panel_depth(Element factors, std::int64_t depth) {
+  return whole_steps(factors, depth) + (factors == Element::int8 ? 4 : 0);
+}
 /// 64-bit Arm.
 inline const Target neon_target{"neon", 4, 24, {4, 3, 2, 1}, 24, false, "aarch64"};
 
@@ -112,12 +124,15 @@ bool find_products(KernelProgram& program);
 /// reads them (but copies, and the sums that are gradients of biases), else beside them. What backward needs of each
 /// layer is kept as bf16 only.
 void store_factors_as_bf16(KernelProgram& program);
+/// Stores as int8 what products with a parameter read: each row's values over a scale of its own, by a kernel before
+/// the product. What is made of a product's sums takes them times both scales.
+void store_factors_as_int8(KernelProgram& program);
 /// Whether a product sums over one axis besides the batch, or none.
 bool sums_along_one_axis(const Kernel& product);
-/// Whether a target computes a kernel as a product in tiles of bf16.
+/// Whether a target computes a kernel as a product in tiles of 32 rows and columns.
 bool by_tiles(const Kernel& kernel, const Target& target);
 /// How many vectors wide the tiles of a matrix product with that many columns are: the same for all that read a panel.
-int columns_of(const Target& target, std::int64_t columns);
+int columns_of(const Target& target, std::int64_t columns, Element factors);
 Schedule product_schedule(const Kernel& kernel, const Target& target);
 
 /// Runs of kernels of one kind.

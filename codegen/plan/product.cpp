@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <range/v3/algorithm/any_of.hpp>
+#include <tuple>
 
 #include "codegen/passes/columns.hpp"
 #include "codegen/plan/plan.hpp"
@@ -53,7 +54,8 @@ class Finder {
       if (k.anchor == Anchor::contraction) join_axes(k);
       k.product = find(k);
       if (k.product.columns < 0) continue;
-      k.product.rounds = p_.precision == Precision::bf16;
+      if (p_.precision == Precision::bf16) k.product.factors = Element::bf16;
+      if (p_.precision == Precision::int8 && scales(k)) k.product.factors = Element::int8;
       pack(k);
     }
     return true;
@@ -182,18 +184,26 @@ class Finder {
     return true;
   }
 
+  /// Whether a product is one of int8: of a parameter whose columns have a scale each.
+  bool scales(const Kernel& k) const {
+    const Access& right = k.expressions[static_cast<std::size_t>(right_factor(k, k.product.columns))].access;
+    return !k.across_batch && sums_along_one_axis(k) && packs(k, right, k.product.columns);
+  }
+
   void pack(Kernel& k) {
+    const bool rounds = k.product.factors == Element::bf16;
     Expression& right = k.expressions[static_cast<std::size_t>(right_factor(k, k.product.columns))];
     const bool transposed = step(right.access, k.product.columns) == 1;
     // In single precision, columns that are neighbours in the parameter itself are read where they are.
-    if (transposed && !(k.product.rounds && packs_transposed(right.access))) return;
-    if (k.product.rounds && !sums_along_one_axis(k)) return;
-    auto [at, fresh] = packed_.try_emplace({right.access.tensor, transposed}, static_cast<int>(p_.tensors.size()));
+    if (transposed && !(rounds && packs_transposed(right.access))) return;
+    if (rounds && !sums_along_one_axis(k)) return;
+    auto [at, fresh] =
+        packed_.try_emplace({right.access.tensor, transposed, k.product.factors}, static_cast<int>(p_.tensors.size()));
     if (fresh) {
       Tensor copy = p_.tensors[static_cast<std::size_t>(right.access.tensor)];
       copy.storage = Storage::packed;
       copy.name += transposed ? ".packed_transposed" : ".packed";
-      copy.half = k.product.rounds;
+      copy.element = k.product.factors;
       copy.transposed = transposed;
       if (transposed) std::swap(copy.shape[0], copy.shape[1]);
       layouts_.push_back(declared(copy));
@@ -214,7 +224,7 @@ class Finder {
 
   KernelProgram& p_;
   std::vector<Layout> layouts_;
-  std::map<std::pair<int, bool>, int> packed_;  ///< parameter, whether transposed -> its copy
+  std::map<std::tuple<int, bool, Element>, int> packed_;  ///< parameter, whether transposed, as what -> its copy
 };
 
 }  // namespace
@@ -227,11 +237,13 @@ bool sums_along_one_axis(const Kernel& product) {
 }
 
 bool by_tiles(const Kernel& kernel, const Target& target) {
-  return target.tiles && kernel.product.rounds && sums_along_one_axis(kernel);
+  const bool rounds = kernel.product.factors == Element::bf16;
+  return kernel.product.factors == Element::int8 || (target.tiles && rounds && sums_along_one_axis(kernel));
 }
 
-int columns_of(const Target& target, std::int64_t columns) {
-  if (target.tiles) return static_cast<int>(tile_side / target.lanes);
+int columns_of(const Target& target, std::int64_t columns, Element factors) {
+  if (factors == Element::int8 || (target.tiles && factors == Element::bf16))
+    return static_cast<int>(tile_side / target.lanes);
   for (int vectors : target.columns)
     if (vectors > 1 && columns % (vectors * target.lanes) == 0) return vectors;
   for (int vectors : target.columns)
@@ -245,7 +257,7 @@ Schedule product_schedule(const Kernel& kernel, const Target& target) {
   const Product& p = kernel.product;
   const bool tiles = by_tiles(kernel, target);
   s.vector = p.columns;
-  const int vectors = columns_of(target, size_of(kernel, p.columns));
+  const int vectors = columns_of(target, size_of(kernel, p.columns), p.factors);
   s.tile[static_cast<std::size_t>(p.columns)] = vectors;
   const std::int64_t most = std::min(target.product_sums / vectors, 14);
   if (kernel.across_batch) {

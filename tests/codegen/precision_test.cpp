@@ -1,6 +1,7 @@
 // What --precision bf16 makes of a plan, and which options it gets along with.
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "codegen/passes/differentiate.hpp"
 #include "codegen/passes/recompute.hpp"
 #include "codegen/passes/simplify.hpp"
+#include "codegen/passes/subgraph.hpp"
 #include "dsl/trace.hpp"
 #include "models/vit.hpp"
 
@@ -22,11 +24,9 @@ using codegen::Precision;
 
 using Vit = models::Vit<{.image = 32, .patch = 4, .width = 48, .heads = 3, .depth = 2, .classes = 10}>;
 
-Plan plan(Precision precision) {
-  const graph::Graph joint = codegen::differentiate(trace<Vit>("vit"), false);
-  codegen::KernelProgram program =
-      codegen::lower(codegen::bring_columns_innermost(codegen::recompute(codegen::simplify(codegen::decompose(joint)))),
-                     "loss_and_gradients");
+Plan plan(Precision precision, const graph::Graph& graph = codegen::differentiate(trace<Vit>("vit"), false)) {
+  codegen::KernelProgram program = codegen::lower(
+      codegen::bring_columns_innermost(codegen::recompute(codegen::simplify(codegen::decompose(graph)))), "program");
   program.precision = precision;
   return codegen::make_plan(std::move(program), codegen::cpu_targets);
 }
@@ -44,12 +44,13 @@ TEST(Precision, FactorsOfProductsAreStoredAsBf16AndNothingIsInSinglePrecision) {
     for (const Kernel& k : planned.program.kernels) {
       if (k.product.columns < 0) continue;
       ++products;
-      EXPECT_EQ(k.product.rounds, precision == Precision::bf16) << k.name;
+      EXPECT_EQ(k.product.factors == codegen::Element::bf16, precision == Precision::bf16) << k.name;
       const codegen::Expression& product = k.expressions[static_cast<std::size_t>(k.steps.front().value)];
       for (const int factor : {product.a, product.b}) {
         const codegen::Expression& e = k.expressions[static_cast<std::size_t>(factor)];
         ASSERT_EQ(e.kind, codegen::Expression::Kind::load) << k.name;
-        EXPECT_EQ(planned.program.tensors[static_cast<std::size_t>(e.access.tensor)].half, precision == Precision::bf16)
+        EXPECT_EQ(planned.program.tensors[static_cast<std::size_t>(e.access.tensor)].element == codegen::Element::bf16,
+                  precision == Precision::bf16)
             << k.name;
       }
     }
@@ -61,9 +62,9 @@ TEST(Precision, TheResidualStreamAndWhatIsNoFactorStayInSinglePrecision) {
   const Plan planned = plan(Precision::bf16);
   for (const char* name : {"blocks.carry", "d_blocks.carry", "blocks.{}.add", "blocks.{}.norm1.multiply",
                            "blocks.{}.mlp.fc1.add", "blocks.{}.attn.einsum"})
-    EXPECT_FALSE(tensor(planned, name).half) << name;
+    EXPECT_EQ(tensor(planned, name).element, codegen::Element::real) << name;
   for (const codegen::Tensor& t : planned.program.tensors)
-    if (t.half) {
+    if (t.element != codegen::Element::real) {
       EXPECT_TRUE(t.storage == codegen::Storage::scratch || t.storage == codegen::Storage::packed) << t.name;
     }
 }
@@ -75,6 +76,21 @@ TEST(Precision, WhatBackwardNeedsOfEachLayerIsKeptOnceAndAsBf16WhereAProductRead
   EXPECT_LT(planned.scratch.per_batch, plan(Precision::fp32).scratch.per_batch * 0.85);
 }
 
+TEST(Precision, ProductsWithAParameterReadRowsOfInt8AndTheirScales) {
+  const Plan planned = plan(Precision::int8, codegen::subgraph(trace<Vit>("vit"), {"outputs"}));
+  std::set<std::string> of_int8, of_real;
+  for (const Kernel& k : planned.program.kernels)
+    if (k.product.columns >= 0) (k.product.factors == codegen::Element::int8 ? of_int8 : of_real).insert(k.name);
+  EXPECT_EQ(of_int8,
+            (std::set<std::string>{"blocks_attn_qkv_forward", "blocks_attn_proj_forward", "blocks_mlp_fc1_forward",
+                                   "blocks_mlp_fc2_forward", "patch_embed_proj_forward_2"}));
+  EXPECT_FALSE(of_real.empty());  // of attention
+  const codegen::Tensor& row = tensor(planned, "blocks_mlp_fc2_forward.int8");
+  EXPECT_EQ(row.element, codegen::Element::int8);
+  EXPECT_EQ(row.shape.back().value(), 192);  // whole steps of 64
+  EXPECT_EQ(tensor(planned, "blocks_mlp_fc2_forward.scales").shape.size(), row.shape.size() - 1);
+}
+
 TEST(Precision, WhatTheGeneratorIsNotToldTogetherIsSaid) {
   const auto said = [](std::vector<std::string> options) {
     options.insert(options.begin(), {"vit_generator", "--out", testing::TempDir() + "precision"});
@@ -84,12 +100,16 @@ TEST(Precision, WhatTheGeneratorIsNotToldTogetherIsSaid) {
     EXPECT_EQ(codegen::generator_main(trace<Vit>("vit"), static_cast<int>(arguments.size()), arguments.data()), 1);
     return testing::internal::GetCapturedStderr();
   };
-  EXPECT_EQ(said({"--precision", "fp16"}), "vit: --precision is fp32 or bf16, not fp16\n");
-  EXPECT_EQ(said({"--isa", "scalar,amx"}), "vit: --isa amx needs --precision bf16\n");
+  EXPECT_EQ(said({"--precision", "fp16"}), "vit: --precision is fp32, bf16 or int8, not fp16\n");
+  EXPECT_EQ(said({"--isa", "scalar,amx"}), "vit: --isa amx needs --precision bf16 or int8\n");
   EXPECT_EQ(said({"--isa", "scalar,sse", "--precision", "bf16"}),
-            "vit: there is no instruction set sse: choose from scalar, avx2, avx512, avx512_bf16, amx, neon\n");
+            "vit: there is no instruction set sse: choose from scalar, avx2, avx512, avx512_bf16, avx512_vnni, amx, "
+            "neon\n");
   EXPECT_EQ(said({"--isa", "scalar", "--real", "double", "--precision", "bf16"}),
-            "vit: --precision bf16 works with --real float only\n");
+            "vit: --precision bf16 and int8 work with --real float only\n");
+  EXPECT_EQ(said({"--isa", "scalar,avx512_vnni", "--precision", "bf16"}),
+            "vit: --isa avx512_vnni needs --precision int8\n");
+  EXPECT_EQ(said({"--cuda", "--precision", "int8"}), "vit: --cuda works with --precision fp32 or bf16 only\n");
 }
 
 }  // namespace

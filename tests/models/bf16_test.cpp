@@ -1,83 +1,24 @@
 // Products of bf16: with numbers that bf16 holds exactly they give the bits of single precision, on every instruction
 // set; a ViT comes as near as the rounding of its factors lets it.
 #include <gtest/gtest.h>
-#include <omp.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
-#include <cstring>
 #include <string>
 #include <vector>
 
-#include "runtime/arena.hpp"
 #include "runtime/philox.hpp"
-#include "small_vit.h"
 #include "small_vit_bf16.h"
-#include "tests/models/emitted_model.hpp"
+#include "tests/models/precision_run.hpp"
 #include "whole_numbers.h"
 #include "whole_numbers_bf16.h"
 
 namespace tessera::test {
 namespace {
 
-using Floats = std::vector<float>;
-
 const EmittedModel whole_numbers = TESSERA_EMITTED_MODEL(whole_numbers, WHOLE_NUMBERS, "", 0),
                    whole_numbers_bf16 = TESSERA_EMITTED_MODEL(whole_numbers_bf16, WHOLE_NUMBERS_BF16, "", 0),
                    small_vit = TESSERA_EMITTED_MODEL(small_vit, SMALL_VIT, "", 0.001f),
                    small_vit_bf16 = TESSERA_EMITTED_MODEL(small_vit_bf16, SMALL_VIT_BF16, "", 0.001f);
-
-/// Scratch memory that starts as not-a-number.
-runtime::Arena scratch(std::int64_t bytes) {
-  runtime::Arena arena(bytes, 64);
-  std::fill_n(arena.floats(), bytes / 4, NAN);
-  return arena;
-}
-
-struct Batch {
-  std::int64_t size;
-  Floats images;
-  std::vector<std::int32_t> labels;
-};
-/// What the entry points write.
-struct Results {
-  Floats outputs, gradients, image_gradients;
-  float loss = NAN;
-};
-
-Results run(const EmittedModel& m, const Floats& parameters, const Batch& batch) {
-  const auto floats = [](std::int64_t n) { return Floats(static_cast<std::size_t>(n), NAN); };
-  const runtime::Arena packed = runtime::Arena::of_floats(m.packed_floats, 64);
-  std::fill_n(packed.floats(), m.packed_floats, NAN);
-  EXPECT_EQ(m.pack(parameters.data(), packed.floats()), 0);
-  const float *p = parameters.data(), *w = packed.floats(), *x = batch.images.data();
-  Results r{floats(batch.size * m.output_floats), floats(m.parameter_floats),
-            floats(static_cast<std::int64_t>(batch.images.size()))};
-  Floats outputs = r.outputs;
-  EXPECT_EQ(m.loss_and_gradients(p, w, x, batch.labels.data(), batch.size, 1, 2, outputs.data(), &r.loss,
-                                 r.gradients.data(), scratch(m.train_bytes(batch.size)).data()),
-            0);
-  EXPECT_EQ(m.input_gradient(p, w, x, batch.labels.data(), batch.size, outputs.data(), &r.loss,
-                             r.image_gradients.data(), scratch(m.input_gradient_bytes(batch.size)).data()),
-            0);
-  EXPECT_EQ(m.forward(p, w, x, batch.size, r.outputs.data(), scratch(m.forward_bytes(batch.size)).data()), 0);
-  return r;
-}
-
-bool equal(const Floats& a, const Floats& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
-
-/// |difference| / |expected|, over all.
-double distance(const Floats& found, const Floats& expected) {
-  double difference = 0, size = 0;
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    difference += std::pow(double(found[i]) - expected[i], 2);
-    size += std::pow(double(expected[i]), 2);
-  }
-  return std::sqrt(difference / size);
-}
 
 /// Ones of both signs among zeros.
 Floats sparse_ones(std::int64_t count, runtime::Random& random) {
@@ -89,17 +30,8 @@ Floats sparse_ones(std::int64_t count, runtime::Random& random) {
   return numbers;
 }
 
-class Bf16 : public testing::TestWithParam<std::string> {
- protected:
-  void SetUp() override {
-    choose(GetParam());
-    if (whole_numbers_bf16.isa() != GetParam()) GTEST_SKIP() << "this processor cannot run " << GetParam();
-  }
-  void TearDown() override {
-    unsetenv("TESSERA_ISA");
-    omp_set_num_threads(1);
-  }
-  static void choose(const std::string& isa) { setenv("TESSERA_ISA", isa.c_str(), 1); }
+class Bf16 : public OnIsa {
+  std::string isa() const override { return whole_numbers_bf16.isa(); }
 };
 
 TEST_P(Bf16, WholeNumbersGiveTheBitsOfSinglePrecision) {
@@ -131,16 +63,6 @@ TEST_P(Bf16, WholeNumbersGiveTheBitsOfSinglePrecision) {
     }
   }
 }
-
-struct VitRun {
-  Floats parameters = Floats(SMALL_VIT_PARAMETER_FLOATS);
-  Batch batch{5, Floats(5 * SMALL_VIT_IMAGE_FLOATS), {3, 1, 4, 1, 5}};
-  VitRun() {
-    EXPECT_EQ(small_vit_init(parameters.data(), 3), SMALL_VIT_OK);
-    runtime::Random random(5, 0, 0);
-    for (float& pixel : batch.images) pixel = static_cast<float>(random.uniform(-1, 1));
-  }
-};
 
 TEST_P(Bf16, VitIsAsNearSinglePrecisionAsRoundedFactorsLetItBe) {
   const VitRun vit;
@@ -181,7 +103,7 @@ TEST_P(Bf16, TrainingLearnsABatchByHeartAsSinglePrecisionDoes) {
   EXPECT_LT(loss, 0.05);
 }
 
-INSTANTIATE_TEST_SUITE_P(Isas, Bf16, testing::Values("scalar", "avx2", "avx512", "avx512_bf16", "amx"),
+INSTANTIATE_TEST_SUITE_P(Isas, Bf16, testing::ValuesIn(isas({"scalar", "avx2", "avx512", "avx512_bf16", "amx"})),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

@@ -18,10 +18,10 @@
 // functions are merged with those of files for older processors. An OpenMP region must call a function for its vectors
 // instead of naming one: clang outlines the region's body without these instructions.
 #if defined(__clang__)
-#pragma clang attribute push(                                                                            \
-    __attribute__((target("amx-tile,amx-bf16,avx512bf16,avx512f,avx512dq,avx512bw,avx512vl,avx2,fma"))), \
+#pragma clang attribute push(                                                                                     \
+    __attribute__((target("amx-tile,amx-bf16,amx-int8,avx512bf16,avx512f,avx512dq,avx512bw,avx512vl,avx2,fma"))), \
     apply_to = function)
 #else
 #pragma GCC push_options
-#pragma GCC target("amx-tile,amx-bf16,avx512bf16,avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")
+#pragma GCC target("amx-tile,amx-bf16,amx-int8,avx512bf16,avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")
 #endif

@@ -1,0 +1,108 @@
+// Running an emitted model in one precision, to hold it against another.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "runtime/arena.hpp"
+#include "runtime/philox.hpp"
+#include "small_vit.h"
+#include "tests/models/emitted_model.hpp"
+
+namespace tessera::test {
+
+using Floats = std::vector<float>;
+
+/// Scratch memory that starts as not-a-number.
+inline runtime::Arena scratch(std::int64_t bytes) {
+  runtime::Arena arena(bytes, 64);
+  std::fill_n(arena.floats(), bytes / 4, NAN);
+  return arena;
+}
+
+struct Batch {
+  std::int64_t size;
+  Floats images;
+  std::vector<std::int32_t> labels;
+};
+/// What the entry points write.
+struct Results {
+  Floats outputs, gradients, image_gradients;
+  float loss = NAN;
+};
+
+inline Results run(const EmittedModel& m, const Floats& parameters, const Batch& batch) {
+  const auto floats = [](std::int64_t n) { return Floats(static_cast<std::size_t>(n), NAN); };
+  const runtime::Arena packed = runtime::Arena::of_floats(m.packed_floats, 64);
+  std::fill_n(packed.floats(), m.packed_floats, NAN);
+  EXPECT_EQ(m.pack(parameters.data(), packed.floats()), 0);
+  const float *p = parameters.data(), *w = packed.floats(), *x = batch.images.data();
+  Results r{floats(batch.size * m.output_floats), floats(m.parameter_floats),
+            floats(static_cast<std::int64_t>(batch.images.size()))};
+  Floats outputs = r.outputs;
+  EXPECT_EQ(m.loss_and_gradients(p, w, x, batch.labels.data(), batch.size, 1, 2, outputs.data(), &r.loss,
+                                 r.gradients.data(), scratch(m.train_bytes(batch.size)).data()),
+            0);
+  EXPECT_EQ(m.input_gradient(p, w, x, batch.labels.data(), batch.size, outputs.data(), &r.loss,
+                             r.image_gradients.data(), scratch(m.input_gradient_bytes(batch.size)).data()),
+            0);
+  EXPECT_EQ(m.forward(p, w, x, batch.size, r.outputs.data(), scratch(m.forward_bytes(batch.size)).data()), 0);
+  return r;
+}
+
+inline bool equal(const Floats& a, const Floats& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+/// |difference| / |expected|, over all.
+inline double distance(const Floats& found, const Floats& expected) {
+  double difference = 0, size = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    difference += std::pow(double(found[i]) - expected[i], 2);
+    size += std::pow(double(expected[i]), 2);
+  }
+  return std::sqrt(difference / size);
+}
+
+struct VitRun {
+  Floats parameters = Floats(SMALL_VIT_PARAMETER_FLOATS);
+  Batch batch{5, Floats(5 * SMALL_VIT_IMAGE_FLOATS), {3, 1, 4, 1, 5}};
+  VitRun() {
+    EXPECT_EQ(small_vit_init(parameters.data(), 3), SMALL_VIT_OK);
+    runtime::Random random(5, 0, 0);
+    for (float& pixel : batch.images) pixel = static_cast<float>(random.uniform(-1, 1));
+  }
+};
+
+/// The parameter is an instruction set; `isa` is the one that a model takes when it is asked for.
+class OnIsa : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    choose(GetParam());
+    if (isa() != GetParam()) GTEST_SKIP() << "this processor cannot run " << GetParam();
+  }
+  void TearDown() override {
+    unsetenv("TESSERA_ISA");
+    omp_set_num_threads(1);
+  }
+  virtual std::string isa() const = 0;
+  static void choose(const std::string& isa) { setenv("TESSERA_ISA", isa.c_str(), 1); }
+};
+
+/// The instruction sets that there is something to run on.
+inline std::vector<std::string> isas([[maybe_unused]] std::vector<std::string> on_x86) {
+#if defined(__aarch64__)
+  return {"neon"};
+#else
+  return on_x86;
+#endif
+}
+
+}  // namespace tessera::test
