@@ -16,12 +16,6 @@ namespace {
 constexpr std::int64_t update_reals = 256;  // scratch of the update: 64 doubles, then its numbers
 constexpr int numbers_at = 128;             // in reals
 
-std::string upper(std::string text) {
-  for (char& c : text)
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  return text;
-}
-
 std::vector<std::string> comment_of(const std::string& program) {
   static const std::map<std::string, std::string> comments{
       {"forward", "outputs of images."},
@@ -58,10 +52,10 @@ tree::Function function_of(const Model& m, const Plan& plan) {
   return f;
 }
 
-/// update, train_step and next_step.
+/// update, train_step, next_step, check and, where several batches make one step, gather.
 std::vector<tree::Function> functions_of_steps(const Model& m) {
-  const tree::Parameter step{"const tessera_cuda_step*", "step"}, scratch{"void*", "scratch"},
-      stream{"void*", "stream"};
+  const tree::Parameter step{"const tessera_cuda_step*", "step"}, counted{"tessera_cuda_step*", "step"},
+      scratch{"void*", "scratch"}, stream{"void*", "stream"};
   const tree::Parameter wanted =
       softens(m.recipe) ? tree::Parameter{"const float*", "targets"} : tree::Parameter{"const int32_t*", "labels"};
   std::vector<tree::Function> functions;
@@ -76,7 +70,7 @@ std::vector<tree::Function> functions_of_steps(const Model& m) {
   };
   add("update",
       {{"float*", "parameters"}, {"const float*", "gradients"}, {"float*", "optimizer"}, step, scratch, stream},
-      "One step of the optimiser in place, with the step's number and learning rate.");
+      "One step of the optimiser in place, with the step's number and learning rate; nothing where step->stopped.");
   add("train_step",
       {{"float*", "parameters"},
        {"float*", "gradients"},
@@ -90,7 +84,12 @@ std::vector<tree::Function> functions_of_steps(const Model& m) {
        scratch,
        stream},
       "loss_and_gradients and update.");
-  add("next_step", {{"tessera_cuda_step*", "step"}, stream}, "Counts the step on.");
+  add("next_step", {counted, stream}, "Counts the step on.");
+  add("check", {{"const float*", "loss"}, {"const float*", "gradients"}, counted, stream},
+      "Sets step->stopped where the loss or a gradient is not a number.");
+  if (m.recipe.accumulate > 1)
+    add("gather", {{"float*", "sum"}, {"const float*", "gradients"}, {"float", "kept"}, {"float", "weight"}, stream},
+        "sum = kept * sum + weight * gradients, element by element; where kept is 0, sum may hold anything before.");
   return functions;
 }
 
@@ -130,6 +129,9 @@ std::string number_of(const graph::Recipe& r, const std::string& number) {
   return fmt::format("t == 1 ? 0.0 : {}", r.average);  // average_kept
 }
 
+/// So many blocks look at the gradients: 16 of them, or more, for each thread.
+std::int64_t check_blocks(const Model& m) { return std::clamp<std::int64_t>(m.arena.reals / (256 * 16), 1, 1024); }
+
 std::string checks(const Model& m, const tree::Function& f, bool batch) {
   const std::string u = upper(m.name);
   std::string nulls;
@@ -146,6 +148,12 @@ std::string finish(const Model& m) {
 
 }  // namespace
 
+std::string upper(std::string text) {
+  for (char& c : text)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  return text;
+}
+
 std::string update_kernels(const Model& m) {
   std::string out = R"cpp(
 // The next step's number.
@@ -153,6 +161,24 @@ __global__ void __launch_bounds__(32) count_on(tessera_cuda_step* step) {
   if (thread_x() == 0) step->step += 1;
 }
 )cpp";
+  out += fmt::format(R"cpp(
+// Whether the loss and all gradients are numbers: of an infinity, too, the difference to itself is none.
+__global__ void __launch_bounds__(256) find_no_number(const real* loss, const real* gradients, std::int32_t* stopped) {{
+  bool found = block_x() == 0 && thread_x() == 0 && loss[0] - loss[0] != 0;
+  for (int i = block_x() * 256 + thread_x(); i < {0}; i += {1} * 256) found = found || gradients[i] - gradients[i] != 0;
+  if (found) stopped[0] = 1;
+}}
+)cpp",
+                     m.arena.reals, check_blocks(m));
+  if (m.recipe.accumulate > 1)
+    out += fmt::format(R"cpp(
+// Gradients of several batches, weighted.
+__global__ void __launch_bounds__(256) add_weighted(real* sum, const real* gradients, real kept, real weight) {{
+  const int i = block_x() * 256 + thread_x();
+  if (i < {0}) sum[i] = (kept != 0 ? kept * sum[i] : 0) + weight * gradients[i];
+}}
+)cpp",
+                       m.arena.reals);
   if (const auto all = gaps(m); !all.empty()) {
     std::string rows;
     for (const auto& [first, last] : all) rows += fmt::format("    {{{}, {}}},\n", first, last);
@@ -232,6 +258,7 @@ typedef struct tessera_cuda_step {{
   uint64_t seed;
   int64_t step; /* counted from 1 */
   float learning_rate;
+  int32_t stopped; /* not 0: update leaves everything as it is */
 }} tessera_cuda_step;
 #endif
 
@@ -323,6 +350,7 @@ int64_t {}_cuda_largest_batch(void) {{ return largest_batch; }}
       }
       arguments.push_back(tree::integer(first));
       arguments.push_back(tree::integer(last));
+      arguments.push_back(tree::name("&step->stopped"));
       arguments.push_back(tree::name("s"));
       body += tree::print({tree::evaluate(tree::call("run_update", std::move(arguments)))}, 1);
     }
@@ -340,6 +368,19 @@ int64_t {}_cuda_largest_batch(void) {{ return largest_batch; }}
           m.name, softens(m.recipe) ? "targets" : "labels");
   out += "\n" + tree::print_head(functions[2]) + checks(m, functions[2], false) +
          "  launch(count_on, dim3(1), dim3(32), 0, static_cast<Stream>(stream), step);\n" + finish(m) + "}\n";
+  out += "\n" + tree::print_head(functions[3]) + checks(m, functions[3], false) +
+         fmt::format(
+             "  launch(find_no_number, dim3({}), dim3(256), 0, static_cast<Stream>(stream), loss, gradients, "
+             "&step->stopped);\n",
+             check_blocks(m)) +
+         finish(m) + "}\n";
+  if (functions.size() > 4)
+    out += "\n" + tree::print_head(functions[4]) + checks(m, functions[4], false) +
+           fmt::format(
+               "  launch(add_weighted, dim3({}), dim3(256), 0, static_cast<Stream>(stream), sum, gradients, kept, "
+               "weight);\n",
+               (m.arena.reals + 255) / 256) +
+           finish(m) + "}\n";
   return out + "\n}  // extern \"C\"\n";
 }
 

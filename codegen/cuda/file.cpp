@@ -152,6 +152,7 @@ class File {
     f.linkage = "";
     f.name = "run_" + plan.program.name;
     f.parameters = entry_parameters(plan.program, "real");
+    if (plan.program.name == "update") f.parameters.push_back({"const std::int32_t*", "stopped"});
     f.parameters.push_back({"const Stream", "stream"});
     used_.clear();
     for (const tree::Parameter& p : f.parameters) used_.insert(p.name);
@@ -232,6 +233,7 @@ class File {
       if (e.takes_layer) arguments.push_back(name("layer"));
       if (e.takes_stretch) arguments.push_back(name("first"));
       if (e.takes_stretch) arguments.push_back(name("last"));
+      if (e.takes_stretch) arguments.push_back(name("stopped"));
       for (const Argument& a : e.arguments) arguments.push_back(pointer(plan, k, kernel, a));
       b.push_back(tree::evaluate(call("launch", std::move(arguments))));
     }

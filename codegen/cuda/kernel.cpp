@@ -146,6 +146,7 @@ class Emitter : Values {
     if (e.takes_stretch) {
       e.function.parameters.push_back({"const int", "first"});
       e.function.parameters.push_back({"const int", "last"});
+      e.function.parameters.push_back({"const std::int32_t*", "stopped"});
     }
     for (const Argument& a : arguments_) {
       const Tensor& t = plan_.program.tensors[static_cast<std::size_t>(a.tensor)];
@@ -308,8 +309,10 @@ class Emitter : Values {
                                 : call("thread_x", {});
     if (e.takes_stretch) at = name("first") + at;
     b.push_back(tree::declare("const int", variable, at));
-    b.push_back(
-        tree::when(binary("<", name(variable), e.takes_stretch ? name("last") : integer(count)), std::move(inside)));
+    Expr there = binary("<", name(variable), e.takes_stretch ? name("last") : integer(count));
+    if (e.takes_stretch)
+      there = binary("&&", there, binary("==", tree::index(name("stopped"), integer(0)), integer(0)));
+    b.push_back(tree::when(there, std::move(inside)));
     finish(e, std::move(b), how, false, combines);
     return e;
   }

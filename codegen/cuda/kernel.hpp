@@ -10,8 +10,8 @@
 
 namespace tessera::codegen::cuda {
 
-/// A function of the kernel. Its parameters, in this order: batch (where it takes it), layer, first and last (update),
-/// then its arguments.
+/// A function of the kernel. Its parameters, in this order: batch (where it takes it), layer, first, last and stopped
+/// (update), then its arguments.
 struct Emitted {
   tree::Function function;
   bool takes_batch = false, takes_layer = false, takes_stretch = false;

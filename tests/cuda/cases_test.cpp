@@ -80,7 +80,7 @@ class CudaCases : public testing::TestWithParam<Run> {
       classes.assign(at->second.numbers.begin(), at->second.numbers.end());
     DeviceArray<float> parameters(arena), images(std::vector<float>(pixels.begin(), pixels.end()));
     DeviceArray<std::int32_t> labels(classes);
-    DeviceArray<tessera_cuda_step> step(std::vector<tessera_cuda_step>{{0x0123456789abcdef, 0x100000007, 0}});
+    DeviceArray<tessera_cuda_step> step(std::vector<tessera_cuda_step>{{0x0123456789abcdef, 0x100000007, 0, 0}});
     auto floats = [](std::int64_t bytes) { return static_cast<std::size_t>(bytes) / sizeof(float); };
     const std::size_t size = evaluated.at("outputs").numbers.size();
     DeviceArray<float> outputs(size), loss(1), gradients(arena.size()), image_gradients(pixels.size());

@@ -13,6 +13,7 @@ struct tessera_cuda_step {
   std::uint64_t seed;
   std::int64_t step;
   float learning_rate;
+  std::int32_t stopped;
 };
 
 namespace tessera::test {

@@ -97,7 +97,7 @@ inline void succeed(int code) {
               scratch4(GPU##_CUDA_INPUT_GRADIENT_SCRATCH_BYTES(batch) / 4),                                            \
               scratch5(GPU##_CUDA_INSPECT_SCRATCH_BYTES(batch) / 4);                                                   \
           DeviceArray<std::int32_t> classes(std::vector<std::int32_t>(labels, labels + batch));                        \
-          DeviceArray<tessera_cuda_step> step(std::vector<tessera_cuda_step>{{seed, 1, rate}});                        \
+          DeviceArray<tessera_cuda_step> step(std::vector<tessera_cuda_step>{{seed, 1, rate, 0}});                     \
           succeed(gpu##_cuda_forward(p.data(), x.data(), batch, forward.data(), scratch1.data(), nullptr));            \
           succeed(gpu##_cuda_evaluate(p.data(), x.data(), classes.data(), batch, evaluated.data(),                     \
                                       evaluated_loss.data(), scratch2.data(), nullptr));                               \
