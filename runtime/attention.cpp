@@ -7,8 +7,7 @@
 
 #include "runtime/divergence.hpp"
 #include "runtime/error.hpp"
-#include "runtime/evaluate.hpp"
-#include "runtime/inspect.hpp"
+#include "runtime/inference.hpp"
 #include "runtime/svg.hpp"
 
 namespace tessera::runtime {
@@ -124,7 +123,7 @@ std::vector<double> rollout(std::span<const float> maps, std::int64_t layers, st
   return rolled;
 }
 
-std::vector<PatchMap> attention(const Model& model, const float* parameters, const float* input) {
+std::vector<PatchMap> attention(const Model& model, const float* parameters, const float* input, const Gpu* gpu) {
   const AttentionMaps& maps = model.attention;
   if (maps.layers == 0) fail(model.name, " has no attention maps");
   const std::int64_t front = maps.rows - model.patches.rows * model.patches.columns;
@@ -132,7 +131,7 @@ std::vector<PatchMap> attention(const Model& model, const float* parameters, con
     fail(model.name, " has attention maps of ", maps.rows, "x", maps.columns, ", and its pictures have ",
          model.patches.rows, "x", model.patches.columns, " patches: they cannot be laid over one");
   const std::int64_t tokens = maps.rows, area = tokens * tokens;
-  const Inspection seen_inside = inspect(model, parameters, packed(model, parameters).floats(), input);
+  const Inspection seen_inside = Inference(model, parameters, 1, gpu).inspect(input);
   const std::span<const float> all(seen_inside.maps);
   if (!finite(all.data(), maps.floats()))
     fail("the attention of ", model.name, " is not a number: these parameters cannot be used");

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/gpu.hpp"
 #include "runtime/image.hpp"
 #include "runtime/model.hpp"
 
@@ -24,9 +25,9 @@ struct PatchMap {
 
 /// What the class token attends to, first over all blocks by rollout, then in each head of the last block. Where the
 /// model has no class token, it is the mean over all tokens. Tokens that are no patches stand before those that are.
-/// `input` is one image as the model reads it. Throws an Error when the model has no attention maps, or none that can
-/// be laid over a picture.
-std::vector<PatchMap> attention(const Model& model, const float* parameters, const float* input);
+/// `input` is one image as the model reads it, which it does on the GPU or, where it is null, on the CPU. Throws an
+/// Error when the model has no attention maps, or none that can be laid over a picture.
+std::vector<PatchMap> attention(const Model& model, const float* parameters, const float* input, const Gpu* gpu);
 
 /// The photo, and the photo below each map in the colours of heat, the smallest weight dark, the largest bright,
 /// between them by the square root: as a PNG file, or as an SVG with titles.

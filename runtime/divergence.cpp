@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/arena.hpp"
 #include "runtime/error.hpp"
-#include "runtime/evaluate.hpp"
-#include "runtime/inspect.hpp"
+#include "runtime/inference.hpp"
 #include "runtime/numbers.hpp"
 #include "runtime/safetensors.hpp"
 
@@ -32,10 +30,10 @@ std::string cause_of_loss(const Model& model, const float* parameters, const Bat
   if (const std::string key = first_not_finite(model, parameters); !key.empty())
     return "the parameter " + key + " is the first that is not a number";
   const std::int64_t image = model.image_shape[0] * model.image_shape[1] * model.image_shape[2];
-  const Arena weights = packed(model, parameters);
+  const Inference inference(model, parameters, 1, nullptr);
   std::vector<float> most(model.layers.size());  // of any image
   for (std::int64_t i = 0; i < batch.size; ++i) {
-    const Inspection seen = inspect(model, parameters, weights.floats(), batch.images + i * image);
+    const Inspection seen = inference.inspect(batch.images + i * image);
     for (std::size_t layer = 0; layer < most.size(); ++layer)
       if (!(seen.magnitudes[layer] <= most[layer])) most[layer] = seen.magnitudes[layer];
   }

@@ -10,16 +10,6 @@
 
 namespace tessera::runtime {
 
-void check(const Model& model, int code) {
-  if (code != 0) fail(model.name, " cannot go on: ", model.error(code));
-}
-
-Arena packed(const Model& model, const float* parameters) {
-  Arena result = Arena::of_floats(model.packed_forward_floats, model.alignment);
-  check(model, model.pack_forward(parameters, result.floats()));
-  return result;
-}
-
 std::int32_t largest(std::span<const float> row) {
   return static_cast<std::int32_t>(std::max_element(row.begin(), row.end()) - row.begin());
 }
@@ -51,10 +41,9 @@ void check_fit(const Model& model, const Dataset& data) {
 }
 
 Evaluation evaluate(const Model& model, const Recipe& recipe, const float* parameters, const Dataset& data,
-                    std::int64_t batch) {
+                    std::int64_t batch, const Gpu* gpu) {
   check_fit(model, data);
-  const Arena weights = packed(model, parameters);
-  const Arena scratch(model.evaluate_scratch_bytes(batch), model.alignment);
+  const Inference inference(model, parameters, batch, gpu);
   const Arena images = Arena::of_floats(batch * data.image_size(), model.alignment);
   const Arena outputs = Arena::of_floats(batch * model.classes, model.alignment);
   Evaluation result;
@@ -65,8 +54,7 @@ Evaluation evaluate(const Model& model, const Recipe& recipe, const float* param
       normalize(data.image(first + i), data.channels, recipe.input, images.floats() + i * data.image_size());
     float loss = 0;
     const std::int32_t* labels = data.labels.data() + first;
-    check(model, model.evaluate(parameters, weights.floats(), images.floats(), labels, size, outputs.floats(), &loss,
-                                scratch.data()));
+    inference.evaluate(images.floats(), labels, size, outputs.floats(), &loss);
     result.loss += static_cast<double>(loss) * static_cast<double>(size);
     for (std::int64_t i = 0; i < size; ++i) {
       const std::span<const float> row(outputs.floats() + i * model.classes, static_cast<std::size_t>(model.classes));

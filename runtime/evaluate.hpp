@@ -4,17 +4,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/arena.hpp"
 #include "runtime/dataset.hpp"
+#include "runtime/inference.hpp"
 #include "runtime/model.hpp"
 
 namespace tessera::runtime {
-
-/// Throws an Error with the model's own words when `code` is not 0.
-void check(const Model& model, int code);
-
-/// The parameters in the form that the model's kernels read where nothing is trained.
-Arena packed(const Model& model, const float* parameters);
 
 /// The index of the largest number; the first of equal ones.
 std::int32_t largest(std::span<const float> row);
@@ -41,9 +35,10 @@ struct Evaluation {
   }
 };
 
-/// Runs the model over the whole set, `batch` images at a time. Throws an Error when the images do not fit the model.
+/// Runs the model over the whole set, `batch` images at a time, on the GPU or, where it is null, on the CPU. Throws an
+/// Error when the images do not fit the model.
 Evaluation evaluate(const Model& model, const Recipe& recipe, const float* parameters, const Dataset& data,
-                    std::int64_t batch);
+                    std::int64_t batch, const Gpu* gpu);
 
 /// Throws an Error unless the model can read these images and has an output for each of their classes.
 void check_fit(const Model& model, const Dataset& data);

@@ -23,6 +23,17 @@ typedef struct tessera_parameter {
 } tessera_parameter;
 }
 #endif
+#ifndef TESSERA_CUDA_STEP_DEFINED
+#define TESSERA_CUDA_STEP_DEFINED
+extern "C" {
+typedef struct tessera_cuda_step {
+  uint64_t seed;
+  int64_t step; /* counted from 1 */
+  float learning_rate;
+  int32_t stopped; /* not 0: update leaves everything as it is */
+} tessera_cuda_step;
+}
+#endif
 
 namespace tessera::runtime {
 
@@ -38,6 +49,53 @@ struct Grid {
 struct AttentionMaps {
   std::int64_t layers = 0, heads = 0, rows = 0, columns = 0;
   std::int64_t floats() const { return layers * heads * rows * columns; }
+};
+
+/// A model on a GPU: its emitted C API for CUDA (NAME_cuda.h), and what a program needs of CUDA beside it, so that the
+/// runtime itself does not know CUDA. All work goes into a stream and is done in its order. What CUDA refuses throws a
+/// std::runtime_error with one sentence; functions of the model return 0 or an error code that `error` puts into words.
+struct Cuda {
+  /// Opens the GPU: a stream on it, and its name, "NVIDIA H200". Throws where this machine has none.
+  void* (*open)(std::string& name) = nullptr;
+  void (*close)(void* stream) = nullptr;
+  /// Memory of the GPU, which holds anything. Throws where there is no room.
+  void* (*allocate)(std::int64_t bytes) = nullptr;
+  void (*release)(void* memory) = nullptr;
+  void (*clear)(void* memory, std::int64_t bytes, void* stream) = nullptr;
+  /// To the GPU: `from` may be changed afterwards. From the GPU: `to` holds the bytes after `wait`.
+  void (*copy_in)(void* to, const void* from, std::int64_t bytes, void* stream) = nullptr;
+  void (*copy_out)(void* to, const void* from, std::int64_t bytes, void* stream) = nullptr;
+  /// Until all work in the stream is done. Throws where any of it failed.
+  void (*wait)(void* stream) = nullptr;
+  /// What is put into the stream between these two is not done, but becomes a graph, which can be run many times.
+  void (*begin_graph)(void* stream) = nullptr;
+  void* (*end_graph)(void* stream) = nullptr;
+  void (*run_graph)(void* graph, void* stream) = nullptr;
+  void (*release_graph)(void* graph) = nullptr;
+
+  // Of the model. Pointers are to the GPU's memory.
+  std::int64_t (*largest_batch)() = nullptr;
+  std::int64_t (*forward_scratch_bytes)(std::int64_t batch) = nullptr;
+  std::int64_t (*evaluate_scratch_bytes)(std::int64_t batch) = nullptr;
+  std::int64_t (*train_scratch_bytes)(std::int64_t batch) = nullptr;  ///< of loss_and_gradients and of update
+  std::int64_t (*inspect_scratch_bytes)(std::int64_t batch) = nullptr;
+  const char* (*error)(int code) = nullptr;
+  int (*forward)(const float* parameters, const float* images, std::int64_t batch, float* outputs, void* scratch,
+                 void* stream) = nullptr;
+  int (*evaluate)(const float* parameters, const float* images, const std::int32_t* labels, std::int64_t batch,
+                  float* outputs, float* loss, void* scratch, void* stream) = nullptr;
+  int (*inspect)(const float* parameters, const float* images, std::int64_t batch, float* maps, float* magnitudes,
+                 void* scratch, void* stream) = nullptr;
+  /// Reads the labels or, where the recipe softens them, the targets.
+  int (*loss_and_gradients)(const float* parameters, const float* images, const std::int32_t* labels,
+                            const float* targets, const tessera_cuda_step* step, std::int64_t batch, float* outputs,
+                            float* loss, float* gradients, void* scratch, void* stream) = nullptr;
+  /// Sets step->stopped where the loss or a gradient is not a number.
+  int (*check)(const float* loss, const float* gradients, tessera_cuda_step* step, void* stream) = nullptr;
+  /// sum = kept * sum + weight * gradients. Only where the recipe gathers several batches for a step.
+  int (*gather)(float* sum, const float* gradients, float kept, float weight, void* stream) = nullptr;
+  int (*update)(float* parameters, const float* gradients, float* optimizer, const tessera_cuda_step* step,
+                void* scratch, void* stream) = nullptr;
 };
 
 /// Sizes and entry points of one emitted model. Every function returns 0 or an error code that `error` puts into words.
@@ -93,6 +151,7 @@ struct Model {
                  float* magnitudes, void* scratch) = nullptr;
   AttentionMaps attention{};
   std::span<const char* const> layers{};  ///< keys of modules, in the order in which they run
+  const Cuda* cuda = nullptr;             ///< the same model on a GPU; null: the program was built without
 };
 
 /// What training images go through before they are normalised, each by chance.

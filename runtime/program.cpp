@@ -22,6 +22,7 @@
 #include "runtime/error.hpp"
 #include "runtime/exchange.hpp"
 #include "runtime/file.hpp"
+#include "runtime/gpu.hpp"
 #include "runtime/idx.hpp"
 #include "runtime/image.hpp"
 #include "runtime/labels.hpp"
@@ -75,7 +76,7 @@ struct BenchOptions {
   std::int64_t runs = 10;
 };
 
-int evaluate_command(const Model& model, const Recipe& declared, const EvalOptions& options) {
+int evaluate_command(const Model& model, const Recipe& declared, const EvalOptions& options, const Gpu* gpu) {
   const Arena parameters = Arena::of_floats(model.parameter_floats, model.alignment);
   const auto [state, usage] = load_parameters(options.file(), model, parameters.floats());
   // What the model was trained on is what it is asked about, unless the command line says otherwise.
@@ -87,7 +88,7 @@ int evaluate_command(const Model& model, const Recipe& declared, const EvalOptio
   if (usage) recipe.input = usage->input;
   Dataset data = load(choice, options.on_training_images ? Split::train : Split::test, model, recipe.input);
   if (!options.labels.empty()) data.names = read_labels(options.labels, model.classes);
-  const Evaluation evaluation = evaluate(model, recipe, parameters.floats(), data, recipe.batch);
+  const Evaluation evaluation = evaluate(model, recipe, parameters.floats(), data, recipe.batch, gpu);
   std::cout << evaluation_table(data, evaluation);
   if (options.confusion.empty()) return 0;
   write_file(options.confusion,
@@ -126,12 +127,12 @@ Image prepared(const Model& model, const Preprocessing& preprocessing, const Ima
   return result;
 }
 
-int predict_command(const Model& model, const Recipe& recipe, const EvalOptions& from, const PredictOptions& options) {
+int predict_command(const Model& model, const Recipe& recipe, const EvalOptions& from, const PredictOptions& options,
+                    const Gpu* gpu) {
   const Arena parameters = Arena::of_floats(model.parameter_floats, model.alignment);
   Usage usage = load_for_use(from.file(), model, recipe, parameters.floats());
   if (!options.labels.empty()) usage.classes = read_labels(options.labels, model.classes);
-  const Arena weights = packed(model, parameters.floats());
-  const Arena scratch(model.forward_scratch_bytes(1), model.alignment);
+  const Inference inference(model, parameters.floats(), 1, gpu);
   const Arena outputs = Arena::of_floats(model.classes, model.alignment);
   const auto& shape = model.image_shape;
   const Arena input = Arena::of_floats(shape[0] * shape[1] * shape[2], model.alignment);
@@ -140,8 +141,7 @@ int predict_command(const Model& model, const Recipe& recipe, const EvalOptions&
     for (std::size_t i = 0; i < images.size(); ++i) {
       const Image image = prepared(model, usage.input, images[i], options.invert);
       normalize(image.pixels, shape[0], usage.input, input.floats());
-      check(model,
-            model.forward(parameters.floats(), weights.floats(), input.floats(), 1, outputs.floats(), scratch.data()));
+      inference.forward(input.floats(), 1, outputs.floats());
       const std::string name = path.string() + (images.size() > 1 ? text("[", i, "]") : "");
       std::cout << prediction_line(name,
                                    probabilities(model, {outputs.floats(), static_cast<std::size_t>(model.classes)}),
@@ -152,7 +152,7 @@ int predict_command(const Model& model, const Recipe& recipe, const EvalOptions&
 }
 
 int attention_command(const Model& model, const Recipe& recipe, const EvalOptions& from,
-                      const AttentionOptions& options) {
+                      const AttentionOptions& options, const Gpu* gpu) {
   const std::string kind = options.picture.extension().string();
   if (kind != ".png" && kind != ".svg")
     fail(options.picture.string(), " names no picture: it has to end in .png or .svg");
@@ -164,7 +164,7 @@ int attention_command(const Model& model, const Recipe& recipe, const EvalOption
   const Image photo = prepared(model, preprocessing, images[0], options.invert);
   const Arena input = Arena::of_floats(static_cast<std::int64_t>(photo.pixels.size()), model.alignment);
   normalize(photo.pixels, photo.channels, preprocessing, input.floats());
-  const std::vector<PatchMap> maps = attention(model, parameters.floats(), input.floats());
+  const std::vector<PatchMap> maps = attention(model, parameters.floats(), input.floats(), gpu);
   if (kind == ".svg") {
     write_file(options.picture,
                attention_svg(photo, maps, model.patches, text(model.name, ": ", options.file.string())));
@@ -239,6 +239,13 @@ void add_labels_option(CLI::App* command, std::filesystem::path& labels) {
       ->type_name("FILE");
 }
 
+void add_device_option(CLI::App* command, std::string& device) {
+  command->add_option("--device", device, "Where to compute: cpu, or cuda where the program was built with it")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"cpu", "cuda"}).description(""))
+      ->type_name("DEVICE");
+}
+
 void add_checkpoint_options(CLI::App* command, EvalOptions& options) {
   command->add_option("--out", options.out, "Folder of the training run")->capture_default_str()->type_name("DIR");
   command
@@ -281,6 +288,7 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
       ->check(in(1, 4096))
       ->type_name("N");
   app.fallthrough();
+  std::string device = "cpu";
 
   const std::filesystem::path default_out = model.name + "_run";
   TrainOptions training;
@@ -319,6 +327,7 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
           "resumed has its own")
       ->type_name("FILE");
   add_skip_option(train_app, training.skip);
+  add_device_option(train_app, device);
 
   EvalOptions evaluation;
   evaluation.out = default_out;
@@ -329,6 +338,7 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   eval_app->add_option("--confusion", evaluation.confusion, "Draw the confusion matrix into this SVG file")
       ->type_name("FILE");
   add_labels_option(eval_app, evaluation.labels);
+  add_device_option(eval_app, device);
 
   PredictOptions prediction;
   CLI::App* predict_app = app.add_subcommand("predict", "Tell the class of pictures");
@@ -345,6 +355,7 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
       "Swap light and dark: for ink on paper, where the model was trained on light strokes";
   predict_app->add_flag("--invert", prediction.invert, swap_light);
   add_labels_option(predict_app, prediction.labels);
+  add_device_option(predict_app, device);
 
   AttentionOptions look;
   CLI::App* attention_app = nullptr;
@@ -356,6 +367,7 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
         ->capture_default_str()
         ->type_name("FILE");
     attention_app->add_flag("--invert", look.invert, swap_light);
+    add_device_option(attention_app, device);
   }
 
   BenchOptions speed;
@@ -368,6 +380,7 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
       ->capture_default_str()
       ->check(in(1, 1'000'000))
       ->type_name("N");
+  add_device_option(bench_app, device);
 
   ExchangeOptions exported, imported;
   CLI::App* export_app =
@@ -405,15 +418,19 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
     return 2;
   }
   use_threads(threads);
+  std::optional<Gpu> gpu;
+  if (device == "cuda") gpu.emplace(model);
+  const Gpu* const on = gpu ? &*gpu : nullptr;
   if (*train_app) {
+    training.gpu = on;
     Session session(model, recipe, training);
     return finished(train(session));
   }
-  if (*eval_app) return finished(evaluate_command(model, recipe, evaluation));
-  if (*predict_app) return finished(predict_command(model, recipe, evaluation, prediction));
-  if (attention_app && *attention_app) return finished(attention_command(model, recipe, evaluation, look));
+  if (*eval_app) return finished(evaluate_command(model, recipe, evaluation, on));
+  if (*predict_app) return finished(predict_command(model, recipe, evaluation, prediction, on));
+  if (attention_app && *attention_app) return finished(attention_command(model, recipe, evaluation, look, on));
   if (*bench_app) {
-    std::cout << timing_table(model, speed.batches, speed.runs);
+    std::cout << timing_table(model, recipe, speed.batches, speed.runs, on);
     return finished(0);
   }
   if (*export_app) return finished(export_command(model, recipe, evaluation, exported));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <utility>
 
 #include "runtime/confusion.hpp"
 #include "runtime/curve.hpp"
@@ -65,7 +66,8 @@ Session::Session(const Model& model, const Recipe& declared, const TrainOptions&
       parameters_(Arena::of_floats(model.parameter_floats, model.alignment)),
       packed_(Arena::of_floats(model.packed_floats, model.alignment)),
       gradients_(Arena::of_floats(model.parameter_floats, model.alignment)),
-      optimizer_(Arena::of_floats(model.optimizer_floats(), model.alignment)) {
+      optimizer_(Arena::of_floats(model.optimizer_floats(), model.alignment)),
+      gpu_(options.gpu) {
   make_folder(out_);
   // Two runs in one folder would overwrite each other's checkpoint.
   lock_.emplace(out_);
@@ -73,15 +75,19 @@ Session::Session(const Model& model, const Recipe& declared, const TrainOptions&
   open_data();
   const std::int64_t batch = state_.recipe.batch;
   outputs_.emplace(Arena::of_floats(batch * model_.classes, model_.alignment));
-  scratch_.emplace(model_.train_scratch_bytes(batch), model_.alignment);
-  if (state_.recipe.accumulate > 1) gathered_.emplace(Arena::of_floats(model_.parameter_floats, model_.alignment));
+  if (gpu_) {
+    training_.emplace(model_, state_.recipe, *gpu_);
+  } else {
+    scratch_.emplace(model_.train_scratch_bytes(batch), model_.alignment);
+    if (state_.recipe.accumulate > 1) gathered_.emplace(Arena::of_floats(model_.parameter_floats, model_.alignment));
+  }
   batches_.emplace(train_, state_.recipe, model_.classes, model_.alignment);
   const std::int64_t left = (state_.recipe.epochs - state_.epoch) * train_.size() - state_.position;
   progress_.emplace(std::max<std::int64_t>(left, 0), ::isatty(STDOUT_FILENO) != 0);
   progress_->line(text(model_.name, ": ", grouped(train_.size()), " training and ", grouped(test_.size()),
                        " test images (", train_.source, "), ", state_.recipe.epochs, " epochs of ", steps_per_epoch(),
                        " steps, batch ", batch, ", learning rate ", shortest(state_.recipe.learning_rate), ", seed ",
-                       state_.recipe.seed, ", kernels ", model_.isa()));
+                       state_.recipe.seed, ", kernels ", kernels()));
   if (saved_step_) progress_->line(text("going on after step ", state_.step, " of ", checkpoint().string()));
   saved_at_ = std::chrono::steady_clock::now();
 }
@@ -158,6 +164,8 @@ bool Session::improves() const {
   return state_.recipe.patience == 0 || state_.epoch - state_.best_epoch < state_.recipe.patience;
 }
 
+std::string Session::kernels() const { return gpu_ ? "CUDA on " + gpu_->name() : model_.isa(); }
+
 float* Session::evaluated() {
   const std::optional<std::int64_t> average = model_.average_offset();
   return average && state_.step > 0 ? optimizer() + *average : parameters();
@@ -165,6 +173,7 @@ float* Session::evaluated() {
 
 void Session::begin_epoch() {
   batches_->begin(state_.epoch, state_.position);
+  if (training_ && !std::exchange(loaded_, true)) training_->load(parameters(), optimizer());
   progress_->resume();
 }
 
@@ -175,14 +184,17 @@ std::string Session::last_good() const {
                      : std::string("no checkpoint was written before");
 }
 
-void Session::count(float loss) {
+void Session::demand_numbers(float loss) const {
   if (!std::isfinite(loss))
     fail("training diverged: the loss of step ", step(),
-         " is not a number: ", cause_of_loss(model_, parameters(), *batch_), "; ", last_good(),
+         " is not a number: ", cause_of_loss(model_, parameters_.floats(), *batch_), "; ", last_good(),
          " (a smaller --lr may help)");
-  if (const std::string cause = cause_of_gradients(model_, gradients()); !cause.empty())
+  if (const std::string cause = cause_of_gradients(model_, gradients_.floats()); !cause.empty())
     fail("training diverged: the loss of step ", step(), " is ", shortest(loss), ", but ", cause, "; ", last_good(),
          " (a smaller --lr may help)");
+}
+
+void Session::tally(float loss) {
   ++state_.batches;
   state_.position = batches_->position();
   state_.loss_sum += static_cast<double>(loss) * static_cast<double>(batch_->size);
@@ -193,17 +205,49 @@ void Session::count(float loss) {
     state_.correct += largest({outputs() + i * model_.classes, classes}) == batch_->labels[i];
 }
 
+void Session::count(float loss) {
+  demand_numbers(loss);
+  tally(loss);
+}
+
+bool Session::step_is_due() {
+  ++parts_;
+  return parts_ == state_.recipe.accumulate || state_.position == train_.size();
+}
+
 bool Session::gather(float loss) {
   count(loss);
   float* const sum = gathered();
   const float* const fresh = gradients();
   const auto weight = static_cast<float>(batch_->size);
   for (std::int64_t i = 0; i < model_.parameter_floats; ++i) sum[i] = (parts_ ? sum[i] : 0) + weight * fresh[i];
-  ++parts_;
-  if (parts_ < state_.recipe.accumulate && state_.position < train_.size()) return false;
+  if (!step_is_due()) return false;
   const float share = 1 / static_cast<float>(gathered_images_);
   for (std::int64_t i = 0; i < model_.parameter_floats; ++i) sum[i] *= share;
   return true;
+}
+
+bool Session::step_on_gpu(float learning_rate) {
+  const bool gathers = state_.recipe.accumulate > 1;
+  training_->put(*batch_, state_.recipe.seed, gathers ? part() : step(), learning_rate);
+  training_->start();
+  fetched_ = false;
+  const auto [loss, stopped] = training_->answer(outputs());
+  if (stopped) {  // before any update: what led there is still there
+    fetch();
+    training_->store_gradients(gradients());
+    demand_numbers(loss);
+  }
+  tally(loss);
+  if (!gathers) return true;
+  training_->gather();
+  if (!step_is_due()) return false;
+  training_->update(step(), learning_rate);
+  return true;
+}
+
+void Session::fetch() {
+  if (training_ && !std::exchange(fetched_, true)) training_->store(parameters(), optimizer());
 }
 
 bool Session::record() {
@@ -243,7 +287,8 @@ void Session::add_row(const Evaluation* test) {
 }
 
 void Session::end_epoch() {
-  tested_ = evaluate(model_, state_.recipe, evaluated(), test_, state_.recipe.batch);
+  fetch();
+  tested_ = evaluate(model_, state_.recipe, evaluated(), test_, state_.recipe.batch, gpu_);
   const Evaluation& test = *tested_;
   add_row(&test);
   const CurveRow& row = state_.curve.back();
@@ -267,6 +312,7 @@ void Session::end_epoch() {
 }
 
 void Session::save() {
+  fetch();
   // The loss of a step is that before its update: an update can break the parameters that the next loss would show.
   const std::string broken = first_not_finite(model_, parameters());
   if (!broken.empty() || !finite(optimizer(), model_.optimizer_floats()))
@@ -287,7 +333,7 @@ int Session::stop() {
 
 int Session::finish() {
   save();
-  if (!tested_) tested_ = evaluate(model_, state_.recipe, evaluated(), test_, state_.recipe.batch);
+  if (!tested_) tested_ = evaluate(model_, state_.recipe, evaluated(), test_, state_.recipe.batch, gpu_);
   const Evaluation& test = *tested_;
   const std::string result = text("test loss ", fixed(test.loss, 4), ", accuracy ", percent(test.accuracy()));
   const std::string title = model_.name + ": " + result;
@@ -326,7 +372,7 @@ void Session::write_report(const Evaluation& test, const std::string& result, co
                     ""};
   const Section recipe{"Recipe", recipe_rows(model_, state_.recipe), {}, ""};
   Section machine{"Machine", machine_rows(), {}, ""};
-  machine.rows.emplace_back("Kernels", model_.isa());
+  machine.rows.emplace_back("Kernels", kernels());
   const Section shapes{"Shapes", {}, {}, model_.summary};
 
   std::string plain = model_.name + "\n";

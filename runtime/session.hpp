@@ -14,6 +14,7 @@
 #include "runtime/checkpoint.hpp"
 #include "runtime/evaluate.hpp"
 #include "runtime/folder_lock.hpp"
+#include "runtime/gpu_training.hpp"
 #include "runtime/model.hpp"
 #include "runtime/progress.hpp"
 
@@ -32,6 +33,7 @@ struct TrainOptions {
   std::vector<std::string> skip;      ///< keys that `init` does not set
   std::int64_t checkpoint_every = 0;  ///< steps; 0: every 20 seconds
   std::string command;                ///< how the program was called, for advice
+  const Gpu* gpu = nullptr;           ///< to train on, which must outlive the session; null: the CPU
 };
 
 /// Takes SIGINT and SIGTERM as a wish to stop after the running step, as long as it lives. A second signal ends the
@@ -71,6 +73,10 @@ class StopSignals {
 ///         if (!run.gather(loss)) continue;
 ///         run.check(vit_update(run.parameters(), run.gathered(), run.optimizer(), run.step(), ...));
 ///         if (!run.record()) return run.stop();
+///
+/// On a GPU, all from `pack` to `update` is
+///
+///         if (!run.step_on_gpu(learning_rate)) continue;
 class Session {
  public:
   /// Reads or draws the images, makes the folder, takes the memory and, for a resumed run, reads the checkpoint. Throws
@@ -113,6 +119,11 @@ class Session {
   bool gather(float loss);
   float* gathered() { return gathered_->floats(); }
 
+  bool on_gpu() const { return gpu_ != nullptr; }
+  /// What `count` or `gather` and the model's own functions do on the CPU, for the batch that `next_batch` gave: false
+  /// where more batches belong to the step. parameters() and optimizer() are brought here only for what reads them.
+  bool step_on_gpu(float learning_rate);
+
   /// Evaluates on the test images, writes the curve and a checkpoint.
   void end_epoch();
   /// Saves after `record` returned false and tells how to go on. Returns the program's exit code, 130.
@@ -124,7 +135,12 @@ class Session {
 
  private:
   std::string last_good() const;
+  std::string kernels() const;
   float* evaluated();
+  void demand_numbers(float loss) const;
+  void tally(float loss);
+  bool step_is_due();
+  void fetch();
   void settle(const Recipe& declared, const TrainOptions& options);
   void open_data();
   void add_row(const Evaluation* test);
@@ -144,6 +160,10 @@ class Session {
   Arena parameters_, packed_, gradients_, optimizer_;
   std::optional<Arena> outputs_, scratch_, gathered_;
   std::int64_t parts_ = 0, gathered_images_ = 0;  ///< of the step that is not yet done
+  const Gpu* gpu_;
+  std::optional<GpuTraining> training_;
+  bool loaded_ = false;  ///< the GPU has the parameters
+  bool fetched_ = true;  ///< and they are no newer than those here
   std::optional<Batches> batches_;
   const Batch* batch_ = nullptr;
   bool started_ = false;  ///< the parameters are those of a checkpoint or of a file

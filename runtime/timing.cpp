@@ -7,7 +7,8 @@
 #include "runtime/arena.hpp"
 #include "runtime/batches.hpp"
 #include "runtime/error.hpp"
-#include "runtime/evaluate.hpp"
+#include "runtime/gpu_training.hpp"
+#include "runtime/inference.hpp"
 #include "runtime/numbers.hpp"
 #include "runtime/philox.hpp"
 #include "runtime/progress.hpp"
@@ -32,13 +33,14 @@ double median_seconds(std::int64_t runs, Counter& counter, const std::function<v
 
 }  // namespace
 
-std::string timing_table(const Model& model, const std::vector<std::int64_t>& batches, std::int64_t runs) {
+std::string timing_table(const Model& model, const Recipe& recipe, const std::vector<std::int64_t>& batches,
+                         std::int64_t runs, const Gpu* gpu) {
   const std::int64_t image = model.image_shape[0] * model.image_shape[1] * model.image_shape[2];
   const Arena parameters = Arena::of_floats(model.parameter_floats, model.alignment);
   check(model, model.init(parameters.floats(), 1));
   const Arena weights = packed(model, parameters.floats());
-  std::string table = text("kernels ", model.isa(), ", median of ", runs, runs == 1 ? " run" : " runs",
-                           "\n\nwhat            batch           ms     images/s\n");
+  std::string table = text("kernels ", gpu ? "CUDA on " + gpu->name() : model.isa(), ", median of ", runs,
+                           runs == 1 ? " run" : " runs", "\n\nwhat            batch           ms     images/s\n");
   const auto row = [&](const char* what, std::int64_t batch, double seconds) {
     table += padded(what, -14) + padded(std::to_string(batch), 7) + padded(fixed(1000 * seconds, 3), 13) +
              padded(grouped(static_cast<std::int64_t>(static_cast<double>(batch) / seconds)), 13) + '\n';
@@ -50,6 +52,20 @@ std::string timing_table(const Model& model, const std::vector<std::int64_t>& ba
       Random random(1, 0, 0);
       std::generate_n(images.floats(), size * image, [&] { return static_cast<float>(random.uniform(-1, 1)); });
       const Arena outputs = Arena::of_floats(size * model.classes, model.alignment);
+      if (!training && gpu) {
+        gpu->check_batch(size);
+        const auto floats = [&](std::int64_t count) { return GpuMemory::of_floats(*gpu, count); };
+        const GpuMemory there = floats(model.parameter_floats), input = floats(size * image),
+                        answers = floats(size * model.classes), scratch(*gpu, gpu->cuda().forward_scratch_bytes(size));
+        there.write(parameters.floats(), 4 * model.parameter_floats);
+        input.write(images.floats(), 4 * size * image);
+        row("forward", size, median_seconds(runs, counter, [&] {
+              gpu->check(gpu->cuda().forward(there.floats(), input.floats(), size, answers.floats(), scratch.data(),
+                                             gpu->stream()));
+              gpu->wait();
+            }));
+        continue;
+      }
       if (!training) {
         const Arena scratch(model.forward_scratch_bytes(size), model.alignment);
         row("forward", size, median_seconds(runs, counter, [&] {
@@ -65,6 +81,21 @@ std::string timing_table(const Model& model, const std::vector<std::int64_t>& ba
         targets.floats()[i * model.classes + labels.back()] = 1;
       }
       const Batch batch{.images = images.floats(), .labels = labels.data(), .targets = targets.floats(), .size = size};
+      if (gpu) {
+        Recipe of_one_batch = recipe;
+        of_one_batch.batch = size;
+        of_one_batch.accumulate = 1;
+        GpuTraining there(model, of_one_batch, *gpu);
+        const Arena state = Arena::of_floats(model.optimizer_floats(), model.alignment);
+        there.load(parameters.floats(), state.floats());
+        there.put(batch, 1, 1, 1e-4f);
+        there.start();  // so that the run that does not count makes the graph
+        row("training step", size, median_seconds(runs, counter, [&] {
+              there.start();
+              gpu->wait();
+            }));
+        continue;
+      }
       const Arena trained = Arena::of_floats(model.parameter_floats, model.alignment);
       const Arena panels = Arena::of_floats(model.packed_floats, model.alignment);
       const Arena gradients = Arena::of_floats(model.parameter_floats, model.alignment);

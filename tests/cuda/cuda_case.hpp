@@ -7,15 +7,6 @@
 
 #include "runtime/model.hpp"
 
-// As every NAME_cuda.h defines it.
-#define TESSERA_CUDA_STEP_DEFINED
-struct tessera_cuda_step {
-  std::uint64_t seed;
-  std::int64_t step;
-  float learning_rate;
-  std::int32_t stopped;
-};
-
 namespace tessera::test {
 
 /// The sizes and entry points of NAME_cuda.h.

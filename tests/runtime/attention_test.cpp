@@ -53,7 +53,7 @@ class Attention : public testing::Test {
     model.patches = {2, 2};
     model.attention = {2, 2, tokens, tokens};
     model.layers = keys;
-    model.inspect_scratch_bytes = scratch_bytes;
+    model.forward_scratch_bytes = model.evaluate_scratch_bytes = model.inspect_scratch_bytes = scratch_bytes;
     model.inspect = inside;
   }
   Model model;
@@ -62,7 +62,7 @@ class Attention : public testing::Test {
 };
 
 TEST_F(Attention, OfTheClassTokenIsRolledOutAndOfEachHeadOfTheLastBlock) {
-  const std::vector<PatchMap> seen = attention(model, parameters.data(), input.data());
+  const std::vector<PatchMap> seen = attention(model, parameters.data(), input.data(), nullptr);
   ASSERT_EQ(seen.size(), 3u);
   EXPECT_EQ(seen[1].weights, (std::vector<double>{1, 0, 0, 0}));
   EXPECT_EQ(seen[2].weights, (std::vector<double>{0, 1, 0, 0}));
@@ -74,13 +74,13 @@ TEST_F(Attention, OfTheClassTokenIsRolledOutAndOfEachHeadOfTheLastBlock) {
 
 TEST_F(Attention, WithoutAClassTokenIsTheMeanOverAllTokens) {
   model.parameters = {};
-  const std::vector<PatchMap> seen = attention(model, parameters.data(), input.data());
+  const std::vector<PatchMap> seen = attention(model, parameters.data(), input.data(), nullptr);
   EXPECT_NEAR(seen[1].weights[0], (1 + 4 * 0.2) / 5, 1e-6);
   EXPECT_NEAR(seen[1].weights[1], 4 * 0.2 / 5, 1e-6);
 }
 
 TEST_F(Attention, PictureHasTheHeatWhereTheAttentionIs) {
-  const std::vector<PatchMap> seen = attention(model, parameters.data(), input.data());
+  const std::vector<PatchMap> seen = attention(model, parameters.data(), input.data(), nullptr);
   const Bytes png = attention_png(photo, seen, model.patches);
   const Image panel = decode_image(png, 3, "panel");
   EXPECT_EQ(panel.height, 224 + 24);
@@ -95,7 +95,7 @@ TEST_F(Attention, PictureHasTheHeatWhereTheAttentionIs) {
 
 TEST_F(Attention, SvgHasAPictureAndATitleForEachMap) {
   const std::string svg =
-      attention_svg(photo, attention(model, parameters.data(), input.data()), model.patches, "a < b");
+      attention_svg(photo, attention(model, parameters.data(), input.data(), nullptr), model.patches, "a < b");
   for (const char* part : {"a &lt; b", "what the model reads", "rolled out over 2 blocks", "block 2, head 1"})
     EXPECT_CONTAINS(svg, part);
   std::size_t pictures = 0;
@@ -105,7 +105,7 @@ TEST_F(Attention, SvgHasAPictureAndATitleForEachMap) {
 }
 
 TEST_F(Attention, ThatCannotBeDrawnIsRefusedInASentence) {
-  const auto error = [&] { return sentence([&] { attention(model, parameters.data(), input.data()); }); };
+  const auto error = [&] { return sentence([&] { attention(model, parameters.data(), input.data(), nullptr); }); };
   model.attention.columns = 4;
   EXPECT_EQ(error(), "toy has attention maps of 5x4, and its pictures have 2x2 patches: they cannot be laid over one");
   model.attention.columns = 5;

@@ -101,7 +101,10 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  void send(int signal) { ::kill(pid_, signal); }
+  /// Nothing where it has ended: no number is then its own, and -1 would be every process.
+  void send(int signal) {
+    if (pid_ > 0) ::kill(pid_, signal);
+  }
   bool running() {
     if (pid_ > 0 && ::waitpid(pid_, &status_, WNOHANG) == pid_) pid_ = -1;
     return pid_ > 0;

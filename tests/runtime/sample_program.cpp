@@ -37,6 +37,7 @@ const Model model{
     .forward_scratch_bytes = sample_scratch_bytes,
     .evaluate_scratch_bytes = sample_scratch_bytes,
     .train_scratch_bytes = sample_scratch_bytes,
+    .inspect_scratch_bytes = sample_scratch_bytes,
     .error = sample_error,
     .isa = sample_isa,
     .init = sample_init,
@@ -44,6 +45,8 @@ const Model model{
     .forward = sample_forward,
     .evaluate = sample_evaluate,
     .train_step = train_step,
+    .inspect = sample_inspect,
+    .layers = sample_layers,
 };
 
 /// The learning rate of a step, counted from 1: constant.

@@ -1,0 +1,64 @@
+// Training steps on a GPU.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "runtime/batches.hpp"
+#include "runtime/gpu.hpp"
+#include "runtime/model.hpp"
+
+namespace tessera::runtime {
+
+/// Parameters, gradients and the optimiser's state in a GPU's memory, and the steps that change them. A batch goes
+/// through `put`, `start` and `answer`. Where the recipe makes a step of several batches, `gather` follows each, and
+/// `update` the last; else `start` updates too, and all that it does is one CUDA graph. `model`, `gpu` must outlive
+/// this.
+class GpuTraining {
+ public:
+  /// Takes memory for batches of `recipe.batch` images. Throws an Error where they are too many.
+  GpuTraining(const Model& model, const Recipe& recipe, const Gpu& gpu);
+
+  /// Parameters and the optimiser's state from the CPU's memory, and back.
+  void load(const float* parameters, const float* optimizer) const;
+  void store(float* parameters, float* optimizer) const;
+  void store_gradients(float* gradients) const;
+
+  /// Copies the batch to the GPU. `number` is that of the step, or of the batch where several make one: what dropout
+  /// drops depends on it and the seed.
+  void put(const Batch& batch, std::uint64_t seed, std::int64_t number, float learning_rate);
+  void start();
+  struct Answer {
+    float loss = 0;
+    bool stopped = false;  ///< the loss or a gradient is not a number: nothing was updated
+  };
+  /// Waits for what `start` began. outputs [batch, classes]
+  Answer answer(float* outputs) const;
+
+  /// Adds the gradients of the batch, weighted by its images, to those gathered since the last update.
+  void gather();
+  /// Updates by the mean of the gradients gathered. `step` is its number, from 1.
+  void update(std::int64_t step, float learning_rate);
+
+ private:
+  /// What a batch's answer lies in, so that one copy brings it: the step, the loss, and `outputs_at` bytes from its
+  /// start the outputs.
+  static constexpr std::int64_t loss_at = sizeof(tessera_cuda_step), outputs_at = 64;
+  tessera_cuda_step* step() const { return static_cast<tessera_cuda_step*>(answer_.data()); }
+  float* loss() const { return answer_.floats() + loss_at / 4; }
+  float* outputs() const { return answer_.floats() + outputs_at / 4; }
+  void kernels() const;
+
+  const Model& model_;
+  const Gpu& gpu_;
+  const Cuda& cuda_;
+  Recipe recipe_;
+  GpuMemory parameters_, gradients_, optimizer_, gathered_, images_, labels_, targets_, answer_, scratch_;
+  std::unique_ptr<void, void (*)(void*)> graph_;  ///< of a batch of the recipe's size
+  tessera_cuda_step given_{};                     ///< what `put` wrote
+  bool warm_ = false;                             ///< a batch of that size was there before
+  std::int64_t size_ = 0;                         ///< of the batch that is there
+  std::int64_t gathered_images_ = 0;
+};
+
+}  // namespace tessera::runtime

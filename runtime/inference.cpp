@@ -1,0 +1,96 @@
+#include "runtime/inference.hpp"
+
+#include <algorithm>
+
+#include "runtime/error.hpp"
+
+namespace tessera::runtime {
+namespace {
+
+/// The most that any use of so many images takes; an inspection is of one.
+template <class Sizes>
+std::int64_t scratch_bytes(const Sizes& of, std::int64_t batch) {
+  return std::max({of.forward_scratch_bytes(batch), of.evaluate_scratch_bytes(batch), of.inspect_scratch_bytes(1)});
+}
+
+}  // namespace
+
+void check(const Model& model, int code) {
+  if (code != 0) fail(model.name, " cannot go on: ", model.error(code));
+}
+
+Arena packed(const Model& model, const float* parameters) {
+  Arena result = Arena::of_floats(model.packed_forward_floats, model.alignment);
+  check(model, model.pack_forward(parameters, result.floats()));
+  return result;
+}
+
+Inference::Inference(const Model& model, const float* parameters, std::int64_t batch, const Gpu* gpu) : model_(model) {
+  if (!gpu) {
+    cpu_.emplace(
+        OnCpu{parameters, runtime::packed(model, parameters), Arena(scratch_bytes(model, batch), model.alignment)});
+    return;
+  }
+  gpu->check_batch(batch);
+  const auto floats = [&](std::int64_t count) { return GpuMemory::of_floats(*gpu, std::max<std::int64_t>(count, 1)); };
+  gpu_.emplace(OnGpu{*gpu, floats(model.parameter_floats), floats(batch * image_floats()), floats(batch),
+                     floats(batch * model.classes), floats(model.attention.floats()),
+                     floats(static_cast<std::int64_t>(model.layers.size())), floats(1),
+                     GpuMemory(*gpu, scratch_bytes(gpu->cuda(), batch))});
+  gpu_->parameters.write(parameters, 4 * model.parameter_floats);
+}
+
+void Inference::forward(const float* images, std::int64_t count, float* outputs) const {
+  if (cpu_) {
+    check(model_,
+          model_.forward(cpu_->parameters, cpu_->packed.floats(), images, count, outputs, cpu_->scratch.data()));
+    return;
+  }
+  const OnGpu& on = *gpu_;
+  on.images.write(images, 4 * count * image_floats());
+  on.gpu.check(on.gpu.cuda().forward(on.parameters.floats(), on.images.floats(), count, on.outputs.floats(),
+                                     on.scratch.data(), on.gpu.stream()));
+  on.outputs.read(outputs, 4 * count * model_.classes);
+}
+
+void Inference::evaluate(const float* images, const std::int32_t* labels, std::int64_t count, float* outputs,
+                         float* loss) const {
+  if (cpu_) {
+    check(model_, model_.evaluate(cpu_->parameters, cpu_->packed.floats(), images, labels, count, outputs, loss,
+                                  cpu_->scratch.data()));
+    return;
+  }
+  const OnGpu& on = *gpu_;
+  on.images.write(images, 4 * count * image_floats());
+  on.labels.write(labels, 4 * count);
+  on.gpu.check(on.gpu.cuda().evaluate(on.parameters.floats(), on.images.floats(),
+                                      static_cast<const std::int32_t*>(on.labels.data()), count, on.outputs.floats(),
+                                      on.loss.floats(), on.scratch.data(), on.gpu.stream()));
+  on.outputs.read(outputs, 4 * count * model_.classes);
+  on.loss.read(loss, 4);
+}
+
+Inspection Inference::inspect(const float* image) const {
+  const auto layers = static_cast<std::int64_t>(model_.layers.size());
+  if (cpu_) {
+    const Arena input = Arena::of_floats(image_floats(), model_.alignment);
+    const Arena maps = Arena::of_floats(model_.attention.floats(), model_.alignment);
+    const Arena magnitudes = Arena::of_floats(layers, model_.alignment);
+    std::copy_n(image, image_floats(), input.floats());
+    check(model_, model_.inspect(cpu_->parameters, cpu_->packed.floats(), input.floats(), 1, maps.floats(),
+                                 magnitudes.floats(), cpu_->scratch.data()));
+    return {{maps.floats(), maps.floats() + model_.attention.floats()},
+            {magnitudes.floats(), magnitudes.floats() + layers}};
+  }
+  const OnGpu& on = *gpu_;
+  on.images.write(image, 4 * image_floats());
+  on.gpu.check(on.gpu.cuda().inspect(on.parameters.floats(), on.images.floats(), 1, on.maps.floats(),
+                                     on.magnitudes.floats(), on.scratch.data(), on.gpu.stream()));
+  Inspection seen{std::vector<float>(static_cast<std::size_t>(model_.attention.floats())),
+                  std::vector<float>(static_cast<std::size_t>(layers))};
+  on.maps.read(seen.maps.data(), 4 * model_.attention.floats());
+  on.magnitudes.read(seen.magnitudes.data(), 4 * layers);
+  return seen;
+}
+
+}  // namespace tessera::runtime

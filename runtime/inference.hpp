@@ -1,0 +1,55 @@
+// A model applied to images, on the CPU or on a GPU.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "runtime/arena.hpp"
+#include "runtime/gpu.hpp"
+#include "runtime/model.hpp"
+
+namespace tessera::runtime {
+
+/// Throws an Error with the model's own words when `code` is not 0.
+void check(const Model& model, int code);
+
+/// The parameters in the form that the model's kernels read where nothing is trained.
+Arena packed(const Model& model, const float* parameters);
+
+/// What goes on inside a model for one image.
+struct Inspection {
+  std::vector<float> maps;        ///< [attention.layers, heads, rows, columns]; rows sum to one
+  std::vector<float> magnitudes;  ///< by layer of Model::layers: the mean of |x| of what it gives
+};
+
+/// A model with its parameters, and memory for what it is applied to. All pointers are to the CPU's memory; a number of
+/// images may be any from 1 to `batch`. `model`, `gpu` and, on the CPU, `parameters` must outlive this.
+class Inference {
+ public:
+  /// On the GPU or, where it is null, on the CPU. Throws an Error where `batch` images are too many for a GPU.
+  Inference(const Model& model, const float* parameters, std::int64_t batch, const Gpu* gpu);
+
+  /// outputs [count, classes] of images [count, C, H, W].
+  void forward(const float* images, std::int64_t count, float* outputs) const;
+  /// As forward, and the mean loss over the images.
+  void evaluate(const float* images, const std::int32_t* labels, std::int64_t count, float* outputs, float* loss) const;
+  Inspection inspect(const float* image) const;
+
+ private:
+  struct OnCpu {
+    const float* parameters;
+    Arena packed, scratch;
+  };
+  struct OnGpu {
+    const Gpu& gpu;
+    GpuMemory parameters, images, labels, outputs, maps, magnitudes, loss, scratch;
+  };
+  std::int64_t image_floats() const { return model_.image_shape[0] * model_.image_shape[1] * model_.image_shape[2]; }
+
+  const Model& model_;
+  std::optional<OnCpu> cpu_;
+  std::optional<OnGpu> gpu_;
+};
+
+}  // namespace tessera::runtime
