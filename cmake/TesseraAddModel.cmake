@@ -6,7 +6,8 @@
 #   <name>_model      static library of the emitted C API; include "<name>.h"
 #   <name>_cuda_model with CUDA, where the project has enabled that language: static library of the model on a GPU, for these
 #                     architectures; include "<name>_cuda.h". Without the language the sources are written, not compiled.
-#   <name>            with TRAIN: the emitted program: train, eval, predict, attention, ...
+#   <name>            with TRAIN: the emitted program: train, eval, predict, attention, ...; where <name>_cuda_model is
+#                     made, with --device cuda
 #
 # DECLARATION is relative to the calling CMakeLists.txt (whose folder is an include folder of the declaration).
 # MODEL is the fully qualified class. ISA are the instruction sets to emit, chosen by CPUID when the program runs (neon: on
@@ -67,12 +68,16 @@ int main(int argc, char** argv) {
     set(cuda_files ${folder}/${name}_cuda.cu ${folder}/${name}_cuda.h)
   endif()
   set(program_files)
+  set(cuda_program_files)
   if(arg_TRAIN)
     set(program_files ${folder}/${name}_program.cpp)
+    if(arg_CUDA)
+      set(cuda_program_files ${folder}/${name}_cuda_program.cu)
+    endif()
   endif()
   list(JOIN arg_ISA "," isas)
   add_custom_command(
-    OUTPUT ${library_files} ${cuda_files} ${program_files}
+    OUTPUT ${library_files} ${cuda_files} ${program_files} ${cuda_program_files}
     COMMAND ${name}_generator --out ${folder} --isa ${isas} --precision ${arg_PRECISION} $<$<BOOL:${arg_TRAIN}>:--train>
       ${cuda_option}
     DEPENDS ${name}_generator
@@ -94,6 +99,7 @@ int main(int argc, char** argv) {
     add_library(${name}_cuda_model STATIC ${cuda_files})
     set_target_properties(${name}_cuda_model PROPERTIES CUDA_ARCHITECTURES "${arg_CUDA}")
     target_include_directories(${name}_cuda_model PUBLIC ${folder})
+    target_link_libraries(${name}_cuda_model PRIVATE ${name}_model)  # its header, and the words for its errors
   elseif(arg_CUDA)
     message(STATUS "tessera_add_model(${name}): the language CUDA is not enabled, its sources are not compiled")
     target_sources(${name}_model PRIVATE ${folder}/${name}_cuda.h)
@@ -102,5 +108,14 @@ int main(int argc, char** argv) {
   if(arg_TRAIN)
     add_executable(${name} ${program_files})
     target_link_libraries(${name} PRIVATE ${name}_model Tessera::runtime)
+    if(TARGET ${name}_cuda_model)
+      target_sources(${name} PRIVATE ${cuda_program_files})
+      set_target_properties(${name} PROPERTIES CUDA_ARCHITECTURES "${arg_CUDA}")
+      # In words of nvcc's own: CMake 3.25 does not know which standards nvcc 13 has.
+      set_property(TARGET ${name} PROPERTY CUDA_STANDARD)
+      target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>)
+      target_compile_definitions(${name} PRIVATE TESSERA_CUDA)
+      target_link_libraries(${name} PRIVATE ${name}_cuda_model)
+    endif()
   endif()
 endfunction()

@@ -16,6 +16,7 @@
 #include "codegen/cuda/file.hpp"
 #include "codegen/cuda/plan.hpp"
 #include "codegen/cuda/predict.hpp"
+#include "codegen/cuda/program.hpp"
 #include "codegen/emit/entry.hpp"
 #include "codegen/error.hpp"
 #include "codegen/passes/canonical_order.hpp"
@@ -185,8 +186,9 @@ std::map<std::string, std::string> generate(const graph::Graph& traced, const Ge
     const cuda::Model on_gpu = model_for_gpu(m, options);
     files[m.name + "_cuda.h"] = cuda::emit_header(on_gpu);
     files[m.name + "_cuda.cu"] = cuda::emit_file(on_gpu);
+    if (options.train) files[m.name + "_cuda_program.cu"] = cuda::emit_program(on_gpu);
   }
-  if (options.train) files[m.name + "_program.cpp"] = emit_program(m);
+  if (options.train) files[m.name + "_program.cpp"] = emit_program(m, options.cuda);
   return files;
 }
 
@@ -211,7 +213,7 @@ Writes the sources of {1}: C header, kernels for each instruction set, training 
   --isa LIST     instruction sets, comma separated: scalar (must be there), avx2, avx512 and, for products of bf16,
                  avx512_bf16, amx, for those of int8 avx512_vnni, amx (default: all of these); neon (64-bit Arm)
   --train        write the program with the training loop as well
-  --cuda         write the kernels for CUDA as well
+  --cuda         write the kernels for CUDA as well, and with --train what the program needs to use them
   --cuda-tile [KERNEL=]ROWSxCOLUMNS
                  the tile of a CUDA kernel's matrix product, or of all of them; else the sizes decide
   --predict ARCH instead of writing anything, print what each CUDA kernel should take on sm_80 or sm_90a

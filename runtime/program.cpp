@@ -240,7 +240,9 @@ void add_labels_option(CLI::App* command, std::filesystem::path& labels) {
 }
 
 void add_device_option(CLI::App* command, std::string& device) {
-  command->add_option("--device", device, "Where to compute: cpu, or cuda where the program was built with it")
+  command
+      ->add_option("--device", device,
+                   "Where to compute: cpu, or cuda, which is the first GPU, where the program was built for one")
       ->capture_default_str()
       ->check(CLI::IsMember({"cpu", "cuda"}).description(""))
       ->type_name("DEVICE");

@@ -74,6 +74,7 @@ std::string emit_header(const ModelFiles& model);
 /// Declares the entry points of each instruction set, for NAME.cpp.
 std::string emit_kernels_header(const ModelFiles& model);
 std::string emit_api(const ModelFiles& model);
-std::string emit_program(const ModelFiles& model);
+/// `cuda`: it can train on a GPU as well, where it is compiled with TESSERA_CUDA beside NAME_cuda_program.cu.
+std::string emit_program(const ModelFiles& model, bool cuda);
 
 }  // namespace tessera::codegen

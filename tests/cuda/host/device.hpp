@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "tests/cuda/host/cuda_runtime.hpp"
 #include "tests/cuda/host/run.hpp"
 
 #define TESSERA_DEVICE [[maybe_unused]] inline
@@ -149,7 +150,7 @@ TESSERA_DEVICE void multiply_add(float sum[4], const std::uint32_t left[4], cons
   tessera::cuda_host::warp(place, &mine, together::multiply_add);
 }
 
-typedef void* Stream;
+typedef cudaStream_t Stream;
 
 [[maybe_unused]] inline unsigned blocks_for(std::int64_t count, int size) {
   return static_cast<unsigned>((count + size - 1) / size);
@@ -157,8 +158,9 @@ typedef void* Stream;
 
 template <class... Parameters, class... Arguments>
 void launch_named(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
-                  Stream, Arguments... arguments) {
-  tessera::cuda_host::run(name, grid, block, shared_bytes, [=] { kernel(arguments...); });
+                  Stream stream, Arguments... arguments) {
+  tessera::cuda_host::put(
+      stream, [=] { tessera::cuda_host::run(name, grid, block, shared_bytes, [=] { kernel(arguments...); }); });
 }
 #define launch(kernel, ...) launch_named(#kernel, kernel, __VA_ARGS__)
 

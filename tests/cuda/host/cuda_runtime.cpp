@@ -1,0 +1,161 @@
+#include "tests/cuda/host/cuda_runtime.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/cuda/host/device_array.hpp"
+
+using Work = std::vector<std::function<void()>>;
+
+struct HostStream {
+  Work waiting;
+  bool captures = false;
+  Work captured;
+};
+struct HostGraph {
+  Work work;
+};
+struct HostGraphExec {
+  Work work;
+};
+
+namespace {
+
+using Memory = tessera::cuda_host::DeviceArray<std::byte>;
+
+/// By where they begin.
+std::map<const void*, std::unique_ptr<Memory>>& memories() {
+  static std::map<const void*, std::unique_ptr<Memory>> all;
+  return all;
+}
+std::size_t capacity() {
+  const char* bytes = std::getenv("TESSERA_HOST_GPU_BYTES");
+  return bytes ? std::stoull(bytes) : std::size_t{1} << 40;
+}
+std::size_t taken() {
+  std::size_t sum = 0;
+  for (auto& [first, memory] : memories()) sum += memory->span().size();
+  return sum;
+}
+/// Whether these bytes are the GPU's.
+bool on_gpu(const void* first, std::size_t bytes) {
+  auto after = memories().upper_bound(first);
+  if (after == memories().begin()) return false;
+  auto& [start, memory] = *std::prev(after);
+  const auto offset =
+      static_cast<std::size_t>(static_cast<const std::byte*>(first) - static_cast<const std::byte*>(start));
+  return offset + bytes <= memory->span().size();
+}
+void run(const Work& work) {
+  for (const std::function<void()>& each : work) each();
+}
+
+}  // namespace
+
+const char* cudaGetErrorString(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess:
+      return "no error";
+    case cudaErrorInvalidValue:
+      return "invalid argument";
+    case cudaErrorMemoryAllocation:
+      return "out of memory";
+    case cudaErrorNoDevice:
+      return "no CUDA-capable device is detected";
+    case cudaErrorStreamCaptureUnsupported:
+      return "operation not permitted when stream is capturing";
+  }
+  return "unrecognized error code";
+}
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = capacity() > 0;
+  return *count ? cudaSuccess : cudaErrorNoDevice;
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+  std::strcpy(properties->name, "this CPU");
+  return cudaSuccess;
+}
+
+cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
+  if (taken() + bytes > capacity()) return cudaErrorMemoryAllocation;
+  auto array = std::make_unique<Memory>(bytes);
+  *memory = array->data();
+  memories().emplace(*memory, std::move(array));
+  return cudaSuccess;
+}
+cudaError_t cudaFree(void* memory) { return !memory || memories().erase(memory) ? cudaSuccess : cudaErrorInvalidValue; }
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  *stream = new HostStream;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  delete stream;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  if (stream->captures) return cudaErrorStreamCaptureUnsupported;
+  run(std::exchange(stream->waiting, {}));
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream) {
+  if (!on_gpu(memory, bytes)) return cudaErrorInvalidValue;
+  tessera::cuda_host::put(stream, [=] { std::memset(memory, value, bytes); });
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+  if (stream->captures) return cudaErrorStreamCaptureUnsupported;
+  const bool in = kind == cudaMemcpyHostToDevice;
+  if (bytes > 0 && (on_gpu(to, bytes) != in || on_gpu(from, bytes) == in)) return cudaErrorInvalidValue;
+  if (!in) {
+    tessera::cuda_host::put(stream, [=] { std::memcpy(to, from, bytes); });
+    return cudaSuccess;
+  }
+  // What is copied is what stands there now.
+  const auto* first = static_cast<const std::byte*>(from);
+  tessera::cuda_host::put(
+      stream, [to, kept = std::vector<std::byte>(first, first + bytes)] { std::memcpy(to, kept.data(), kept.size()); });
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  stream->captures = true;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  stream->captures = false;
+  *graph = new HostGraph{std::exchange(stream->captured, {})};
+  return cudaSuccess;
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* made, cudaGraph_t graph, unsigned long long) {
+  *made = new HostGraphExec{graph->work};
+  return cudaSuccess;
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  delete graph;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
+  tessera::cuda_host::put(stream, [graph] { run(graph->work); });
+  return cudaSuccess;
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
+  delete graph;
+  return cudaSuccess;
+}
+
+namespace tessera::cuda_host {
+
+void put(cudaStream_t stream, std::function<void()> work) {
+  if (!stream) return work();
+  (stream->captures ? stream->captured : stream->waiting).push_back(std::move(work));
+}
+
+}  // namespace tessera::cuda_host
