@@ -72,6 +72,7 @@ int main(int argc, char** argv) {
   if(arg_TRAIN)
     set(program_files ${folder}/${name}_program.cpp)
     if(arg_CUDA)
+      list(APPEND program_files ${folder}/${name}_cuda_predict.cpp)
       set(cuda_program_files ${folder}/${name}_cuda_program.cu)
     endif()
   endif()

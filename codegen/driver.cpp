@@ -186,7 +186,10 @@ std::map<std::string, std::string> generate(const graph::Graph& traced, const Ge
     const cuda::Model on_gpu = model_for_gpu(m, options);
     files[m.name + "_cuda.h"] = cuda::emit_header(on_gpu);
     files[m.name + "_cuda.cu"] = cuda::emit_file(on_gpu);
-    if (options.train) files[m.name + "_cuda_program.cu"] = cuda::emit_program(on_gpu);
+    if (options.train) {
+      files[m.name + "_cuda_program.cu"] = cuda::emit_program(on_gpu);
+      files[m.name + "_cuda_predict.cpp"] = cuda::emit_prediction(on_gpu);
+    }
   }
   if (options.train) files[m.name + "_program.cpp"] = emit_program(m, options.cuda);
   return files;

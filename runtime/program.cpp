@@ -400,7 +400,19 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   import_app->add_option("--out", evaluation.out, "Folder for the checkpoint")->capture_default_str()->type_name("DIR");
   add_skip_option(import_app, imported.skip);
 
-  app.add_subcommand("summary", "Shapes, parameters and memory");
+  std::string architecture;
+  std::int64_t predicted_batch = recipe.batch;
+  CLI::App* summary_app = app.add_subcommand("summary", "Shapes, parameters and memory");
+  CLI::Option* predict_for =
+      summary_app
+          ->add_option("--device", architecture,
+                       "And what each CUDA kernel should take on a GPU: sm_80 (an A100) or sm_90a (an H200)")
+          ->type_name("ARCH");
+  summary_app->add_option("--batch", predicted_batch, "With so many images")
+      ->capture_default_str()
+      ->check(in(1, 1'000'000))
+      ->type_name("N")
+      ->needs(predict_for);
 
   try {
     app.parse(argc, argv);
@@ -440,7 +452,10 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
     import_parameters(imported.file, evaluation.out, model, imported.skip, recipe.seed);
     return finished(0);
   }
-  std::cout << summary_text(model, recipe);
+  if (!architecture.empty() && !model.predict)
+    fail("this program was emitted without CUDA kernels: there is nothing to predict (CUDA in tessera_add_model)");
+  const std::string predicted = architecture.empty() ? "" : "\n" + model.predict(architecture, predicted_batch);
+  std::cout << summary_text(model, recipe) << predicted;
   return finished(0);
 }
 

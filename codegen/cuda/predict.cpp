@@ -2,106 +2,107 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 
+#include "codegen/cuda/api.hpp"
+#include "codegen/cuda/device/predict.h"
 #include "codegen/cuda/kernel.hpp"
+#include "codegen/embedded.hpp"
 #include "codegen/error.hpp"
 
 namespace tessera::codegen::cuda {
 
 namespace {
 
-/// What a GPU can do at best.
-struct Device {
-  std::string architecture, name;
-  double multiprocessors, hertz;
-  double bytes;            ///< a second, of its memory
-  double on_tensor_cores;  ///< operations a second, of bf16 by mma.sync
-  double in_fp32;          ///< without them
-};
-// H200: 4.3 TB/s measured; mma.sync reaches some five eighths of what wgmma does.
-const Device devices[] = {{"sm_80", "A100", 108, 1.41e9, 1.9e12, 312e12, 19.5e12},
-                          {"sm_90a", "H200", 132, 1.75e9, 4.3e12, 620e12, 60e12}};
-constexpr double cached_bytes = 32;    // that a multiprocessor gets of the second-level cache in a cycle
-constexpr double launch = 2e-6;        // seconds from one kernel of a graph to the next
 constexpr double most_threads = 2048;  // on a multiprocessor
 
 struct Work {
   double operations = 0, bytes = 0;
 };
 
+/// A number that is a whole one for any batch, from what it is for some.
+prediction::Linear linear(const std::function<double(std::int64_t)>& number) {
+  const double grows = number(2) - number(1);
+  const prediction::Linear found{number(1) - grows, grows};
+  if (found.at(256) != number(256)) throw Error("a number that does not grow evenly with the batch");
+  return found;
+}
+
 /// The number that an expression over the batch has.
-std::int64_t value_of(const tree::Expr& e, std::int64_t batch) {
-  if (e->kind == tree::Node::Kind::integer) return e->integer;
-  if (e->kind == tree::Node::Kind::name && e->text == "batch") return batch;
-  if (e->operands.size() != 2) throw Error("no number is known for " + tree::print(e));
-  const std::int64_t a = value_of(e->operands[0], batch), b = value_of(e->operands[1], batch);
-  if (e->text == "blocks_for") return (a + b - 1) / b;
-  if (e->text == "+") return a + b;
-  if (e->text == "*") return a * b;
-  throw Error("no number is known for " + tree::print(e));
+double value_of(const tree::Expr& e, std::int64_t batch) {
+  if (e->kind == tree::Node::Kind::integer) return static_cast<double>(e->integer);
+  if (e->kind == tree::Node::Kind::name && e->text == "batch") return static_cast<double>(batch);
+  if (e->text != "+" && e->text != "*") throw Error("no number is known for " + tree::print(e));
+  const double a = value_of(e->operands[0], batch), b = value_of(e->operands[1], batch);
+  return e->text == "+" ? a + b : a * b;
+}
+
+/// Blocks along an axis of a grid.
+prediction::Kernel::Along along(const tree::Expr& blocks) {
+  const bool ceiling = blocks->text == "blocks_for";
+  const tree::Expr& count = ceiling ? blocks->operands[0] : blocks;
+  return {linear([&](std::int64_t batch) { return value_of(count, batch); }),
+          ceiling ? static_cast<int>(blocks->operands[1]->integer) : 1};
 }
 
 class Prediction {
  public:
-  Prediction(const Model& model, const Device& device, std::int64_t batch)
-      : model_(model), device_(device), batch_(batch) {}
+  explicit Prediction(const Model& model) : model_(model) {}
 
-  std::string run() {
-    std::string out =
-        fmt::format("{} on {} ({}), {} images: predicted\n", model_.name, device_.architecture, device_.name, batch_);
+  std::vector<prediction::Program> run() {
+    std::vector<prediction::Program> programs;
     for (const Plan& plan : model_.plans) {
       if (plan.program.name != "forward" && plan.program.name != "loss_and_gradients") continue;
-      out += fmt::format("\n{:<44} {:>8} {:>9} {:>7} {:>9} {:>9} {:>10}\n", plan.program.name, "launches", "blocks",
-                         "waves", "GFLOP", "MB", "us");
-      all_ = {};
-      time_ = 0;
-      out += region(plan, 0, 1);
-      out += fmt::format("{:<44} {:>8} {:>9} {:>7} {:>9.1f} {:>9.1f} {:>10.1f}\n", "in all", "", "", "",
-                         all_.operations / 1e9, all_.bytes / 1e6, time_ * 1e6);
+      programs.push_back({plan.program.name, {}});
+      region(plan, 0, 1, programs.back().kernels);
     }
-    return out;
+    return programs;
   }
 
  private:
-  double extent_of(const Kernel& k, int axis) const {
-    return static_cast<double>(extent(k.axes[static_cast<std::size_t>(axis)].dim).at(batch_));
+  static double extent_of(const Kernel& k, int axis, std::int64_t batch) {
+    return static_cast<double>(extent(k.axes[static_cast<std::size_t>(axis)].dim).at(batch));
   }
 
-  std::string region(const Plan& plan, int r, int times) {
-    std::string out;
+  void region(const Plan& plan, int r, int times, std::vector<prediction::Kernel>& kernels) const {
     for (const Item& item : plan.program.order[static_cast<std::size_t>(r)])
-      out += item.region < 0 ? kernel(plan, item.kernel, times)
-                             : region(plan, item.region,
-                                      times * plan.program.graph.regions[static_cast<std::size_t>(item.region)].count);
-    return out;
+      if (item.region < 0)
+        kernel(plan, item.kernel, times, kernels);
+      else
+        region(plan, item.region, times * plan.program.graph.regions[static_cast<std::size_t>(item.region)].count,
+               kernels);
   }
 
   /// Elements of a tensor that an access reaches.
-  double elements(const Kernel& k, const Access& access) const {
+  static double elements(const Kernel& k, const Access& access, std::int64_t batch) {
     std::set<int> axes;
     for (const Affine& index : access.index)
       for (const Affine::Part& part : index.parts) axes.insert(part.axis);
     double all = 1;
-    for (int a : axes) all *= extent_of(k, a);
+    for (int a : axes) all *= extent_of(k, a, batch);
     return all;
   }
 
-  /// Each operation once for each point, each element moved once. `stores`: what the kernel stores, not partial sums.
-  Work work_of(const Kernel& k, bool stores) const {
-    Work w;
+  static double points_of(const Kernel& k, std::int64_t batch) {
     double points = 1;
     for (std::size_t a = 0; a < k.axes.size(); ++a)
-      if (!k.axes[a].inner) points *= extent_of(k, static_cast<int>(a));
+      if (!k.axes[a].inner) points *= extent_of(k, static_cast<int>(a), batch);
+    return points;
+  }
+
+  /// Each operation once for each point, each element moved once. `stores`: what the kernel stores, not partial sums.
+  static Work work_of(const Kernel& k, bool stores, std::int64_t batch) {
+    Work w;
+    const double points = points_of(k, batch);
     std::set<std::pair<int, int>> counted;  // tensor and shift
     auto move = [&](const Access& access) {
-      if (counted.insert({access.tensor, access.shift}).second) w.bytes += 4 * elements(k, access);
+      if (counted.insert({access.tensor, access.shift}).second) w.bytes += 4 * elements(k, access, batch);
     };
     for (const Step& s : k.steps) {
       double each = points;
-      for (int a : s.over) each *= extent_of(k, a);
+      for (int a : s.over) each *= extent_of(k, a, batch);
       std::set<int> below;
       auto reach = [&](auto&& self, int e) -> void {
         if (e < 0 || !below.insert(e).second) return;
@@ -124,61 +125,78 @@ class Prediction {
     return w;
   }
 
-  std::string kernel(const Plan& plan, int number, int times) {
+  void kernel(const Plan& plan, int number, int times, std::vector<prediction::Kernel>& kernels) const {
     const Kernel& k = plan.program.kernels[static_cast<std::size_t>(number)];
     const std::vector<Emitted> emitted = emit(plan, number, [](int) { return "table"; }, model_.tiles);
-    double points = 1;
-    for (std::size_t a = 0; a < k.axes.size(); ++a)
-      if (!k.axes[a].inner) points *= extent_of(k, static_cast<int>(a));
-    std::string out;
     for (std::size_t i = 0; i < emitted.size(); ++i) {
       const Emitted& e = emitted[i];
       const bool chunks = emitted.size() > 1;
-      Work w = work_of(k, !chunks);
-      const double partial = 4 * points * static_cast<double>(batch_chunks);
-      if (chunks && i == 0) w.bytes += partial;
-      if (i == 1) w = {points * static_cast<double>(batch_chunks), partial + 4 * points};
-      out += line(e, w, times);
+      const auto work = [&](std::int64_t batch) {
+        const double points = points_of(k, batch), partial = 4 * points * static_cast<double>(batch_chunks);
+        if (i == 1) return Work{points * static_cast<double>(batch_chunks), partial + 4 * points};
+        Work w = work_of(k, !chunks, batch);
+        if (chunks) w.bytes += partial;
+        return w;
+      };
+      prediction::Kernel row;
+      row.name = e.function.name;
+      row.times = times;
+      for (int a = 0; a < 3; ++a) row.grid[a] = along(e.grid[a]);
+      row.resident = e.blocks ? e.blocks : std::floor(most_threads / e.threads);
+      row.operations = linear([&](std::int64_t batch) { return work(batch).operations; });
+      row.bytes = linear([&](std::int64_t batch) { return work(batch).bytes; });
+      row.on_tensor_cores = e.tile.function == "tensor_product";
+      row.tile = e.tile.rows + e.tile.columns;
+      row.depth = {static_cast<double>(e.depth.fixed), static_cast<double>(e.depth.per_batch)};
+      kernels.push_back(std::move(row));
     }
-    return out;
-  }
-
-  std::string line(const Emitted& e, const Work& w, int times) {
-    double blocks = 1;
-    for (const tree::Expr& along : e.grid) blocks *= static_cast<double>(value_of(along, batch_));
-    const double resident = e.blocks ? e.blocks : std::floor(most_threads / e.threads);
-    const double waves = blocks / (device_.multiprocessors * resident);
-    const bool on_tensor_cores = e.tile.function == "tensor_product";
-    // The last wave takes as long as a full one.
-    const double idle = std::ceil(waves) / waves;
-    double seconds = w.operations / (on_tensor_cores ? device_.on_tensor_cores : device_.in_fp32) * idle;
-    // A multiprocessor alone gets little more than its share of the memory's speed.
-    seconds = std::max(seconds, w.bytes / (device_.bytes * std::min(1.0, blocks / device_.multiprocessors)));
-    if (e.tile.rows) {
-      const double factors = blocks * (e.tile.rows + e.tile.columns) * static_cast<double>(e.depth.at(batch_)) * 4;
-      seconds = std::max(seconds, factors * idle / (cached_bytes * device_.hertz * device_.multiprocessors));
-    }
-    seconds += launch;
-    all_.operations += w.operations * times;
-    all_.bytes += w.bytes * times;
-    time_ += seconds * times;
-    return fmt::format("{:<44} {:>8} {:>9.0f} {:>7.2f} {:>9.2f} {:>9.2f} {:>10.1f}\n", e.function.name, times, blocks,
-                       waves, w.operations / 1e9, w.bytes / 1e6, seconds * 1e6);
   }
 
   const Model& model_;
-  const Device& device_;
-  const std::int64_t batch_;
-  Work all_;
-  double time_ = 0;
 };
+
+std::string text_of(const prediction::Linear& number) {
+  return fmt::format("{{{}, {}}}", number.fixed, number.per_batch);
+}
 
 }  // namespace
 
 std::string predict(const Model& model, const std::string& architecture, std::int64_t batch) {
-  for (const Device& device : devices)
-    if (device.architecture == architecture) return Prediction(model, device, batch).run();
-  throw Error(fmt::format("there are no predictions for {}, only for sm_80 and sm_90a", architecture));
+  try {
+    return prediction::table(model.name, Prediction(model).run(), architecture, batch);
+  } catch (const std::invalid_argument& wrong) {
+    throw Error(wrong.what());
+  }
+}
+
+std::string emit_prediction(const Model& model) {
+  std::string rows;
+  for (const prediction::Program& program : Prediction(model).run()) {
+    rows += fmt::format("    {{\"{}\",\n     {{\n", program.name);
+    for (const prediction::Kernel& k : program.kernels) {
+      std::string grid;
+      for (const prediction::Kernel::Along& along : k.grid)
+        grid += fmt::format("{}{{{}, {}}}", grid.empty() ? "" : ", ", text_of(along.count), along.size);
+      rows +=
+          fmt::format("         {{\"{}\", {}, {{{}}}, {}, {}, {}, {}, {}, {}}},\n", k.name, k.times, grid, k.resident,
+                      text_of(k.operations), text_of(k.bytes), k.on_tensor_cores, k.tile, text_of(k.depth));
+    }
+    rows += "     }},\n";
+  }
+  return fmt::format(
+      R"cpp(// Generated by Tessera from the declaration of {0}. What its CUDA kernels should take.
+{1}
+std::string {0}_predict(const std::string& architecture, std::int64_t batch);
+std::string {0}_predict(const std::string& architecture, std::int64_t batch) {{
+  using tessera::prediction::Program;
+  // Name, starts, grid, blocks of a multiprocessor, operations, bytes, on tensor cores, tile, depth; what grows with the
+  // batch as {{fixed, of an image}}.
+  static const std::vector<Program> programs{{
+{2}  }};
+  return tessera::prediction::table("{0}", programs, architecture, batch);
+}}
+)cpp",
+      model.name, embedded("cuda/device/predict.h"), rows);
 }
 
 }  // namespace tessera::codegen::cuda

@@ -11,5 +11,8 @@ namespace tessera::codegen::cuda {
 /// Kernel by kernel of inference and of a training step: launches, blocks, waves of them, operations, bytes and time.
 /// `architecture` is sm_80 (an A100) or sm_90a (an H200); throws Error for another one.
 std::string predict(const Model& model, const std::string& architecture, std::int64_t batch);
+/// NAME_cuda_predict.cpp: NAME_predict(architecture, batch), which gives that table in the emitted program; it throws
+/// std::invalid_argument for another architecture.
+std::string emit_prediction(const Model& model);
 
 }  // namespace tessera::codegen::cuda

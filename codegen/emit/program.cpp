@@ -222,11 +222,18 @@ int main(int argc, char** argv) {{ return program(model, declared, train, argc, 
       m.classes(), ends_in_softmax(m.forward) ? "true" : "false", further_fields(recipe), state_keys(recipe),
       recipe.patience > 0 ? " && run.improves()" : "", turn(m, cuda), attention_entry(m), timed_step(m),
       recipe.input_crop, optimizer_text(recipe), schedule_text(recipe), patches_entry(m),
-      cuda ? fmt::format("extern const tessera::runtime::Cuda {0}_on_cuda;  // of {0}_cuda_program.cu\n\n", m.name)
+      cuda ? fmt::format(R"cpp(extern const tessera::runtime::Cuda {0}_on_cuda;  // {0}_cuda_program.cu
+std::string {0}_predict(const std::string& architecture, std::int64_t batch);
+
+)cpp",
+                         m.name)
            : "",
-      cuda ? fmt::format(
-                 "#if defined(TESSERA_CUDA)  // it was compiled for a GPU, too\n    .cuda = &{}_on_cuda,\n#endif\n",
-                 m.name)
+      cuda ? fmt::format(R"cpp(    .predict = {0}_predict,
+#if defined(TESSERA_CUDA)  // it is compiled for a GPU, too
+    .cuda = &{0}_on_cuda,
+#endif
+)cpp",
+                         m.name)
            : "");
 }
 

@@ -219,6 +219,18 @@ TEST_F(CudaProgram, AProgramBuiltWithoutCudaSaysSo) {
   EXPECT_EQ(run(TESSERA_WITHOUT_CUDA, training("tpu", "new")).code, 2);
 }
 
+TEST_F(CudaProgram, SummaryTellsWhatTheGeneratorPredicts) {
+  const Result predicted = run(TESSERA_GENERATOR, {"--predict", "sm_90a", "--batch", "256"}),
+               told = run(mnist, {"summary", "--device", "sm_90a", "--batch", "256"});
+  EXPECT_EQ(told.code, 0) << told.err;
+  EXPECT_TRUE(told.out.starts_with(run(mnist, {"summary"}).out)) << told.out;
+  EXPECT_TRUE(told.out.ends_with("\n\n" + predicted.out)) << told.out;
+  EXPECT_CONTAINS(predicted.out, "cuda_mnist on sm_90a (H200), 256 images: predicted\n");
+  expect_refused(run(mnist, {"summary", "--device", "sm_61"}),
+                 "cuda_mnist: there are no predictions for sm_61, only for sm_80 and sm_90a");
+  EXPECT_EQ(run(mnist, {"summary", "--batch", "256"}).code, 2);
+}
+
 TEST_F(CudaProgram, AGpuThatIsTooSmallIsOneSentence) {
   const GpuBytes little("100000");
   expect_refused(run(probe, training("cuda", "new")), "cuda_probe: the GPU has no room for ");

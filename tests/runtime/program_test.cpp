@@ -42,6 +42,19 @@ TEST_F(Program, WrongCommandLinesAreOneSentenceAndExitCodeTwo) {
   }
 }
 
+TEST_F(Program, WhatNeedsCudaIsOneSentenceWithoutIt) {
+  for (const auto& [result, sentence] :
+       {std::pair{train({"--device", "cuda"}),
+                  "sample: this program was built without CUDA and computes on the CPU only"},
+        {sample({"summary", "--device", "sm_80"}), "sample: this program was emitted without CUDA kernels"}}) {
+    EXPECT_EQ(result.code, 1);
+    EXPECT_EQ(result.out, "");
+    EXPECT_TRUE(result.err.starts_with(sentence)) << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  }
+  EXPECT_FALSE(std::filesystem::exists(out()));
+}
+
 TEST_F(Program, TrainThenEvalTellTheSameAccuracy) {
   const Result trained = train(), evaluated = sample({"eval", "--out", out()});
   EXPECT_EQ(trained.code, 0) << trained.err;

@@ -1,0 +1,111 @@
+// What kernels should take on a GPU, from their plan. The generator includes this; emitted programs hold it as text.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace tessera::prediction {
+
+/// A number that grows with the batch.
+struct Linear {
+  double fixed = 0, per_batch = 0;
+  double at(std::int64_t batch) const { return fixed + per_batch * static_cast<double>(batch); }
+};
+
+/// What is known of a kernel when it is generated.
+struct Kernel {
+  std::string name;
+  int times = 0;  ///< that it is started
+  struct Along {
+    Linear count;
+    int size = 1;  ///< that a block has of them
+  } grid[3];
+  double resident = 0;  ///< blocks that a multiprocessor has at a time
+  Linear operations, bytes;
+  bool on_tensor_cores = false;
+  int tile = 0;  ///< rows and columns of a matrix product's tile, together; 0: it is none
+  Linear depth;  ///< that a block of it sums over
+};
+
+struct Program {
+  std::string name;
+  std::vector<Kernel> kernels;
+};
+
+/// What a GPU can do at best.
+struct Device {
+  const char *architecture, *name;
+  double multiprocessors, hertz;
+  double bytes;            ///< a second, of its memory
+  double on_tensor_cores;  ///< operations a second, of bf16 by mma.sync
+  double in_fp32;          ///< without them
+};
+// H200: 4.3 TB/s measured; mma.sync reaches some five eighths of what wgmma does.
+inline const Device devices[] = {{"sm_80", "A100", 108, 1.41e9, 1.9e12, 312e12, 19.5e12},
+                                 {"sm_90a", "H200", 132, 1.75e9, 4.3e12, 620e12, 60e12}};
+constexpr double cached_bytes = 32;      // that a multiprocessor gets of the second-level cache in a cycle
+constexpr double between_starts = 2e-6;  // seconds from one kernel of a graph to the next
+
+inline double blocks_of(const Kernel& kernel, std::int64_t batch) {
+  double blocks = 1;
+  for (const Kernel::Along& along : kernel.grid) blocks *= std::ceil(along.count.at(batch) / along.size);
+  return blocks;
+}
+
+/// Waves of blocks, the last of which takes as long as a full one.
+inline double waves_of(const Kernel& kernel, const Device& device, std::int64_t batch) {
+  return blocks_of(kernel, batch) / (device.multiprocessors * kernel.resident);
+}
+
+/// Seconds of one start: of the slowest of its operations, its bytes, and the way of a product's factors.
+inline double seconds_of(const Kernel& kernel, const Device& device, std::int64_t batch) {
+  const double blocks = blocks_of(kernel, batch), waves = waves_of(kernel, device, batch);
+  const double idle = std::ceil(waves) / waves;
+  double seconds =
+      kernel.operations.at(batch) / (kernel.on_tensor_cores ? device.on_tensor_cores : device.in_fp32) * idle;
+  // A multiprocessor alone gets little more than its share of the memory's speed.
+  const double share = std::min(1.0, blocks / device.multiprocessors);
+  seconds = std::max(seconds, kernel.bytes.at(batch) / (device.bytes * share));
+  const double factors = blocks * kernel.tile * kernel.depth.at(batch) * 4;
+  seconds = std::max(seconds, factors * idle / (cached_bytes * device.hertz * device.multiprocessors));
+  return seconds + between_starts;
+}
+
+/// A line for each kernel, and one for all. Throws where nothing is known of such a GPU.
+inline std::string table(const std::string& model, const std::vector<Program>& programs,
+                         const std::string& architecture, std::int64_t batch) {
+  const Device* device = nullptr;
+  for (const Device& d : devices)
+    if (d.architecture == architecture) device = &d;
+  if (!device)
+    throw std::invalid_argument("there are no predictions for " + architecture + ", only for sm_80 and sm_90a");
+  char line[256];
+  std::snprintf(line, sizeof line, " on %s (%s), %lld images: predicted\n", device->architecture, device->name,
+                static_cast<long long>(batch));
+  std::string out = model + line;
+  for (const Program& program : programs) {
+    std::snprintf(line, sizeof line, "\n%-44s %8s %9s %7s %9s %9s %10s\n", program.name.c_str(), "launches", "blocks",
+                  "waves", "GFLOP", "MB", "us");
+    out += line;
+    double operations = 0, bytes = 0, seconds = 0;
+    for (const Kernel& k : program.kernels) {
+      const double each = seconds_of(k, *device, batch);
+      std::snprintf(line, sizeof line, "%-44s %8d %9.0f %7.2f %9.2f %9.2f %10.1f\n", k.name.c_str(), k.times,
+                    blocks_of(k, batch), waves_of(k, *device, batch), k.operations.at(batch) / 1e9,
+                    k.bytes.at(batch) / 1e6, each * 1e6);
+      out += line;
+      operations += k.operations.at(batch) * k.times;
+      bytes += k.bytes.at(batch) * k.times;
+      seconds += each * k.times;
+    }
+    std::snprintf(line, sizeof line, "%-44s %8s %9s %7s %9.1f %9.1f %10.1f\n", "in all", "", "", "", operations / 1e9,
+                  bytes / 1e6, seconds * 1e6);
+    out += line;
+  }
+  return out;
+}
+
+}  // namespace tessera::prediction
