@@ -1,0 +1,97 @@
+// The text of one kernel: what the files of its parts share.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "codegen/cuda/kernel.hpp"
+#include "codegen/cuda/values.hpp"
+
+namespace tessera::codegen::cuda {
+
+constexpr int threads_of_points = 256;  // of a block of points
+
+inline std::int64_t ceiling(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Left and right factor of a sum of products over what one of them does not know.
+struct Factors {
+  int left = -1, right = -1;  ///< expressions
+  std::vector<int> rows, columns, groups, depth;
+};
+
+class Emitter : Values {
+ public:
+  Emitter(const Plan& plan, int kernel, const TableName& table, const Tiles& tiles)
+      : Values(plan, kernel, table), tiles_(tiles) {}
+
+  std::vector<Emitted> run();
+
+ private:
+  [[noreturn]] void refuse(const std::string& what) const;
+  const Step& step(std::size_t i) const { return kernel_.steps[i]; }
+  std::vector<int> outer_axes() const;
+  /// The outer axes but for the batch, so that the one along which results lie side by side is the last.
+  std::vector<int> point_axes() const;
+  /// In their order, but for the batch, which comes first.
+  std::vector<int> batch_first(std::vector<int> axes) const;
+  std::vector<int> batch_axes(bool inner) const;
+  /// Whether two accesses to a tensor have no element in common: along some dim.
+  bool apart(const Access& a, const Access& b) const;
+  /// What a kernel writes and reads again, the same thread must do both: at the same index.
+  void check_rereads() const;
+
+  // Functions: kernel.cpp
+  bool uses_batch() const;
+  void finish(Emitted& e, tree::Block body, const std::string& how, bool partial_written, bool has_partial);
+  static tree::Expr times_batch(const Extent& e);
+  /// Blocks of `size` for so many.
+  static tree::Expr blocks_for(const Extent& count, std::int64_t size);
+  void limit(Emitted& e, std::int64_t blocks_an_image) const;
+  static Emitted fresh();
+  /// begin and end of the chunk's images, chunk being the block's z.
+  static void declare_chunk(tree::Block& b);
+  /// An element of the partial sums, which lie as the points of sum_of_chunks.
+  tree::Expr partial();
+  std::vector<int> values_of(std::size_t first, std::size_t end) const;
+  static tree::Expr start_of(const Step& s) { return tree::real(s.reduction == Reduction::sum ? 0 : -INFINITY); }
+  static std::string result_of(std::size_t s, const Step& step);
+  static tree::Statement accumulate(const Step& s, const std::string& result, tree::Expr value);
+  /// Whether step `s` can run in the sweep of the steps from `first` on: over the same axes, and without their results.
+  bool joins_sweep(std::size_t first, std::size_t s) const;
+
+  // One thread a point: kernel.cpp
+  /// The steps of a point by one thread; reductions as loops.
+  tree::Block steps_of_point();
+  /// A block of threads for the points of an image; `body` makes one of them.
+  Emitted points_kernel(const std::function<tree::Block()>& body, const std::string& how, bool combines);
+  Emitted each_point();
+  /// A chunk's sums for points that lie side by side: a lane for each, and the block's warps share what is summed.
+  Emitted columns();
+  /// Adds up the partial sums in the order of the chunks, then stores.
+  Emitted sum_of_chunks();
+
+  // A warp or a block a row: rows.cpp
+  /// Whether a contraction's summands lie side by side along what it sums over, or its results are too few.
+  bool sums_along_memory() const;
+  Emitted rows(bool chunk);
+  /// The steps from `first` to before `end` in one sweep of the row's lanes.
+  void sweep(tree::Block& b, std::size_t first, std::size_t end, int lanes, const std::string& reducer, bool chunk);
+
+  // Matrix products: product.cpp
+  std::set<int> axes_of(int e) const;
+  /// Nothing where the kernel is no matrix product worth a tile.
+  Factors factors() const;
+  /// Whether a factor's neighbours in memory are neighbours along the depth.
+  bool lies_deep(int factor, const std::vector<int>& across, const std::vector<int>& depth) const;
+  Emitted matrix_product(const Factors& f, bool chunk);
+  /// Of this kernel, or of all of them; empty where nobody asks for one.
+  std::string wanted_tile() const;
+
+  const Tiles& tiles_;
+};
+
+}  // namespace tessera::codegen::cuda

@@ -1,0 +1,180 @@
+// Sums of products with rows and columns, in tiles.
+#include <fmt/format.h>
+
+#include <range/v3/algorithm/contains.hpp>
+
+#include "codegen/cuda/emitter.hpp"
+
+namespace tessera::codegen::cuda {
+
+using graph::Op;
+using tree::binary;
+using tree::Block;
+using tree::call;
+using tree::Expr;
+using tree::integer;
+using tree::name;
+
+std::set<int> Emitter::axes_of(int e) const {
+  std::set<int> axes;
+  std::map<int, int> below;
+  reach(e, below);
+  for (auto [i, uses] : below) {
+    const Expression& x = expression(i);
+    if (x.kind == Expression::Kind::load)
+      for (const Affine& index : x.access.index)
+        for (const Affine::Part& p : index.parts) axes.insert(p.axis);
+    for (const Affine::Part& p : x.element.parts) axes.insert(p.axis);
+    if (x.kind == Expression::Kind::index_equals) {
+      axes.insert(x.axis);
+      for (const Affine& index : expression(x.a).access.index)
+        for (const Affine::Part& p : index.parts) axes.insert(p.axis);
+    }
+  }
+  return axes;
+}
+
+Factors Emitter::factors() const {
+  Factors f;
+  if (kernel_.anchor != Anchor::contraction || !step(0).reduces || step(0).reduction != Reduction::sum ||
+      !step(0).stores.empty())
+    return {};
+  for (std::size_t s = 1; s < kernel_.steps.size(); ++s)
+    if (step(s).reduces || !step(s).over.empty()) return {};
+  const Expression& product = expression(step(0).value);
+  if (product.kind != Expression::Kind::op || product.op != Op::multiply) return {};
+  for (int factor : {product.a, product.b})
+    if (expression(factor).kind == Expression::Kind::index_equals) return {};  // it picks, and multiplies nothing
+  f.left = product.a;
+  f.right = product.b;
+  std::set<int> left = axes_of(f.left), right = axes_of(f.right);
+  for (int a : outer_axes()) {
+    if (left.contains(a) == right.contains(a))
+      f.groups.push_back(a);
+    else
+      (left.contains(a) ? f.rows : f.columns).push_back(a);
+  }
+  for (int a : step(0).over) f.depth.push_back(a);
+  // Neighbouring threads make neighbouring columns: what lies side by side in the result.
+  const std::vector<int> order = point_axes();
+  if (!order.empty() && ranges::contains(f.rows, order.back())) {
+    std::swap(f.left, f.right);
+    std::swap(f.rows, f.columns);
+  }
+  for (std::vector<int>* axes : {&f.rows, &f.columns, &f.groups, &f.depth}) *axes = batch_first(*axes);
+  // What bf16 means does not hang on sizes: there, each product with rows and columns is one.
+  const std::int64_t worth_it = plan_.program.precision == Precision::bf16 ? 2 : 4;
+  for (const std::vector<int>* axes : {&f.rows, &f.columns, &f.depth}) {
+    const Extent count = points(*axes);
+    if (count.known() && count.fixed < worth_it) return {};
+  }
+  return f;
+}
+
+bool Emitter::lies_deep(int factor, const std::vector<int>& across, const std::vector<int>& depth) const {
+  auto last = [&](const std::vector<int>& axes) {
+    for (std::size_t i = axes.size(); i-- > 0;)
+      if (extent_of(axes[i]) != 1) return axes[i];
+    return -1;
+  };
+  std::map<int, int> below;
+  reach(factor, below);
+  for (auto [e, uses] : below) {
+    if (expression(e).kind != Expression::Kind::load) continue;
+    const std::map<int, std::int64_t> strides = strides_of(expression(e).access);
+    auto along = strides.find(last(depth)), beside = strides.find(last(across));
+    if (along == strides.end() || along->second == 0) continue;
+    return beside == strides.end() || beside->second == 0 || along->second < beside->second;
+  }
+  return false;
+}
+
+Emitted Emitter::matrix_product(const Factors& f, bool chunk) {
+  Emitted e = fresh();
+  const Extent row_count = points(f.rows), column_count = points(f.columns), group_count = points(f.groups);
+  auto nominal = [](const Extent& x) { return x.at(nominal_batch); };
+  const Extent depths = points(f.depth);
+  const Tile& tile = e.tile = choose_tile(
+      plan_.program.precision,
+      {nominal(row_count), nominal(column_count), chunk ? ceiling(nominal(depths), batch_chunks) : nominal(depths),
+       chunk ? batch_chunks : nominal(group_count)},
+      wanted_tile());
+  e.depth = chunk ? Extent{depths.fixed / batch_chunks, ceiling(depths.per_batch, batch_chunks)} : depths;
+  e.threads = tile.threads;
+  e.blocks = tile.blocks;
+  e.shared_bytes = call(tile.function + "_bytes", {integer(tile.rows), integer(tile.columns)});
+  e.grid[0] = blocks_for(row_count, tile.rows);
+  e.grid[1] = blocks_for(column_count, tile.columns);
+  e.grid[2] = chunk ? integer(batch_chunks) : times_batch(group_count);
+  if (!column_count.known()) limit(e, ceiling(column_count.per_batch, tile.columns) + 1);
+  if (!group_count.known()) limit(e, group_count.per_batch);
+  for (const Extent& x : {row_count, column_count, depths})
+    if (!x.known()) e.takes_batch = true;
+
+  const Fused row = fuse(f.rows, "row"), column = fuse(f.columns, "column"), group = fuse(f.groups, "group"),
+              depth = fuse(f.depth, "depth");
+  Block b;
+  if (chunk) declare_chunk(b);
+  if (!group.axes.empty()) b.push_back(tree::declare("const int", group.variable, call("block_z", {})));
+  stand(group);
+  Block functions;
+  auto factor = [&](const std::string& which, int value, const Fused& across) {
+    stand(across);
+    stand(depth);
+    Block body;
+    begin({value});
+    Expr result = evaluate(body, value);
+    body.push_back(tree::give(std::move(result)));
+    leave();
+    leave();
+    for (const Fused* group_of : {&across, &depth}) {
+      Block declared = declare_needed(*group_of);
+      body.insert(body.begin(), declared.begin(), declared.end());
+    }
+    functions.push_back(tree::lambda(which, {{"int", across.variable}, {"int", depth.variable}}, std::move(body)));
+  };
+  factor("left", f.left, row);
+  factor("right", f.right, column);
+  {
+    stand(row);
+    stand(column);
+    Block body;
+    locals_[0] = name("sum");
+    if (chunk) {
+      body.push_back(tree::evaluate(binary("=", partial(), name("sum"))));
+    } else {
+      begin(values_of(1, kernel_.steps.size()));
+      for (std::size_t s = 1; s < kernel_.steps.size(); ++s)
+        for (const Step::Store& store : step(s).stores) put(body, store);
+    }
+    leave();
+    leave();
+    for (const Fused* group_of : {&row, &column}) {
+      Block declared = declare_needed(*group_of);
+      body.insert(body.begin(), declared.begin(), declared.end());
+    }
+    functions.push_back(
+        tree::lambda("store", {{"int", row.variable}, {"int", column.variable}, {"real", "sum"}}, std::move(body)));
+  }
+  leave();
+  Block declared = declare_needed(group);
+  b.insert(b.end(), declared.begin(), declared.end());
+  b.insert(b.end(), functions.begin(), functions.end());
+  const Expr from = chunk ? name("begin") * depths.per_batch : integer(0);
+  const Expr to = chunk ? name("end") * depths.per_batch : times_batch(depths);
+  const std::string function =
+      fmt::format("{}<{}, {}, {}, {}, {}>", tile.function, tile.rows, tile.columns, tile.division,
+                  lies_deep(f.left, f.rows, f.depth), lies_deep(f.right, f.columns, f.depth));
+  b.push_back(tree::evaluate(call(function, {times_batch(row_count), times_batch(column_count), from, to, name("left"),
+                                             name("right"), name("store")})));
+  if (chunk) e.function.name = kernel_.name + "_partial";
+  finish(e, std::move(b), fmt::format("a matrix product in tiles of {} x {}", tile.rows, tile.columns), chunk, chunk);
+  return e;
+}
+
+std::string Emitter::wanted_tile() const {
+  for (const std::string& of : {kernel_.name, std::string()})
+    if (auto at = tiles_.find(of); at != tiles_.end()) return at->second;
+  return "";
+}
+}  // namespace tessera::codegen::cuda
