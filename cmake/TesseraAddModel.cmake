@@ -15,6 +15,17 @@
 # rounded to: fp32 (default), bf16, or int8 (of products with a parameter, where nothing is trained); parameters, gradients
 # and optimiser state are of single precision in all. The emitted files lie in ${CMAKE_BINARY_DIR}/generated/<name>.
 
+# The target's CUDA sources are compiled as C++20, for these architectures.
+function(_tessera_compile_for_gpus target architectures)
+  set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES "${architectures}")
+  if(CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+    set_target_properties(${target} PROPERTIES CUDA_STANDARD 20)
+  else()  # CMake 3.25 does not know that nvcc 13 has it
+    set_target_properties(${target} PROPERTIES CUDA_STANDARD_REQUIRED OFF)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>)
+  endif()
+endfunction()
+
 function(tessera_add_model name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TRAIN" "DECLARATION;MODEL;PRECISION" "ISA;CUDA")
   if(arg_UNPARSED_ARGUMENTS)
@@ -98,7 +109,7 @@ int main(int argc, char** argv) {
 
   if(arg_CUDA AND CMAKE_CUDA_COMPILER)
     add_library(${name}_cuda_model STATIC ${cuda_files})
-    set_target_properties(${name}_cuda_model PROPERTIES CUDA_ARCHITECTURES "${arg_CUDA}")
+    _tessera_compile_for_gpus(${name}_cuda_model "${arg_CUDA}")
     target_include_directories(${name}_cuda_model PUBLIC ${folder})
     target_link_libraries(${name}_cuda_model PRIVATE ${name}_model)  # its header, and the words for its errors
   elseif(arg_CUDA)
@@ -111,10 +122,7 @@ int main(int argc, char** argv) {
     target_link_libraries(${name} PRIVATE ${name}_model Tessera::runtime)
     if(TARGET ${name}_cuda_model)
       target_sources(${name} PRIVATE ${cuda_program_files})
-      set_target_properties(${name} PROPERTIES CUDA_ARCHITECTURES "${arg_CUDA}")
-      # In words of nvcc's own: CMake 3.25 does not know which standards nvcc 13 has.
-      set_property(TARGET ${name} PROPERTY CUDA_STANDARD)
-      target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>)
+      _tessera_compile_for_gpus(${name} "${arg_CUDA}")
       target_compile_definitions(${name} PRIVATE TESSERA_CUDA)
       target_link_libraries(${name} PRIVATE ${name}_cuda_model)
     endif()
