@@ -92,7 +92,7 @@ class Emitter : Values {
   std::int64_t depth() const { return depth_axis() < 0 ? 1 : extent_[static_cast<std::size_t>(depth_axis())]; }
   std::int64_t whole_depth() const { return whole_steps(kernel_.product.factors, depth()); }
   bool packs_left() const { return factor(false).along != 1; }
-  bool packs_right() const { return !is_packed(factor(true).access); }
+  bool packs_right() const { return !in_panels(factor(true).access); }
   /// Where the columns of all panels are packed at once: while they stay, rows are packed.
   bool packs_whole_right() const { return packs_left() && packs_right(); }
   /// Before all tiles of a product.

@@ -115,7 +115,8 @@ class File {
       if (target_.name != "amx") all.push_back("int8_dot");
       all.push_back("pack_int8");
     }
-    if (ranges::any_of(packed_.entries, [](const PackedEntry& e) { return e.element == Element::real && e.depth > 0; }))
+    if (ranges::any_of(packed_.entries,
+                       [](const PackedEntry& e) { return e.element == Element::real && e.packing == Packing::panels; }))
       all.push_back("pack");
     if (bf16 && packed_.reals) all.push_back(target_.tiles ? "pack_tiles" : "pack_bf16");
     return all;
@@ -199,7 +200,8 @@ class File {
     return tree::print(f);
   }
 
-  /// Brings every parameter that matrix products read into panels; `all`: those that training alone reads as well.
+  /// Brings every parameter that matrix products read into panels, and copies the others that are read where nothing is
+  /// trained; `all`: those that training alone reads as well.
   std::string pack(const std::string& function, bool all) {
     tree::Function f;
     f.linkage = "";
@@ -215,29 +217,38 @@ class File {
         source = tree::binary("-", source, name("layer") * from.stride);
         target = target + name("layer") * e.reals;
       }
-      if (e.depth == 0) continue;  // scales, which come with their panels
+      if (e.packing == Packing::scales) continue;  // they come with their panels
       if (e.element != Element::real) target = call(std::string(name_of(e.element)) + "_at", {target});
-      tree::Statement call_pack =
-          tree::evaluate(e.element == Element::int8
-                             ? call("pack_int8", {source, integer(e.columns), integer(e.depth), target, scales_of(e)})
-                             : call(e.transposed ? "pack_transposed" : "pack",
-                                    {source, integer(e.columns), integer(e.depth),
-                                     integer(columns_of(target_, e.columns, e.element) * target_.lanes), target}));
-      f.body.push_back(tree::comment(e.transposed ? fmt::format("{} [{}, {}], transposed", e.key, e.depth, e.columns)
-                                                  : fmt::format("{} [{}, {}]", e.key, e.columns, e.depth)));
-      if (e.count > 1)
-        parallel(f.body, "layer", integer(0), integer(e.count), 1, {std::move(call_pack)});
+      const Expr columns = integer(e.columns), depth = integer(e.depth);
+      Expr packs;
+      if (e.packing == Packing::plain)
+        packs = call("std::copy_n", {source, columns, target});
+      else if (e.element == Element::int8)
+        packs = call("pack_int8", {source, columns, depth, target, scales_of(e)});
       else
+        packs =
+            call(e.transposed ? "pack_transposed" : "pack",
+                 {source, columns, depth, integer(columns_of(target_, e.columns, e.element) * target_.lanes), target});
+      tree::Statement call_pack = tree::evaluate(std::move(packs));
+      f.body.push_back(tree::comment(e.packing == Packing::plain ? fmt::format("{} [{}]", e.key, e.columns)
+                                     : e.transposed ? fmt::format("{} [{}, {}], transposed", e.key, e.depth, e.columns)
+                                                    : fmt::format("{} [{}, {}]", e.key, e.columns, e.depth)));
+      if (e.count == 1)
         f.body.push_back(std::move(call_pack));
+      else if (e.packing == Packing::plain)
+        f.body.push_back(tree::loop("layer", integer(0), tree::binary("<", name("layer"), integer(e.count)), 1,
+                                    {std::move(call_pack)}));
+      else
+        parallel(f.body, "layer", integer(0), integer(e.count), 1, {std::move(call_pack)});
     }
-    tree::check(f, {"pack", "pack_transposed", "pack_int8", "bf16_at", "int8_at", forward});
+    tree::check(f, {"pack", "pack_transposed", "pack_int8", "bf16_at", "int8_at", "std::copy_n", forward});
     return tree::print(f);
   }
 
   /// Where the scales and sums of a parameter in int8 lie.
   Expr scales_of(const PackedEntry& panels) const {
-    const auto at =
-        ranges::find_if(packed_.entries, [&](const PackedEntry& e) { return e.key == panels.key && e.depth == 0; });
+    const auto at = ranges::find_if(
+        packed_.entries, [&](const PackedEntry& e) { return e.key == panels.key && e.packing == Packing::scales; });
     const Expr first = name("packed") + integer(at->offset);
     return at->count > 1 ? first + name("layer") * at->reals : first;
   }

@@ -223,7 +223,7 @@ std::string Values::argument(const Access& access, bool written) {
 
 Expr Values::offset_of(const Access& access) const {
   const Layout& layout = plan_.layouts[static_cast<std::size_t>(access.tensor)];
-  if (is_packed(access)) return offset_in_panels(access, layout);
+  if (in_panels(access)) return offset_in_panels(access, layout);
   std::map<int, std::int64_t> stride;
   std::int64_t constant = 0;
   for (std::size_t d = 0; d < access.index.size(); ++d) {
@@ -242,10 +242,9 @@ Expr Values::offset_of(const Access& access) const {
 const Tensor& Values::tensor(const Access& access) const {
   return plan_.program.tensors[static_cast<std::size_t>(access.tensor)];
 }
-/// Scales lie as they are.
-bool Values::is_packed(const Access& access) const {
+bool Values::in_panels(const Access& access) const {
   const Tensor& t = tensor(access);
-  return t.storage == Storage::packed && t.shape.size() > 1;
+  return t.storage == Storage::packed && t.packing == Packing::panels;
 }
 
 /// Where a packed parameter's element is: tiles begin where panels begin.
@@ -267,7 +266,7 @@ Expr Values::offset_in_panels(const Access& access, const Layout& layout) const 
 }
 
 std::int64_t Values::lane_step(const Access& access) const {
-  if (is_packed(access)) return 1;
+  if (in_panels(access)) return 1;
   return vector_ < 0 ? 0 : step_along(access, plan_.layouts[static_cast<std::size_t>(access.tensor)], vector_);
 }
 

@@ -57,7 +57,7 @@ class Values {
   }
 
   tree::Expr offset_of(const Access& access) const;
-  bool is_packed(const Access& access) const;
+  bool in_panels(const Access& access) const;
   /// How far apart two lanes lie.
   std::int64_t lane_step(const Access& access) const;
   /// The parameter through which a tensor is reached.

@@ -17,6 +17,15 @@ bool has_attention(const KernelProgram& program) {
   return ranges::any_of(program.graph.outputs, [](const graph::Output& o) { return is_attention(o.name); });
 }
 
+bool reads_parameters(const KernelProgram& program) {
+  return ranges::any_of(program.kernels, [&](const Kernel& k) {
+    return ranges::any_of(k.expressions, [&](const Expression& e) {
+      return e.kind == Expression::Kind::load &&
+             program.tensors[static_cast<std::size_t>(e.access.tensor)].storage == Storage::parameter;
+    });
+  });
+}
+
 bool reads_packed(const KernelProgram& program) {
   return ranges::any_of(program.tensors, [](const Tensor& t) { return t.storage == Storage::packed; });
 }
@@ -36,7 +45,8 @@ std::vector<tree::Parameter> entry_parameters(const KernelProgram& of, const std
     p.push_back({"const std::int64_t", "last"});
     return p;
   }
-  std::vector<tree::Parameter> p{{in, "parameters"}};
+  std::vector<tree::Parameter> p;
+  if (reads_parameters(of)) p.push_back({in, "parameters"});
   if (reads_packed(of)) p.push_back({in, "packed"});
   p.push_back({in, "images"});
   if (program == "inspect") {

@@ -59,10 +59,12 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
            ? "Copies the parameters into the form that this processor's kernels read: after every change of them."
            : "For these kernels there is nothing to pack: `packed` is never read."});
   add("pack_forward", {parameters, {out, "packed"}},
-      {m.packed.forward_reals ? fmt::format("As pack, but only what forward, evaluate and inspect read: the first "
-                                            "{}_PACKED_FORWARD_FLOATS.",
-                                            m.upper())
-                              : "For forward, evaluate and inspect there is nothing to pack."});
+      m.packed.forward_reals
+          ? std::vector<std::string>{fmt::format("As pack, but only what forward, evaluate and inspect read: the first "
+                                                 "{}_PACKED_FORWARD_FLOATS.",
+                                                 m.upper()),
+                                     "To these three functions `parameters` may be null: they read it no more."}
+          : std::vector<std::string>{"For forward, evaluate and inspect there is nothing to pack."});
   add("forward", {parameters, packed, images, batch, outputs, scratch},
       {fmt::format("outputs [batch, {}] of images.", m.classes())});
   add("evaluate", {parameters, packed, images, labels, batch, outputs, loss, scratch},
@@ -195,8 +197,8 @@ typedef struct tessera_parameter {{
   const Contract c = contract(m);
   out += R"c(
 /* What the model costs: constant expressions, for static_assert. FORWARD_BYTES and TRAIN_BYTES are all the memory that a
- * call needs: parameters, as they are and packed, images, outputs and scratch; for a training step also gradients,
- * optimizer, labels and loss.
+ * call needs: images, outputs and scratch, and the packed parameters or, where there are none, the parameters; for a
+ * training step both, gradients, optimizer, labels and loss.
  * FLOPs: 2 for each multiply-add of a contraction, 1 for each element of any other operation. */
 )c";
   out += fmt::format("#define {}_PARAMETER_BYTES INT64_C({})\n", u, c.parameter_bytes);

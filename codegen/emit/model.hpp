@@ -57,8 +57,9 @@ struct Contract {
   std::int64_t parameters = 0;       ///< numbers that are learned
   std::int64_t parameter_bytes = 0;  ///< with the gaps between them; the gradients take as many
   std::int64_t optimizer_bytes = 0;
-  Extent forward_bytes;  ///< parameters, as they are and packed, images, outputs and scratch
-  Extent train_bytes;    ///< parameters, gradients, optimiser state, images, labels or targets, outputs, loss, scratch
+  Extent forward_bytes;  ///< packed parameters or, where there are none, parameters; images, outputs and scratch
+  Extent train_bytes;    ///< parameters, as they are and packed, gradients, optimiser state, images, labels or targets,
+                         ///< outputs, loss, scratch
   Extent forward_flops;
   Extent train_flops;  ///< of one step: loss, gradients and update
 };

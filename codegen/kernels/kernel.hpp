@@ -120,6 +120,10 @@ Tasks tasks_of(const Kernel& kernel);
 /// Where a tensor lives.
 enum class Storage : std::uint8_t { input, labels, parameter, packed, gradient, output, loss, table, scratch };
 
+/// How a copy of a parameter in the packed memory lies: as it is; as a matrix [columns, depth] in panels of columns; or
+/// it is what a matrix in panels of int8 needs beside it, the scales of its columns and then their sums.
+enum class Packing : std::uint8_t { plain, panels, scales };
+
 /// A value that is stored: by the caller, or in scratch memory that the plan lays out.
 struct Tensor {
   NodeId node = graph::none;
@@ -130,9 +134,10 @@ struct Tensor {
   int region = 0;  ///< whose layers count its slots
   int slots = 1;   ///< copies, one a layer: kept for the backward region; or a carry's
   Element element = Element::real;
-  bool transposed = false;         ///< of a packed copy: the parameter's last dim became its first
-  bool carry = false;              ///< slot (iteration + shift) % slots instead of slot layer
-  NodeId parameter = graph::none;  ///< of a parameter, its packed copy or its gradient: the parameter node
+  Packing packing = Packing::plain;  ///< of a packed copy
+  bool transposed = false;           ///< of a packed copy: the parameter's last dim became its first
+  bool carry = false;                ///< slot (iteration + shift) % slots instead of slot layer
+  NodeId parameter = graph::none;    ///< of a parameter, its packed copy or its gradient: the parameter node
 };
 
 /// What runs, in order: a kernel, or a region's body once for each layer.
@@ -154,6 +159,11 @@ struct KernelProgram {
   std::vector<Kernel> kernels;
   std::vector<std::vector<Item>> order;  ///< by region; region 0 is the program
 };
+
+/// Whether gradients are what a program computes.
+inline bool differentiates(const KernelProgram& program) {
+  return program.name == "loss_and_gradients" || program.name == "input_gradient";
+}
 
 /// Groups the graph's nodes into kernels. The graph must be decomposed and verified.
 KernelProgram lower(const graph::Graph& graph, const std::string& name);

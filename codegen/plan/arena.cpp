@@ -34,8 +34,8 @@ const ArenaEntry& Arena::find(const std::string& key) const {
 
 const PackedEntry& PackedArena::find(const std::string& key, const Tensor& copy) const {
   auto at = ranges::find_if(entries, [&](const PackedEntry& e) {
-    return e.key == key && e.transposed == copy.transposed && e.element == copy.element &&
-           (e.depth > 0) == (copy.shape.size() > 1);
+    return std::tie(e.key, e.packing, e.transposed, e.element) ==
+           std::tie(key, copy.packing, copy.transposed, copy.element);
   });
   if (at == entries.end()) throw Error(fmt::format("no packed parameter is called {}", key));
   return *at;
@@ -48,20 +48,21 @@ PackedArena make_packed_arena(const std::vector<Plan>& plans, const std::vector<
       if (t.storage != Storage::packed) continue;
       PackedEntry e;
       e.key = plan.program.graph[t.parameter].name;
+      e.packing = t.packing;
       e.transposed = t.transposed;
       e.element = t.element;
-      e.columns = t.shape[0].value();
-      e.depth = t.shape.size() > 1;
-      for (std::size_t d = 1; d < t.shape.size(); ++d) e.depth *= t.shape[d].value();
       if (ranges::any_of(arena.entries, [&](const PackedEntry& o) {
-            return std::tie(o.key, o.transposed, o.element, o.depth) ==
-                   std::tie(e.key, e.transposed, e.element, e.depth);
+            return std::tie(o.key, o.packing, o.transposed, o.element) ==
+                   std::tie(e.key, e.packing, e.transposed, e.element);
           }))
         continue;
+      const bool panels = e.packing == Packing::panels;
+      e.columns = t.shape.empty() ? 1 : t.shape[0].value();
+      for (std::size_t d = 1; d < t.shape.size(); ++d) (panels ? e.depth : e.columns) *= t.shape[d].value();
       e.count = t.slots;
-      if (e.depth == 0) e.reals = e.columns;
+      if (!panels) e.reals = e.columns;
       for (const Target& target : targets) {  // the last panel of a matrix may be part empty
-        if (e.depth == 0) break;
+        if (!panels) break;
         const std::int64_t width = columns_of(target, e.columns, e.element) * target.lanes;
         const bool tiles = e.element == Element::int8 || (target.tiles && e.element == Element::bf16);
         const std::int64_t deep = tiles ? panel_depth(e.element, e.depth) : e.depth;
@@ -74,14 +75,11 @@ PackedArena make_packed_arena(const std::vector<Plan>& plans, const std::vector<
       arena.entries.push_back(std::move(e));
     }
   };
-  const auto differentiates = [](const Plan& plan) {
-    return plan.program.name == "loss_and_gradients" || plan.program.name == "input_gradient";
-  };
   for (const Plan& plan : plans)
-    if (!differentiates(plan)) add(plan);
+    if (!differentiates(plan.program)) add(plan);
   arena.forward_reals = arena.reals;
   for (const Plan& plan : plans)
-    if (differentiates(plan)) add(plan);
+    if (differentiates(plan.program)) add(plan);
   return arena;
 }
 

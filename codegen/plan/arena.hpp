@@ -38,16 +38,16 @@ struct Arena {
 /// From the program that computes the gradients.
 Arena make_arena(const KernelProgram& gradients);
 
-/// The packed copy of a parameter, which matrix products read: a matrix [columns, depth] in panels of columns; or,
-/// where the depth is 0, the scales and the sums of the columns of such a copy in int8.
+/// The packed copy of a parameter, which kernels read.
 struct PackedEntry {
-  std::string key;          ///< the parameter's
+  std::string key;  ///< the parameter's
+  Packing packing = Packing::plain;
   bool transposed = false;  ///< the parameter is [depth, columns]
   Element element = Element::real;
-  std::int64_t columns = 0, depth = 0;
-  int count = 1;            ///< layers
-  std::int64_t reals = 0;   ///< of one layer: room for panels of any target
-  std::int64_t offset = 0;  ///< of the first layer
+  std::int64_t columns = 0, depth = 1;  ///< of a matrix in panels; else all numbers are columns
+  int count = 1;                        ///< layers
+  std::int64_t reals = 0;               ///< of one layer: room for panels of any target
+  std::int64_t offset = 0;              ///< of the first layer
 };
 struct PackedArena {
   std::vector<PackedEntry> entries;

@@ -14,6 +14,7 @@ Plan make_plan(KernelProgram program, const std::vector<Target>& targets) {
   const bool products = find_products(plan.program);
   if (products && plan.program.precision == Precision::bf16) store_factors_as_bf16(plan.program);
   if (products && plan.program.precision == Precision::int8) store_factors_as_int8(plan.program);
+  if (products && !differentiates(plan.program)) read_all_packed(plan.program);
   if (products)
     for (const Tensor& t : plan.program.tensors)
       plan.layouts.push_back(layout_of(t, static_cast<int>(t.shape.size()) - 1));

@@ -120,6 +120,8 @@ std::int64_t step_along(const Access& access, const Layout& layout, int axis);
 /// Finds the matrix products. Where there are any, their parameters get packed copies to read, axes that run on in
 /// every tensor become one, and all tensors lie as declared; true then.
 bool find_products(KernelProgram& program);
+/// Has the other parameters read from the packed memory as well: those who only infer then need no other.
+void read_all_packed(KernelProgram& program);
 /// Stores as bf16 what matrix products read, where they round it: in the place of the fp32 values where nobody else
 /// reads them (but copies, and the sums that are gradients of biases), else beside them. What backward needs of each
 /// layer is kept as bf16 only.

@@ -202,6 +202,7 @@ class Finder {
     if (fresh) {
       Tensor copy = p_.tensors[static_cast<std::size_t>(right.access.tensor)];
       copy.storage = Storage::packed;
+      copy.packing = Packing::panels;
       copy.name += transposed ? ".packed_transposed" : ".packed";
       copy.element = k.product.factors;
       copy.transposed = transposed;
@@ -230,6 +231,15 @@ class Finder {
 }  // namespace
 
 bool find_products(KernelProgram& program) { return Finder(program).run(); }
+
+void read_all_packed(KernelProgram& program) {
+  for (const Kernel& k : program.kernels)
+    for (const Expression& e : k.expressions) {
+      if (e.kind != Expression::Kind::load) continue;
+      Tensor& t = program.tensors[static_cast<std::size_t>(e.access.tensor)];
+      if (t.storage == Storage::parameter) t.storage = Storage::packed;
+    }
+}
 
 bool sums_along_one_axis(const Kernel& product) {
   const std::vector<int>& over = product.steps.front().over;

@@ -136,6 +136,7 @@ class Quantizer {
       Tensor t = tensor(packed);
       t.name += ".scales";
       t.element = Element::real;
+      t.packing = Packing::scales;
       t.shape = {Dim::constant(2 * t.shape[0].value())};
       add(std::move(t));
     }

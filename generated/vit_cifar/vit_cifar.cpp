@@ -423,8 +423,8 @@ const char* vit_cifar_summary(void) {
     "  loss_and_gradients scratch bytes 1,131,520 + 6,169,216 * B      790,791,168\n"
     "  input_gradient scratch bytes     1,024 + 4,280,576 * B          547,914,752\n"
     "  inspect scratch bytes            667,712 * B                    85,467,136\n"
-    "  forward bytes in all             25,412,672 + 615,592 * B       104,208,448\n"
-    "  training step bytes in all       64,886,020 + 6,181,548 * B     856,124,164\n"
+    "  forward bytes in all             12,780,608 + 615,592 * B       91,576,384\n"
+    "  training step bytes in all       65,034,564 + 6,181,548 * B     856,272,708\n"
     "  forward FLOPs                    440,346,718 * B                56,364,379,904\n"
     "  training step FLOPs              41,536,978 + 1,318,099,376 * B 168,758,257,106\n";
 }
@@ -488,18 +488,19 @@ int vit_cifar_pack_forward(const float* parameters, float* packed) {
 
 int vit_cifar_forward(const float* parameters, const float* packed, const float* images, int64_t batch, float* outputs,
                       void* scratch) {
-  if (!parameters || !packed || !images || !outputs || !scratch) return VIT_CIFAR_ERROR_NULL;
+  if (!packed || !images || !outputs || !scratch) return VIT_CIFAR_ERROR_NULL;
+  (void)parameters;  // all that these kernels read is packed
   if (batch < 1) return VIT_CIFAR_ERROR_BATCH;
   switch (choose_isa()) {
     case 0:
-      vit_cifar_forward_scalar(parameters, packed, images, batch, outputs, static_cast<float*>(scratch));
+      vit_cifar_forward_scalar(packed, images, batch, outputs, static_cast<float*>(scratch));
       return VIT_CIFAR_OK;
 #if defined(__x86_64__)
     case 1:
-      vit_cifar_forward_avx2(parameters, packed, images, batch, outputs, static_cast<float*>(scratch));
+      vit_cifar_forward_avx2(packed, images, batch, outputs, static_cast<float*>(scratch));
       return VIT_CIFAR_OK;
     case 2:
-      vit_cifar_forward_avx512(parameters, packed, images, batch, outputs, static_cast<float*>(scratch));
+      vit_cifar_forward_avx512(packed, images, batch, outputs, static_cast<float*>(scratch));
       return VIT_CIFAR_OK;
 #endif
     default:
@@ -509,19 +510,20 @@ int vit_cifar_forward(const float* parameters, const float* packed, const float*
 
 int vit_cifar_evaluate(const float* parameters, const float* packed, const float* images, const int32_t* labels,
                        int64_t batch, float* outputs, float* loss, void* scratch) {
-  if (!parameters || !packed || !images || !labels || !outputs || !loss || !scratch) return VIT_CIFAR_ERROR_NULL;
+  if (!packed || !images || !labels || !outputs || !loss || !scratch) return VIT_CIFAR_ERROR_NULL;
+  (void)parameters;  // all that these kernels read is packed
   if (batch < 1) return VIT_CIFAR_ERROR_BATCH;
   if (!labels_fit(labels, batch)) return VIT_CIFAR_ERROR_LABEL;
   switch (choose_isa()) {
     case 0:
-      vit_cifar_evaluate_scalar(parameters, packed, images, labels, batch, outputs, loss, static_cast<float*>(scratch));
+      vit_cifar_evaluate_scalar(packed, images, labels, batch, outputs, loss, static_cast<float*>(scratch));
       return VIT_CIFAR_OK;
 #if defined(__x86_64__)
     case 1:
-      vit_cifar_evaluate_avx2(parameters, packed, images, labels, batch, outputs, loss, static_cast<float*>(scratch));
+      vit_cifar_evaluate_avx2(packed, images, labels, batch, outputs, loss, static_cast<float*>(scratch));
       return VIT_CIFAR_OK;
     case 2:
-      vit_cifar_evaluate_avx512(parameters, packed, images, labels, batch, outputs, loss, static_cast<float*>(scratch));
+      vit_cifar_evaluate_avx512(packed, images, labels, batch, outputs, loss, static_cast<float*>(scratch));
       return VIT_CIFAR_OK;
 #endif
     default:
@@ -586,18 +588,19 @@ int vit_cifar_input_gradient(const float* parameters, const float* packed, const
 
 int vit_cifar_inspect(const float* parameters, const float* packed, const float* images, int64_t batch, float* maps,
                       float* magnitudes, void* scratch) {
-  if (!parameters || !packed || !images || !maps || !magnitudes || !scratch) return VIT_CIFAR_ERROR_NULL;
+  if (!packed || !images || !maps || !magnitudes || !scratch) return VIT_CIFAR_ERROR_NULL;
+  (void)parameters;  // all that these kernels read is packed
   if (batch < 1) return VIT_CIFAR_ERROR_BATCH;
   switch (choose_isa()) {
     case 0:
-      vit_cifar_inspect_scalar(parameters, packed, images, batch, maps, magnitudes, static_cast<float*>(scratch));
+      vit_cifar_inspect_scalar(packed, images, batch, maps, magnitudes, static_cast<float*>(scratch));
       return VIT_CIFAR_OK;
 #if defined(__x86_64__)
     case 1:
-      vit_cifar_inspect_avx2(parameters, packed, images, batch, maps, magnitudes, static_cast<float*>(scratch));
+      vit_cifar_inspect_avx2(packed, images, batch, maps, magnitudes, static_cast<float*>(scratch));
       return VIT_CIFAR_OK;
     case 2:
-      vit_cifar_inspect_avx512(parameters, packed, images, batch, maps, magnitudes, static_cast<float*>(scratch));
+      vit_cifar_inspect_avx512(packed, images, batch, maps, magnitudes, static_cast<float*>(scratch));
       return VIT_CIFAR_OK;
 #endif
     default:

@@ -8233,8 +8233,8 @@ static void head_forward_2(const real* head_einsum, const real* head_bias, real*
 
 // ---- entry points: the kernels in order, over planned scratch memory ----
 
-void vit_cifar_forward_avx512(const float* parameters, const float* packed, const float* images,
-                              const std::int64_t batch, float* outputs, float* scratch) {
+void vit_cifar_forward_avx512(const float* packed, const float* images, const std::int64_t batch, float* outputs,
+                              float* scratch) {
   // [B, N=64, C*P*P=48], every 150816 reals, live from kernel 0 to 1
   float* const rearrange = scratch;
   // [B, N+1=65, D=256] x 2 slots, every 150816 reals, live from kernel 0 to 13
@@ -8266,9 +8266,9 @@ void vit_cifar_forward_avx512(const float* parameters, const float* packed, cons
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
     rearrange_forward(images + image * 3072, rearrange + place * 150816);
-    patch_embed_forward(rearrange + place * 150816, packed, parameters + 3182352, parameters + 3165712,
+    patch_embed_forward(rearrange + place * 150816, packed + 37136, packed, packed + 256,
                         transformer_blocks_carry + image * 150816);
-    add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 150816);
+    add_forward(packed + 36880, packed + 256, transformer_blocks_carry + image * 150816);
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
@@ -8278,12 +8278,12 @@ void vit_cifar_forward_avx512(const float* parameters, const float* packed, cons
       for (std::int64_t image = team.first; image < team.last; ++image) {
         if (team.part == 0) {
           transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
-                                           parameters + 3165200 - layer * 527104, parameters + 3165456 - layer * 527104,
+                                           packed + 16896 + layer * 256, packed + 18432 + layer * 256,
                                            transformer_blocks_norm1_add + team.first * 150816);
         }
         team.wait();
         transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 150816,
-                                             packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
+                                             packed + 49424 + layer * 196608, packed + 19968 + layer * 768,
                                              transformer_blocks_attention_add + team.first * 150816);
         team.wait();
         if (team.part == 0) {
@@ -8304,27 +8304,26 @@ void vit_cifar_forward_avx512(const float* parameters, const float* packed, cons
         team.wait();
         transformer_blocks_attention_out_proj_forward(team,
                                                       transformer_blocks_attention_rearrange + team.first * 150816,
-                                                      packed + 1191936 + layer * 65536,
+                                                      packed + 1229072 + layer * 65536,
                                                       transformer_blocks_attention_out_proj_einsum + team.first * 150816);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
                                                           transformer_blocks_attention_out_proj_einsum + team.first * 150816,
-                                                          parameters + 2902032 - layer * 527104,
+                                                          packed + 24576 + layer * 256,
                                                           transformer_blocks_add + team.first * 150816,
-                                                          parameters + 2901520 - layer * 527104,
-                                                          parameters + 2901776 - layer * 527104,
+                                                          packed + 26112 + layer * 256, packed + 27648 + layer * 256,
                                                           transformer_blocks_norm2_add + team.first * 150816);
         }
         team.wait();
         transformer_blocks_ffn_linear1_forward(team, transformer_blocks_norm2_add + team.first * 150816,
-                                               packed + 1585152 + layer * 131072, parameters + 2769936 - layer * 527104,
+                                               packed + 1622288 + layer * 131072, packed + 29184 + layer * 512,
                                                transformer_blocks_ffn_gelu + team.first * 150816);
         team.wait();
         transformer_blocks_ffn_linear2_forward(team, transformer_blocks_ffn_gelu + team.first * 150816,
-                                               packed + 2371584 + layer * 131072,
+                                               packed + 2408720 + layer * 131072,
                                                transformer_blocks_add + team.first * 150816,
-                                               parameters + 2638608 - layer * 527104,
+                                               packed + 32256 + layer * 256,
                                                transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
         team.wait();
       }
@@ -8333,15 +8332,13 @@ void vit_cifar_forward_avx512(const float* parameters, const float* packed, cons
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    norm_forward(transformer_blocks_carry + image * 150816, parameters + 2576, parameters + 2832,
-                 norm_add + place * 150816);
-    head_forward(norm_add + place * 150816, parameters + 16, parameters, outputs + image * 10);
+    norm_forward(transformer_blocks_carry + image * 150816, packed + 33792, packed + 34048, norm_add + place * 150816);
+    head_forward(norm_add + place * 150816, packed + 34304, packed + 36864, outputs + image * 10);
   }
 }
 
-void vit_cifar_evaluate_avx512(const float* parameters, const float* packed, const float* images,
-                               const std::int32_t* labels, const std::int64_t batch, float* outputs, float* loss,
-                               float* scratch) {
+void vit_cifar_evaluate_avx512(const float* packed, const float* images, const std::int32_t* labels,
+                               const std::int64_t batch, float* outputs, float* loss, float* scratch) {
   // [B, N=64, C*P*P=48], every 150816 reals, live from kernel 0 to 1
   float* const rearrange = scratch;
   // [B, N+1=65, D=256] x 2 slots, every 150816 reals, live from kernel 0 to 13
@@ -8377,9 +8374,9 @@ void vit_cifar_evaluate_avx512(const float* parameters, const float* packed, con
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
     rearrange_forward(images + image * 3072, rearrange + place * 150816);
-    patch_embed_forward(rearrange + place * 150816, packed, parameters + 3182352, parameters + 3165712,
+    patch_embed_forward(rearrange + place * 150816, packed + 37136, packed, packed + 256,
                         transformer_blocks_carry + image * 150816);
-    add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 150816);
+    add_forward(packed + 36880, packed + 256, transformer_blocks_carry + image * 150816);
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
@@ -8389,12 +8386,12 @@ void vit_cifar_evaluate_avx512(const float* parameters, const float* packed, con
       for (std::int64_t image = team.first; image < team.last; ++image) {
         if (team.part == 0) {
           transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
-                                           parameters + 3165200 - layer * 527104, parameters + 3165456 - layer * 527104,
+                                           packed + 16896 + layer * 256, packed + 18432 + layer * 256,
                                            transformer_blocks_norm1_add + team.first * 150816);
         }
         team.wait();
         transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 150816,
-                                             packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
+                                             packed + 49424 + layer * 196608, packed + 19968 + layer * 768,
                                              transformer_blocks_attention_add + team.first * 150816);
         team.wait();
         if (team.part == 0) {
@@ -8415,27 +8412,26 @@ void vit_cifar_evaluate_avx512(const float* parameters, const float* packed, con
         team.wait();
         transformer_blocks_attention_out_proj_forward(team,
                                                       transformer_blocks_attention_rearrange + team.first * 150816,
-                                                      packed + 1191936 + layer * 65536,
+                                                      packed + 1229072 + layer * 65536,
                                                       transformer_blocks_attention_out_proj_einsum + team.first * 150816);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
                                                           transformer_blocks_attention_out_proj_einsum + team.first * 150816,
-                                                          parameters + 2902032 - layer * 527104,
+                                                          packed + 24576 + layer * 256,
                                                           transformer_blocks_add + team.first * 150816,
-                                                          parameters + 2901520 - layer * 527104,
-                                                          parameters + 2901776 - layer * 527104,
+                                                          packed + 26112 + layer * 256, packed + 27648 + layer * 256,
                                                           transformer_blocks_norm2_add + team.first * 150816);
         }
         team.wait();
         transformer_blocks_ffn_linear1_forward(team, transformer_blocks_norm2_add + team.first * 150816,
-                                               packed + 1585152 + layer * 131072, parameters + 2769936 - layer * 527104,
+                                               packed + 1622288 + layer * 131072, packed + 29184 + layer * 512,
                                                transformer_blocks_ffn_gelu + team.first * 150816);
         team.wait();
         transformer_blocks_ffn_linear2_forward(team, transformer_blocks_ffn_gelu + team.first * 150816,
-                                               packed + 2371584 + layer * 131072,
+                                               packed + 2408720 + layer * 131072,
                                                transformer_blocks_add + team.first * 150816,
-                                               parameters + 2638608 - layer * 527104,
+                                               packed + 32256 + layer * 256,
                                                transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
         team.wait();
       }
@@ -8444,9 +8440,8 @@ void vit_cifar_evaluate_avx512(const float* parameters, const float* packed, con
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    norm_forward(transformer_blocks_carry + image * 150816, parameters + 2576, parameters + 2832,
-                 norm_add + place * 150816);
-    head_forward(norm_add + place * 150816, parameters + 16, parameters, outputs + image * 10);
+    norm_forward(transformer_blocks_carry + image * 150816, packed + 33792, packed + 34048, norm_add + place * 150816);
+    head_forward(norm_add + place * 150816, packed + 34304, packed + 36864, outputs + image * 10);
     reduce_sum_forward(outputs + image * 10, labels + image, add + image * 150816, reduce_sum + image * 150816);
   }
   divide_forward(batch, add, reduce_sum, loss);
@@ -8553,8 +8548,8 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
     rearrange_forward(images + image * 3072, rearrange + image * 1542304);
-    patch_embed_forward_train(image, rearrange + image * 1542304, packed, parameters + 3182352, parameters + 3165712,
-                              random, transformer_blocks_carry + image * 1542304);
+    patch_embed_forward_train(image, rearrange + image * 1542304, packed + 37136, parameters + 3182352,
+                              parameters + 3165712, random, transformer_blocks_carry + image * 1542304);
     multiply_forward(image, parameters + 3194896, parameters + 3165712, random,
                      transformer_blocks_carry + image * 1542304);
     norm_backward_2(d_norm_concat + image * 1542304);
@@ -8575,7 +8570,7 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
         }
         team.wait();
         transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 1542304,
-                                             packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
+                                             packed + 49424 + layer * 196608, parameters + 2967824 - layer * 527104,
                                              transformer_blocks_attention_add + layer * 49920 + image * 1542304);
         team.wait();
         if (team.part == 0) {
@@ -8600,7 +8595,7 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
         team.wait();
         transformer_blocks_attention_out_proj_forward(team,
                                                       transformer_blocks_attention_rearrange + layer * 16640 + image * 1542304,
-                                                      packed + 1191936 + layer * 65536,
+                                                      packed + 1229072 + layer * 65536,
                                                       transformer_blocks_attention_out_proj_einsum + team.first * 1542304);
         team.wait();
         if (team.part == 0) {
@@ -8617,14 +8612,14 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
         team.wait();
         transformer_blocks_ffn_linear1_forward_train(team, image, layer,
                                                      transformer_blocks_norm2_add + team.first * 1542304,
-                                                     packed + 1585152 + layer * 131072,
+                                                     packed + 1622288 + layer * 131072,
                                                      parameters + 2769936 - layer * 527104, random,
                                                      transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304,
                                                      transformer_blocks_ffn_gelu + team.first * 1542304);
         team.wait();
         transformer_blocks_ffn_linear2_forward_train(team, image, layer,
                                                      transformer_blocks_ffn_gelu + team.first * 1542304,
-                                                     packed + 2371584 + layer * 131072,
+                                                     packed + 2408720 + layer * 131072,
                                                      transformer_blocks_add + team.first * 1542304,
                                                      parameters + 2638608 - layer * 527104, random,
                                                      transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1542304);
@@ -8957,7 +8952,7 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
     rearrange_forward(images + image * 3072, rearrange + place * 1070144);
-    patch_embed_forward(rearrange + place * 1070144, packed, parameters + 3182352, parameters + 3165712,
+    patch_embed_forward(rearrange + place * 1070144, packed + 37136, parameters + 3182352, parameters + 3165712,
                         transformer_blocks_carry + image * 1070144);
     add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 1070144);
     norm_backward_2_input_gradient(d_norm_multiply, d_norm_concat + image * 1070144);
@@ -8978,7 +8973,7 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
         }
         team.wait();
         transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 1070144,
-                                             packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
+                                             packed + 49424 + layer * 196608, parameters + 2967824 - layer * 527104,
                                              transformer_blocks_attention_add + layer * 49920 + image * 1070144);
         team.wait();
         if (team.part == 0) {
@@ -9000,7 +8995,7 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
         team.wait();
         transformer_blocks_attention_out_proj_forward(team,
                                                       transformer_blocks_attention_rearrange + team.first * 1070144,
-                                                      packed + 1191936 + layer * 65536,
+                                                      packed + 1229072 + layer * 65536,
                                                       transformer_blocks_attention_out_proj_einsum + team.first * 1070144);
         team.wait();
         if (team.part == 0) {
@@ -9016,13 +9011,13 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
         }
         team.wait();
         transformer_blocks_ffn_linear1_forward_input_gradient(team, transformer_blocks_norm2_add + team.first * 1070144,
-                                                              packed + 1585152 + layer * 131072,
+                                                              packed + 1622288 + layer * 131072,
                                                               parameters + 2769936 - layer * 527104,
                                                               transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1070144,
                                                               transformer_blocks_ffn_gelu + team.first * 1070144);
         team.wait();
         transformer_blocks_ffn_linear2_forward(team, transformer_blocks_ffn_gelu + team.first * 1070144,
-                                               packed + 2371584 + layer * 131072,
+                                               packed + 2408720 + layer * 131072,
                                                transformer_blocks_add + team.first * 1070144,
                                                parameters + 2638608 - layer * 527104,
                                                transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1070144);
@@ -9154,8 +9149,8 @@ void vit_cifar_update_avx512(float* parameters, const float* gradients, float* m
   }
 }
 
-void vit_cifar_inspect_avx512(const float* parameters, const float* packed, const float* images,
-                              const std::int64_t batch, float* maps, float* magnitudes, float* scratch) {
+void vit_cifar_inspect_avx512(const float* packed, const float* images, const std::int64_t batch, float* maps,
+                              float* magnitudes, float* scratch) {
   // [B, N=64, C*P*P=48], every 166928 reals, live from kernel 0 to 1
   float* const rearrange = scratch + 16384;
   // [B, N=64, D=256], every 166928 reals, live from kernel 1 to 2
@@ -9201,10 +9196,10 @@ void vit_cifar_inspect_avx512(const float* parameters, const float* packed, cons
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
     rearrange_forward(images + image * 3072, rearrange + place * 166928);
-    patch_embed_forward_inspect(rearrange + place * 166928, packed, patch_embed_einsum + place * 166928);
-    patch_embed_forward_2(patch_embed_einsum + place * 166928, parameters + 3182352, magnitudes + image * 58,
-                          parameters + 3165712, concat + image * 166928);
-    inspect_2(parameters + 3194896, parameters + 3165712, concat + image * 166928);
+    patch_embed_forward_inspect(rearrange + place * 166928, packed + 37136, patch_embed_einsum + place * 166928);
+    patch_embed_forward_2(patch_embed_einsum + place * 166928, packed, magnitudes + image * 58, packed + 256,
+                          concat + image * 166928);
+    inspect_2(packed + 36880, packed + 256, concat + image * 166928);
     inspect_3(concat + image * 166928, transformer_blocks_carry + image * 166928);
   }
   // transformer_blocks: 6 layers
@@ -9215,14 +9210,13 @@ void vit_cifar_inspect_avx512(const float* parameters, const float* packed, cons
       for (std::int64_t image = team.first; image < team.last; ++image) {
         if (team.part == 0) {
           transformer_blocks_norm1_forward_inspect(transformer_blocks_carry + layer % 2 * 16640 + image * 166928,
-                                                   parameters + 3165200 - layer * 527104,
-                                                   parameters + 3165456 - layer * 527104,
+                                                   packed + 16896 + layer * 256, packed + 18432 + layer * 256,
                                                    transformer_blocks_norm1_add + team.first * 166928,
                                                    transformer_blocks_norm1_maximum + team.first * 166928);
         }
         team.wait();
         transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 166928,
-                                             packed + 12288 + layer * 196608, parameters + 2967824 - layer * 527104,
+                                             packed + 49424 + layer * 196608, packed + 19968 + layer * 768,
                                              transformer_blocks_attention_add + team.first * 166928);
         team.wait();
         if (team.part == 0) {
@@ -9248,13 +9242,13 @@ void vit_cifar_inspect_avx512(const float* parameters, const float* packed, cons
         team.wait();
         transformer_blocks_attention_out_proj_forward(team,
                                                       transformer_blocks_attention_rearrange + team.first * 166928,
-                                                      packed + 1191936 + layer * 65536,
+                                                      packed + 1229072 + layer * 65536,
                                                       transformer_blocks_attention_out_proj_einsum + team.first * 166928);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_norm1_forward_2(transformer_blocks_norm1_maximum + team.first * 166928,
                                              transformer_blocks_attention_out_proj_einsum + team.first * 166928,
-                                             parameters + 2902032 - layer * 527104,
+                                             packed + 24576 + layer * 256,
                                              transformer_blocks_carry + layer % 2 * 16640 + image * 166928,
                                              magnitudes + 2 + layer * 9 + image * 58,
                                              magnitudes + 4 + layer * 9 + image * 58,
@@ -9263,33 +9257,32 @@ void vit_cifar_inspect_avx512(const float* parameters, const float* packed, cons
         }
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_norm2_forward(transformer_blocks_add + team.first * 166928,
-                                           parameters + 2901520 - layer * 527104, parameters + 2901776 - layer * 527104,
+          transformer_blocks_norm2_forward(transformer_blocks_add + team.first * 166928, packed + 26112 + layer * 256,
+                                           packed + 27648 + layer * 256,
                                            transformer_blocks_norm2_add + team.first * 166928,
                                            transformer_blocks_norm2_maximum + team.first * 166928);
         }
         team.wait();
         transformer_blocks_ffn_linear1_forward_inspect(team, transformer_blocks_norm2_add + team.first * 166928,
-                                                       packed + 1585152 + layer * 131072,
+                                                       packed + 1622288 + layer * 131072,
                                                        transformer_blocks_ffn_linear1_einsum + team.first * 166928);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_ffn_linear1_forward_2(transformer_blocks_ffn_linear1_einsum + team.first * 166928,
-                                                   parameters + 2769936 - layer * 527104,
+                                                   packed + 29184 + layer * 512,
                                                    magnitudes + 7 + layer * 9 + image * 58,
                                                    magnitudes + 8 + layer * 9 + image * 58,
                                                    transformer_blocks_ffn_gelu + team.first * 166928);
         }
         team.wait();
         transformer_blocks_ffn_linear2_forward_inspect(team, transformer_blocks_ffn_gelu + team.first * 166928,
-                                                       packed + 2371584 + layer * 131072,
+                                                       packed + 2408720 + layer * 131072,
                                                        transformer_blocks_ffn_linear2_einsum + team.first * 166928);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_norm2_forward_2(transformer_blocks_norm2_maximum + team.first * 166928,
                                              transformer_blocks_ffn_linear2_einsum + team.first * 166928,
-                                             parameters + 2638608 - layer * 527104,
-                                             transformer_blocks_add + team.first * 166928,
+                                             packed + 32256 + layer * 256, transformer_blocks_add + team.first * 166928,
                                              magnitudes + 6 + layer * 9 + image * 58,
                                              magnitudes + 9 + layer * 9 + image * 58,
                                              magnitudes + 10 + layer * 9 + image * 58,
@@ -9302,37 +9295,83 @@ void vit_cifar_inspect_avx512(const float* parameters, const float* packed, cons
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    norm_forward_2(transformer_blocks_carry + image * 166928, parameters + 2576, parameters + 2832,
-                   norm_add + place * 166928, norm_maximum + place * 166928);
+    norm_forward_2(transformer_blocks_carry + image * 166928, packed + 33792, packed + 34048, norm_add + place * 166928,
+                   norm_maximum + place * 166928);
     norm_forward_inspect(concat + image * 166928, norm_maximum + place * 166928, magnitudes + 1 + image * 58,
                          magnitudes + 56 + image * 58);
-    head_forward_inspect(norm_add + place * 166928, parameters + 16, head_einsum + place * 166928);
-    head_forward_2(head_einsum + place * 166928, parameters, magnitudes + 57 + image * 58);
+    head_forward_inspect(norm_add + place * 166928, packed + 34304, head_einsum + place * 166928);
+    head_forward_2(head_einsum + place * 166928, packed + 36864, magnitudes + 57 + image * 58);
   }
 }
 
 void vit_cifar_pack_forward_avx512(const float* parameters, float* packed) {
+  // patch_embed.bias [256]
+  std::copy_n(parameters + 3182352, 256, packed);
+  // pos_embed [16640]
+  std::copy_n(parameters + 3165712, 16640, packed + 256);
+  // transformer_blocks.{}.norm1.weight [256]
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    std::copy_n(parameters + 3165200 - layer * 527104, 256, packed + 16896 + layer * 256);
+  }
+  // transformer_blocks.{}.norm1.bias [256]
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    std::copy_n(parameters + 3165456 - layer * 527104, 256, packed + 18432 + layer * 256);
+  }
+  // transformer_blocks.{}.attention.in_proj_bias [768]
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    std::copy_n(parameters + 2967824 - layer * 527104, 768, packed + 19968 + layer * 768);
+  }
+  // transformer_blocks.{}.attention.out_proj.bias [256]
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    std::copy_n(parameters + 2902032 - layer * 527104, 256, packed + 24576 + layer * 256);
+  }
+  // transformer_blocks.{}.norm2.weight [256]
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    std::copy_n(parameters + 2901520 - layer * 527104, 256, packed + 26112 + layer * 256);
+  }
+  // transformer_blocks.{}.norm2.bias [256]
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    std::copy_n(parameters + 2901776 - layer * 527104, 256, packed + 27648 + layer * 256);
+  }
+  // transformer_blocks.{}.ffn.linear1.bias [512]
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    std::copy_n(parameters + 2769936 - layer * 527104, 512, packed + 29184 + layer * 512);
+  }
+  // transformer_blocks.{}.ffn.linear2.bias [256]
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    std::copy_n(parameters + 2638608 - layer * 527104, 256, packed + 32256 + layer * 256);
+  }
+  // norm.weight [256]
+  std::copy_n(parameters + 2576, 256, packed + 33792);
+  // norm.bias [256]
+  std::copy_n(parameters + 2832, 256, packed + 34048);
+  // head.weight [2560]
+  std::copy_n(parameters + 16, 2560, packed + 34304);
+  // head.bias [10]
+  std::copy_n(parameters, 10, packed + 36864);
+  // cls_token [256]
+  std::copy_n(parameters + 3194896, 256, packed + 36880);
   // patch_embed.weight [256, 48]
-  pack(parameters + 3182608, 256, 48, 64, packed);
+  pack(parameters + 3182608, 256, 48, 64, packed + 37136);
   // transformer_blocks.{}.attention.in_proj_weight [768, 256]
 #pragma omp parallel for schedule(static)
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    pack(parameters + 2968592 - layer * 527104, 768, 256, 48, packed + 12288 + layer * 196608);
+    pack(parameters + 2968592 - layer * 527104, 768, 256, 48, packed + 49424 + layer * 196608);
   }
   // transformer_blocks.{}.attention.out_proj.weight [256, 256]
 #pragma omp parallel for schedule(static)
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    pack(parameters + 2902288 - layer * 527104, 256, 256, 64, packed + 1191936 + layer * 65536);
+    pack(parameters + 2902288 - layer * 527104, 256, 256, 64, packed + 1229072 + layer * 65536);
   }
   // transformer_blocks.{}.ffn.linear1.weight [512, 256]
 #pragma omp parallel for schedule(static)
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    pack(parameters + 2770448 - layer * 527104, 512, 256, 64, packed + 1585152 + layer * 131072);
+    pack(parameters + 2770448 - layer * 527104, 512, 256, 64, packed + 1622288 + layer * 131072);
   }
   // transformer_blocks.{}.ffn.linear2.weight [256, 512]
 #pragma omp parallel for schedule(static)
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    pack(parameters + 2638864 - layer * 527104, 256, 512, 64, packed + 2371584 + layer * 131072);
+    pack(parameters + 2638864 - layer * 527104, 256, 512, 64, packed + 2408720 + layer * 131072);
   }
 }
 

@@ -8,11 +8,10 @@
 #include <omp.h>
 #endif
 
-void vit_cifar_forward_scalar(const float* parameters, const float* packed, const float* images,
-                              const std::int64_t batch, float* outputs, float* scratch);
-void vit_cifar_evaluate_scalar(const float* parameters, const float* packed, const float* images,
-                               const std::int32_t* labels, const std::int64_t batch, float* outputs, float* loss,
-                               float* scratch);
+void vit_cifar_forward_scalar(const float* packed, const float* images, const std::int64_t batch, float* outputs,
+                              float* scratch);
+void vit_cifar_evaluate_scalar(const float* packed, const float* images, const std::int32_t* labels,
+                               const std::int64_t batch, float* outputs, float* loss, float* scratch);
 void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* packed, const float* images,
                                          const std::int32_t* labels, const std::int32_t* random,
                                          const std::int64_t batch, float* outputs, float* loss, float* gradients,
@@ -23,16 +22,15 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
 void vit_cifar_update_scalar(float* parameters, const float* gradients, float* moment1, float* moment2,
                              const float* learning_rate_corrected, const float* second_correction,
                              const std::int64_t first, const std::int64_t last);
-void vit_cifar_inspect_scalar(const float* parameters, const float* packed, const float* images,
-                              const std::int64_t batch, float* maps, float* magnitudes, float* scratch);
+void vit_cifar_inspect_scalar(const float* packed, const float* images, const std::int64_t batch, float* maps,
+                              float* magnitudes, float* scratch);
 void vit_cifar_pack_forward_scalar(const float* parameters, float* packed);
 void vit_cifar_pack_scalar(const float* parameters, float* packed);
 
-void vit_cifar_forward_avx2(const float* parameters, const float* packed, const float* images, const std::int64_t batch,
-                            float* outputs, float* scratch);
-void vit_cifar_evaluate_avx2(const float* parameters, const float* packed, const float* images,
-                             const std::int32_t* labels, const std::int64_t batch, float* outputs, float* loss,
-                             float* scratch);
+void vit_cifar_forward_avx2(const float* packed, const float* images, const std::int64_t batch, float* outputs,
+                            float* scratch);
+void vit_cifar_evaluate_avx2(const float* packed, const float* images, const std::int32_t* labels,
+                             const std::int64_t batch, float* outputs, float* loss, float* scratch);
 void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* packed, const float* images,
                                        const std::int32_t* labels, const std::int32_t* random, const std::int64_t batch,
                                        float* outputs, float* loss, float* gradients, float* scratch);
@@ -42,16 +40,15 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
 void vit_cifar_update_avx2(float* parameters, const float* gradients, float* moment1, float* moment2,
                            const float* learning_rate_corrected, const float* second_correction,
                            const std::int64_t first, const std::int64_t last);
-void vit_cifar_inspect_avx2(const float* parameters, const float* packed, const float* images, const std::int64_t batch,
-                            float* maps, float* magnitudes, float* scratch);
+void vit_cifar_inspect_avx2(const float* packed, const float* images, const std::int64_t batch, float* maps,
+                            float* magnitudes, float* scratch);
 void vit_cifar_pack_forward_avx2(const float* parameters, float* packed);
 void vit_cifar_pack_avx2(const float* parameters, float* packed);
 
-void vit_cifar_forward_avx512(const float* parameters, const float* packed, const float* images,
-                              const std::int64_t batch, float* outputs, float* scratch);
-void vit_cifar_evaluate_avx512(const float* parameters, const float* packed, const float* images,
-                               const std::int32_t* labels, const std::int64_t batch, float* outputs, float* loss,
-                               float* scratch);
+void vit_cifar_forward_avx512(const float* packed, const float* images, const std::int64_t batch, float* outputs,
+                              float* scratch);
+void vit_cifar_evaluate_avx512(const float* packed, const float* images, const std::int32_t* labels,
+                               const std::int64_t batch, float* outputs, float* loss, float* scratch);
 void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* packed, const float* images,
                                          const std::int32_t* labels, const std::int32_t* random,
                                          const std::int64_t batch, float* outputs, float* loss, float* gradients,
@@ -62,8 +59,8 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
 void vit_cifar_update_avx512(float* parameters, const float* gradients, float* moment1, float* moment2,
                              const float* learning_rate_corrected, const float* second_correction,
                              const std::int64_t first, const std::int64_t last);
-void vit_cifar_inspect_avx512(const float* parameters, const float* packed, const float* images,
-                              const std::int64_t batch, float* maps, float* magnitudes, float* scratch);
+void vit_cifar_inspect_avx512(const float* packed, const float* images, const std::int64_t batch, float* maps,
+                              float* magnitudes, float* scratch);
 void vit_cifar_pack_forward_avx512(const float* parameters, float* packed);
 void vit_cifar_pack_avx512(const float* parameters, float* packed);
 

@@ -46,8 +46,8 @@ typedef struct tessera_parameter {
 #define VIT_MNIST_INSPECT_SCRATCH_BYTES(batch) (INT64_C(64) + INT64_C(50752) * (int64_t)(batch))
 
 /* What the model costs: constant expressions, for static_assert. FORWARD_BYTES and TRAIN_BYTES are all the memory that a
- * call needs: parameters, as they are and packed, images, outputs and scratch; for a training step also gradients,
- * optimizer, labels and loss.
+ * call needs: images, outputs and scratch, and the packed parameters or, where there are none, the parameters; for a
+ * training step both, gradients, optimizer, labels and loss.
  * FLOPs: 2 for each multiply-add of a contraction, 1 for each element of any other operation. */
 #define VIT_MNIST_PARAMETER_BYTES INT64_C(7552)
 #define VIT_MNIST_OPTIMIZER_BYTES INT64_C(15104)

@@ -128,7 +128,7 @@ class Golden : public testing::TestWithParam<std::tuple<const EmittedModel*, std
     Inspection seen{std::vector<float>(images * static_cast<std::size_t>(model_.attention_floats), NAN),
                     std::vector<float>(images * model_.layers.size(), NAN)};
     const Memory scratch = memory(model_.inspect_bytes(size_));
-    EXPECT_EQ(model_.inspect(parameters_.data(), packed_forward(), images_.data(), size_, seen.maps.data(),
+    EXPECT_EQ(model_.inspect(unless_packed(), packed_forward(), images_.data(), size_, seen.maps.data(),
                              seen.magnitudes.data(), scratch.get()),
               0);
     return seen;
@@ -139,6 +139,8 @@ class Golden : public testing::TestWithParam<std::tuple<const EmittedModel*, std
     EXPECT_EQ(model_.pack(parameters_.data(), packed_.data()), 0);
     return packed_.data();
   }
+  /// The parameters; null where all that is read without training is packed.
+  const float* unless_packed() const { return model_.packed_forward_floats ? nullptr : parameters_.data(); }
   /// No more than what is read where nothing is trained.
   const float* packed_forward() {
     packed_.assign(static_cast<std::size_t>(model_.packed_forward_floats), NAN);
@@ -169,15 +171,15 @@ class Overfit : public Golden {};
 
 TEST_P(Golden, TheOutputsArePyTorchs) {
   const Memory scratch = memory(model_.forward_bytes(size_));
-  ASSERT_EQ(model_.forward(parameters_.data(), packed_forward(), images_.data(), size_, outputs_.data(), scratch.get()),
+  ASSERT_EQ(model_.forward(unless_packed(), packed_forward(), images_.data(), size_, outputs_.data(), scratch.get()),
             0);
   EXPECT_LE(compare(outputs_, golden("forward").at("outputs").floats()).largest, 1e-5);
 }
 
 TEST_P(Golden, TheLossIsPyTorchs) {
   const Memory scratch = memory(model_.evaluate_bytes(size_));
-  ASSERT_EQ(model_.evaluate(parameters_.data(), packed_forward(), images_.data(), labels_.data(), size_,
-                            outputs_.data(), &loss_, scratch.get()),
+  ASSERT_EQ(model_.evaluate(unless_packed(), packed_forward(), images_.data(), labels_.data(), size_, outputs_.data(),
+                            &loss_, scratch.get()),
             0);
   EXPECT_NEAR(loss_, golden("backward").at("loss").floats()[0], 1e-5);
   EXPECT_LE(compare(outputs_, golden("forward").at("outputs").floats()).largest, 1e-5);
