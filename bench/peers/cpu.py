@@ -463,6 +463,8 @@ def answers(kind, setting):
                 if kind in OURS:
                     raise
                 yield {"cannot": f"fails: {type(error).__name__}: {' '.join(str(error).split())[:200]}"}
+        elif command == "memory":
+            yield memory(contender, WORKS[name], jobs)
         elif command == "ceiling":
             yield load_ceiling(setting.folder)(int(kind == "avx512"), setting.threads)
         else:
@@ -473,6 +475,36 @@ def answers(kind, setting):
                 jobs[name]()
                 times.append(time.perf_counter() - begin)
             yield min(times)
+
+
+def resident(what):
+    """VmRSS, or VmHWM, the most there ever was: in bytes."""
+    return 1024 * int(re.search(rf"{what}:\s+(\d+)", pathlib.Path("/proc/self/status").read_text())[1])
+
+
+def memory(contender, work, jobs):
+    """The most memory that a work takes, beyond what its libraries take once they have done it and forgotten it."""
+    def forget():
+        jobs.clear()
+        gc.collect()
+        ctypes.CDLL(None).malloc_trim(0)
+
+    try:
+        jobs[work] = contender.prepare(work)[0]
+        jobs[work]()
+        forget()
+        before = resident("VmRSS")
+        jobs[work] = contender.prepare(work)[0]
+    except Cannot as reason:
+        return {"cannot": str(reason)}
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    pathlib.Path("/proc/self/clear_refs").write_text("5")  # the most there was is what there is now
+    for _ in range(3):
+        jobs[work]()
+    most = resident("VmHWM") - before
+    forget()
+    return {"bytes": most}
 
 
 def worker(kind, setting):
@@ -601,6 +633,11 @@ def run_work(name, contenders, options, folder, ceiling, notes):
     return cells + [lead(lambda kind: not CONTENDERS[kind][1]), lead(lambda kind: "bf16" in kind), lead(lambda kind: "int8" in kind)]
 
 
+def memory_cells(name, contenders):
+    answers = [contender.ask("memory", name) for contender in contenders.values()]
+    return [f"{a['bytes'] / 1e6:.0f} MB" if "bytes" in a else "-" for a in answers]
+
+
 def main():
     import torch
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -609,6 +646,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--works", nargs="+", metavar="NAME", help="of " + ", ".join(WORKS))
     parser.add_argument("--peers", nargs="+", metavar="NAME", help="of " + ", ".join(k for k in CONTENDERS if k not in OURS))
+    parser.add_argument("--memory", action="store_true", help="the most memory that each work takes, and no times")
     parser.add_argument("--compiler", default="g++", help="for the emitted sources: g++, clang++-19")
     options = parser.parse_args()
     works = selected(options.works, WORKS)
@@ -627,9 +665,13 @@ def main():
             ceilings = {kind: contenders[kind].ask("ceiling") for kind in ours if kind in SINGLE}
             print(f"\n{threads} thread{'s' if threads > 1 else ''}; FMA ceiling " +
                   ", ".join(f"{CONTENDERS[k][0].split()[-1]} {c:.0f} GFLOP/s" for k, c in ceilings.items()) + "\n")
-            print("| work | " + " | ".join(CONTENDERS[k][0] for k in contenders) + " | ours against the best peer | in bf16 | in int8 |")
-            print("|---|" + "---|" * (len(contenders) + 3))
+            leads = [] if options.memory else ["ours against the best peer", "in bf16", "in int8"]
+            columns = ["work", *(CONTENDERS[k][0] for k in contenders), *leads]
+            print("| " + " | ".join(columns) + " |\n" + "|---" * len(columns) + "|")
             for name in works:
+                if options.memory:
+                    print(f"| {name} | " + " | ".join(memory_cells(name, contenders)) + " |", flush=True)
+                    continue
                 row = run_work(name, contenders, options, folder, max(ceilings.values()), notes)
                 print(f"| {name} | " + " | ".join(row) + " |", flush=True)
             for contender in contenders.values():
