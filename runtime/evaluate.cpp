@@ -40,10 +40,9 @@ void check_fit(const Model& model, const Dataset& data) {
     fail(model.name, " tells ", model.classes, " classes apart, the ", data.source, " have ", data.classes);
 }
 
-Evaluation evaluate(const Model& model, const Recipe& recipe, const float* parameters, const Dataset& data,
-                    std::int64_t batch, const Gpu* gpu) {
+Evaluation evaluate(const Model& model, const Recipe& recipe, const Inference& inference, const Dataset& data,
+                    std::int64_t batch) {
   check_fit(model, data);
-  const Inference inference(model, parameters, batch, gpu);
   const Arena images = Arena::of_floats(batch * data.image_size(), model.alignment);
   const Arena outputs = Arena::of_floats(batch * model.classes, model.alignment);
   Evaluation result;

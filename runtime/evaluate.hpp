@@ -35,10 +35,9 @@ struct Evaluation {
   }
 };
 
-/// Runs the model over the whole set, `batch` images at a time, on the GPU or, where it is null, on the CPU. Throws an
-/// Error when the images do not fit the model.
-Evaluation evaluate(const Model& model, const Recipe& recipe, const float* parameters, const Dataset& data,
-                    std::int64_t batch, const Gpu* gpu);
+/// Runs the model over the whole set, `batch` images at a time. Throws an Error when the images do not fit the model.
+Evaluation evaluate(const Model& model, const Recipe& recipe, const Inference& inference, const Dataset& data,
+                    std::int64_t batch);
 
 /// Throws an Error unless the model can read these images and has an output for each of their classes.
 void check_fit(const Model& model, const Dataset& data);

@@ -27,8 +27,8 @@ Arena packed(const Model& model, const float* parameters) {
 
 Inference::Inference(const Model& model, const float* parameters, std::int64_t batch, const Gpu* gpu) : model_(model) {
   if (!gpu) {
-    cpu_.emplace(
-        OnCpu{parameters, runtime::packed(model, parameters), Arena(scratch_bytes(model, batch), model.alignment)});
+    cpu_.emplace(OnCpu{model.packed_forward_floats > 0 ? nullptr : parameters, runtime::packed(model, parameters),
+                       Arena(scratch_bytes(model, batch), model.alignment)});
     return;
   }
   gpu->check_batch(batch);

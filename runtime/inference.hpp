@@ -24,11 +24,14 @@ struct Inspection {
 };
 
 /// A model with its parameters, and memory for what it is applied to. All pointers are to the CPU's memory; a number of
-/// images may be any from 1 to `batch`. `model`, `gpu` and, on the CPU, `parameters` must outlive this.
+/// images may be any from 1 to `batch`. `model` and `gpu` must outlive this, `parameters` where it reads them.
 class Inference {
  public:
   /// On the GPU or, where it is null, on the CPU. Throws an Error where `batch` images are too many for a GPU.
   Inference(const Model& model, const float* parameters, std::int64_t batch, const Gpu* gpu);
+
+  /// Whether the parameters are read still: else they are packed, or on the GPU, and can be given back.
+  bool reads_parameters() const { return cpu_ && cpu_->parameters; }
 
   /// outputs [count, classes] of images [count, C, H, W].
   void forward(const float* images, std::int64_t count, float* outputs) const;
@@ -38,7 +41,7 @@ class Inference {
 
  private:
   struct OnCpu {
-    const float* parameters;
+    const float* parameters;  ///< null: all that is read is packed
     Arena packed, scratch;
   };
   struct OnGpu {

@@ -77,8 +77,8 @@ struct BenchOptions {
 };
 
 int evaluate_command(const Model& model, const Recipe& declared, const EvalOptions& options, const Gpu* gpu) {
-  const Arena parameters = Arena::of_floats(model.parameter_floats, model.alignment);
-  const auto [state, usage] = load_parameters(options.file(), model, parameters.floats());
+  std::optional<Arena> parameters = Arena::of_floats(model.parameter_floats, model.alignment);
+  const auto [state, usage] = load_parameters(options.file(), model, parameters->floats());
   // What the model was trained on is what it is asked about, unless the command line says otherwise.
   DataChoice choice = state ? state->data : DataChoice{};
   choice.folder = options.data.value_or(choice.folder);
@@ -88,7 +88,9 @@ int evaluate_command(const Model& model, const Recipe& declared, const EvalOptio
   if (usage) recipe.input = usage->input;
   Dataset data = load(choice, options.on_training_images ? Split::train : Split::test, model, recipe.input);
   if (!options.labels.empty()) data.names = read_labels(options.labels, model.classes);
-  const Evaluation evaluation = evaluate(model, recipe, parameters.floats(), data, recipe.batch, gpu);
+  const Inference inference(model, parameters->floats(), recipe.batch, gpu);
+  if (!inference.reads_parameters()) parameters.reset();
+  const Evaluation evaluation = evaluate(model, recipe, inference, data, recipe.batch);
   std::cout << evaluation_table(data, evaluation);
   if (options.confusion.empty()) return 0;
   write_file(options.confusion,
@@ -129,10 +131,11 @@ Image prepared(const Model& model, const Preprocessing& preprocessing, const Ima
 
 int predict_command(const Model& model, const Recipe& recipe, const EvalOptions& from, const PredictOptions& options,
                     const Gpu* gpu) {
-  const Arena parameters = Arena::of_floats(model.parameter_floats, model.alignment);
-  Usage usage = load_for_use(from.file(), model, recipe, parameters.floats());
+  std::optional<Arena> parameters = Arena::of_floats(model.parameter_floats, model.alignment);
+  Usage usage = load_for_use(from.file(), model, recipe, parameters->floats());
   if (!options.labels.empty()) usage.classes = read_labels(options.labels, model.classes);
-  const Inference inference(model, parameters.floats(), 1, gpu);
+  const Inference inference(model, parameters->floats(), 1, gpu);
+  if (!inference.reads_parameters()) parameters.reset();
   const Arena outputs = Arena::of_floats(model.classes, model.alignment);
   const auto& shape = model.image_shape;
   const Arena input = Arena::of_floats(shape[0] * shape[1] * shape[2], model.alignment);

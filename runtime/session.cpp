@@ -286,9 +286,14 @@ void Session::add_row(const Evaluation* test) {
   state_.correct = state_.seen = state_.batches = 0;
 }
 
+void Session::evaluate_now() {
+  const std::int64_t batch = state_.recipe.batch;
+  tested_ = evaluate(model_, state_.recipe, Inference(model_, evaluated(), batch, gpu_), test_, batch);
+}
+
 void Session::end_epoch() {
   fetch();
-  tested_ = evaluate(model_, state_.recipe, evaluated(), test_, state_.recipe.batch, gpu_);
+  evaluate_now();
   const Evaluation& test = *tested_;
   add_row(&test);
   const CurveRow& row = state_.curve.back();
@@ -333,7 +338,7 @@ int Session::stop() {
 
 int Session::finish() {
   save();
-  if (!tested_) tested_ = evaluate(model_, state_.recipe, evaluated(), test_, state_.recipe.batch, gpu_);
+  if (!tested_) evaluate_now();
   const Evaluation& test = *tested_;
   const std::string result = text("test loss ", fixed(test.loss, 4), ", accuracy ", percent(test.accuracy()));
   const std::string title = model_.name + ": " + result;

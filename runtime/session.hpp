@@ -137,6 +137,8 @@ class Session {
   std::string last_good() const;
   std::string kernels() const;
   float* evaluated();
+  /// Evaluates on the test images.
+  void evaluate_now();
   void demand_numbers(float loss) const;
   void tally(float loss);
   bool step_is_due();

@@ -382,7 +382,9 @@ class Tessera:
         pack, floats = ("pack", "PACKED_FLOATS") if trains else ("pack_forward", "PACKED_FORWARD_FLOATS")
         packed = self.aligned(self.macro(name, floats))
         check(getattr(library, f"{name}_{pack}")(pointer(parameters), pointer(packed)), f"{name}_{pack}")
-        weights = [pointer(parameters), pointer(packed)]
+        if not trains and packed.size:
+            parameters = None  # all that is read is packed
+        weights = [pointer(parameters) if parameters is not None else None, pointer(packed)]
         outputs = self.aligned(batch * self.macro(name, "OUTPUT_FLOATS"))
         scratch = self.aligned(self.macro(name, "FORWARD_SCRATCH_BYTES", batch) // 4)
         function = getattr(library, f"{name}_forward")
