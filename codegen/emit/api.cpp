@@ -193,7 +193,7 @@ std::string run_program(const ModelFiles& m, const tree::Function& f, const std:
       checks += "  (void)packed;  // these kernels read the parameters as they are\n";
       continue;
     }
-    if (p.name == "parameters" && !reads_parameters(m.plan(program).program)) {
+    if (p.name == "parameters" && !takes_parameters(m.plan(program).program)) {
       checks += "  (void)parameters;  // all that these kernels read is packed\n";
       continue;
     }

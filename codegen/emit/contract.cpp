@@ -30,7 +30,7 @@ Contract contract(const ModelFiles& m) {
   const Extent images_and_outputs{0, real * (pixels + m.classes())};
   const std::int64_t weights = c.parameter_bytes + real * m.packed.reals;
   c.forward_bytes =
-      Extent{(reads_parameters(m.plan("forward").program) ? c.parameter_bytes : 0) + real * m.packed.forward_reals, 0} +
+      Extent{(takes_parameters(m.plan("forward").program) ? c.parameter_bytes : 0) + real * m.packed.forward_reals, 0} +
       images_and_outputs + scratch("forward");
   const std::int64_t gradient_bytes = c.parameter_bytes;
   c.train_bytes = Extent{weights + gradient_bytes + c.optimizer_bytes + loss, label} + images_and_outputs +

@@ -17,17 +17,17 @@ bool has_attention(const KernelProgram& program) {
   return ranges::any_of(program.graph.outputs, [](const graph::Output& o) { return is_attention(o.name); });
 }
 
-bool reads_parameters(const KernelProgram& program) {
-  return ranges::any_of(program.kernels, [&](const Kernel& k) {
+bool reads_packed(const KernelProgram& program) {
+  return ranges::any_of(program.tensors, [](const Tensor& t) { return t.storage == Storage::packed; });
+}
+
+bool takes_parameters(const KernelProgram& program) {
+  return !reads_packed(program) || ranges::any_of(program.kernels, [&](const Kernel& k) {
     return ranges::any_of(k.expressions, [&](const Expression& e) {
       return e.kind == Expression::Kind::load &&
              program.tensors[static_cast<std::size_t>(e.access.tensor)].storage == Storage::parameter;
     });
   });
-}
-
-bool reads_packed(const KernelProgram& program) {
-  return ranges::any_of(program.tensors, [](const Tensor& t) { return t.storage == Storage::packed; });
 }
 
 std::vector<tree::Parameter> pack_parameters(const std::string& real) {
@@ -46,7 +46,7 @@ std::vector<tree::Parameter> entry_parameters(const KernelProgram& of, const std
     return p;
   }
   std::vector<tree::Parameter> p;
-  if (reads_parameters(of)) p.push_back({in, "parameters"});
+  if (takes_parameters(of)) p.push_back({in, "parameters"});
   if (reads_packed(of)) p.push_back({in, "packed"});
   p.push_back({in, "images"});
   if (program == "inspect") {

@@ -18,8 +18,8 @@ std::vector<tree::Parameter> pack_parameters(const std::string& real);
 /// Whether training takes probabilities, "targets" [batch, classes], in the place of labels.
 bool softens(const graph::Recipe& recipe);
 
-/// Whether the program reads parameters as they are.
-bool reads_parameters(const KernelProgram& program);
+/// Whether the program takes the parameters as they are: all but those that read packed ones alone.
+bool takes_parameters(const KernelProgram& program);
 /// Whether the program reads packed parameters, which it then takes behind the parameters.
 bool reads_packed(const KernelProgram& program);
 /// Whether some of its outputs are attention maps.

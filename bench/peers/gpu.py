@@ -1,0 +1,291 @@
+#!/usr/bin/env python3
+"""Times Vision Transformers on a GPU: Tessera's CUDA kernels beside PyTorch, in turns, in one process.
+
+Needs torch with CUDA, numpy and nvcc, and the emitted sources in --sources (target bench_gpu_sources): a folder that can be
+carried to the machine with the GPU together with this tree. Nothing else is installed or built there.
+
+PyTorch runs under bf16 autocast with its fused Adam: eager, with attention as one operation, and under torch.compile with
+mode max-autotune. Tessera's products are of bf16 too, and a forward pass or a training step is one CUDA graph. Outputs are
+first compared with those of PyTorch in single precision, by 0.05 of the largest, and the loss with that loss. Then each
+round times every contender once, in turn, for at least --seconds; the table shows medians over rounds.
+
+MFU is the declared FLOPs, from the emitted header, over the time and --tflops. The roofline of a work is the longer of its
+FLOPs at --tflops and of one reading of its parameters (in training also of what the optimiser reads and writes, seven times
+that) at --bandwidth; "of it" is that over the time. --gemms times the linear maps of the models alone, as PyTorch runs them
+by cuBLASLt: what a product can reach on this machine.
+
+--device cpu runs everything on the CPU, Tessera's kernels by the tests' stand-in: for the model vit_toy alone, to see that
+this script works. Its times say nothing.
+"""
+import argparse
+import ctypes
+import os
+import pathlib
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+import numpy as np
+import torch
+
+import cpu as peers  # what the CPU's comparison knows of reading headers
+
+ROOT = peers.ROOT
+RATE = 1e-4
+SIZES = {"vit_tiny": (224, 192, 3, 12), "vit_small": (224, 384, 6, 12), "vit_base": (224, 768, 12, 12),
+         "vit_large": (224, 1024, 16, 24), "vit_toy": (32, 64, 2, 1)}  # image, width, heads, depth; patches of 16
+
+
+def reference(model):
+    sys.path.insert(0, str(ROOT / "tests" / "golden"))
+    import reference_models as R
+    torch.manual_seed(1)
+    image, d, heads, depth = SIZES[model]
+    return R.TimmVit(image=image, patch=16, d=d, heads=heads, depth=depth, classes=1000)
+
+
+class Torch:
+    """A job is a function without arguments; `outputs` and `loss` are what it gave."""
+
+    def __init__(self, kind, model, images, labels, trains, device):
+        self.kind = kind
+        module = reference(model).to(device)
+        if kind != "eager":
+            peers.fuse_attention(module)
+        module.train(trains)
+        run = torch.compile(module, mode="max-autotune") if kind == "compiled" else module
+        with torch.no_grad(), self.autocast(device):
+            self.outputs = module(images).float()
+        if not trains:
+            def job():
+                with torch.no_grad(), self.autocast(device):
+                    run(images)
+        else:
+            optimizer = torch.optim.Adam(module.parameters(), lr=RATE, fused=True)
+
+            def job():
+                with self.autocast(device):
+                    loss = torch.nn.functional.cross_entropy(run(images), labels)
+                optimizer.zero_grad(set_to_none=True)
+                loss.backward()
+                optimizer.step()
+                return loss.detach()
+        self.run = job
+        first = job()
+        self.loss = float(first) if trains else None
+
+    @staticmethod
+    def autocast(device):
+        return torch.autocast(device.type, torch.bfloat16)
+
+
+class Tessera:
+    """The emitted kernels; what they need lies in PyTorch's memory, and runs in its stream."""
+    kind = "tessera"
+
+    def __init__(self, library, header, model, images, labels, trains, device):
+        self.header, self.name, self.device = header, model, device
+        batch = len(images)
+        limit = library[f"{model}_cuda_largest_batch"]
+        limit.restype = ctypes.c_int64
+        if batch > limit():
+            raise peers.Cannot(f"has no room for {batch} images")
+        rows = (peers.Tessera.Parameter * self.macro("PARAMETERS")).in_dll(library, f"{model}_parameters")
+        arena = np.zeros(self.macro("PARAMETER_FLOATS"), np.float32)
+        state = reference(model).state_dict()
+        for row in rows:
+            flat = state[row.name.decode()].numpy().ravel()
+            arena[row.offset:row.offset + flat.size] = flat
+        self.parameters = torch.from_numpy(arena).to(device)
+        self.images, self.labels = images.contiguous(), labels.to(torch.int32)
+        self.outputs = torch.zeros(batch, self.macro("OUTPUT_FLOATS"), device=device)
+        self.answer = torch.zeros(1, device=device)
+        what = "TRAIN" if trains else "FORWARD"
+        bytes_ = max(self.macro(f"CUDA_{what}_SCRATCH_BYTES", batch), self.macro("CUDA_UPDATE_SCRATCH_BYTES"), 1)
+        self.scratch = torch.zeros(bytes_, dtype=torch.uint8, device=device)
+        count = ctypes.c_int64(batch)
+        if trains:
+            self.gradients = torch.zeros_like(self.parameters)
+            self.optimizer = torch.zeros(self.macro("OPTIMIZER_FLOATS"), device=device)
+            step = struct.pack("<Qqf", 1, 1, RATE).ljust(64, b"\0")  # tessera_cuda_step, and room behind it
+            self.step = torch.frombuffer(bytearray(step), dtype=torch.uint8).to(device)
+
+        def call(function, *arguments):
+            passed = [ctypes.c_void_p(a.data_ptr()) if torch.is_tensor(a) else a for a in arguments]
+            stream = torch.cuda.current_stream().cuda_stream if device.type == "cuda" else 0
+            peers.check(library[f"{model}_cuda_{function}"](*passed, ctypes.c_void_p(stream)), f"{model}_cuda_{function}")
+
+        def forward():
+            call("forward", self.parameters, self.images, count, self.outputs, self.scratch)
+
+        def train():
+            call("train_step", self.parameters, self.gradients, self.optimizer, self.images, self.labels, self.step, count,
+                 self.outputs, self.answer, self.scratch)
+            call("next_step", self.step)
+
+        job = train if trains else forward
+        job()  # loads the kernels
+        self.outputs_first = self.outputs.clone()
+        self.loss = float(self.answer) if trains else None
+        self.run = self.graph(job) if device.type == "cuda" else job
+        self.outputs = self.outputs_first
+
+    @staticmethod
+    def graph(job):
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            job()
+        return graph.replay
+
+    def macro(self, what, batch=0):
+        return macro(self.header, self.name, what, batch)
+
+
+def macro(header, name, what, batch=0):
+    """The value of NAME_what in an emitted header: a number, or INT64_C(a) + INT64_C(b) * batch."""
+    import re
+    line = re.search(rf"#define {name.upper()}_{what}(\(batch\))? (.*)", header)
+    text = line[2].split("/*")[0]
+    numbers = [int(n) for n in re.findall(r"INT64_C\((\d+)\)", text)] or [int(text.split()[0])]
+    return numbers[0] + (numbers[1] * batch if len(numbers) > 1 else 0)
+
+
+def build(model, options, folder):
+    """The emitted sources of a model as one library, and its headers' text."""
+    sources = pathlib.Path(options.sources) / model
+    if not (sources / f"{model}_cuda.cu").exists():
+        raise SystemExit(f"{sources} holds no emitted model: cmake --build ... --target bench_gpu_sources")
+    cu, out, include = sources / f"{model}_cuda.cu", f"{folder}/lib{model}.so", [f"-I{sources}", f"-I{ROOT}"]
+    host = [str(sources / f"{model}.cpp"), str(sources / f"{model}_scalar.cpp")]
+    if options.device == "cpu":
+        stand_in = [str(ROOT / "tests/cuda/host" / f) for f in ("run.cpp", "cuda_runtime.cpp")]
+        subprocess.run(["g++", "-std=c++20", "-O1", "-shared", "-fPIC", *include,
+                        '-DTESSERA_DEVICE_HEADER="tests/cuda/host/device.hpp"', *host, *stand_in, "-x", "c++", str(cu),
+                        "-o", out], check=True)
+    else:
+        nvcc = options.nvcc if os.path.exists(options.nvcc) else "nvcc"
+        subprocess.run([nvcc, "-std=c++20", "-O3", "-shared", f"-arch={options.architecture}", "-Xcompiler", "-fPIC,-O1",
+                        *include, *host, str(cu), "-o", out], check=True)
+    header = (sources / f"{model}.h").read_text() + (sources / f"{model}_cuda.h").read_text()
+    return ctypes.CDLL(out), header
+
+
+def seconds(job, device, least):
+    """Of one run, over as many as take the least time."""
+    def wait():
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+
+    job()
+    wait()
+    begin, runs = time.perf_counter(), 0
+    while time.perf_counter() - begin < least or runs < 3:
+        for _ in range(5):
+            job()
+        runs += 5
+        wait()
+    return (time.perf_counter() - begin) / runs
+
+
+def time_model(model, batch, trains, options, library, header, device):
+    image = SIZES[model][0]
+    random = torch.Generator().manual_seed(1)
+    images = torch.randn(batch, 3, image, image, generator=random).to(device)
+    labels = torch.randint(0, 1000, (batch,), generator=random).to(device)
+    module = reference(model).to(device)
+    with torch.no_grad():
+        expected = module(images)
+        loss = torch.nn.functional.cross_entropy(expected, labels).item()
+    del module
+    ready = []
+    for kind in options.contenders:
+        try:
+            one = (Tessera(library, header, model, images, labels, trains, device) if kind == "tessera"
+                   else Torch(kind, model, images, labels, trains, device))
+        except (peers.Cannot, torch.cuda.OutOfMemoryError) as reason:
+            print(f"{model}, batch {batch}: {kind} {reason}")
+            continue
+        difference = ((one.outputs - expected).abs().max() / expected.abs().max()).item()
+        if not difference <= 0.05 or (trains and not abs(one.loss - loss) <= 0.05 * abs(loss)):
+            raise SystemExit(f"{kind} does not agree on {model}: outputs by {difference:.2g}, loss {one.loss} and not {loss}")
+        ready.append(one)
+    times = {one.kind: [] for one in ready}
+    for _ in range(options.rounds):
+        for one in ready:
+            times[one.kind].append(seconds(one.run, device, options.seconds))
+    flops = macro(header, model, "TRAIN_FLOPS" if trains else "FORWARD_FLOPS", batch)
+    parameters = macro(header, model, "PARAMETER_BYTES")
+    roofline = max(flops / (1e12 * options.tflops), parameters * (8 if trains else 1) / (1e9 * options.bandwidth))
+    cells = []
+    for kind in options.contenders:
+        if kind not in times:
+            cells.append("-")
+            continue
+        t = statistics.median(times[kind])
+        cells.append(f"{1e3 * t:.2f} ms, {batch / t:.0f} images/s, MFU {100 * flops / t / 1e12 / options.tflops:.0f} %, "
+                     f"{100 * roofline / t:.0f} % of it")
+    mine = statistics.median(times["tessera"]) if "tessera" in times else None
+    others = [statistics.median(t) for kind, t in times.items() if kind != "tessera"]
+    lead = f"{min(others) / mine:.2f} x" if mine and others else "-"
+    what = "training step" if trains else "forward"
+    print(f"| {model} {what}, batch {batch} | " + " | ".join(cells) + f" | {1e3 * roofline:.2f} ms | {lead} |", flush=True)
+
+
+def time_gemms(options, device):
+    print("\n| linear map | rows | cuBLASLt, bf16 |\n|---|---|---|")
+    for model in options.models:
+        d = SIZES[model][1]
+        for k, n in ((d, 3 * d), (d, d), (d, 4 * d), (4 * d, d)):
+            for batch in options.batches:
+                rows = ((SIZES[model][0] // 16) ** 2 + 1) * batch
+                x = torch.randn(rows, k, device=device, dtype=torch.bfloat16)
+                linear = torch.nn.Linear(k, n, device=device, dtype=torch.bfloat16)
+                with torch.no_grad():
+                    t = seconds(lambda: linear(x), device, options.seconds)
+                print(f"| {model} {k} to {n} | {rows} | {1e6 * t:.1f} us, {2 * rows * k * n / t / 1e12:.0f} TFLOP/s, "
+                      f"{2 * (rows * (k + n) + k * n) / t / 1e9:.0f} GB/s |", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sources", default="build/release/bench/gpu", help="folder of the emitted models")
+    parser.add_argument("--models", nargs="+", choices=SIZES)
+    parser.add_argument("--batches", type=int, nargs="+", default=[1, 32, 256])
+    parser.add_argument("--works", nargs="+", choices=["forward", "training"], default=["forward", "training"])
+    parser.add_argument("--contenders", nargs="+", choices=["tessera", "eager", "sdpa", "compiled"],
+                        default=["tessera", "eager", "sdpa", "compiled"])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=0.3)
+    parser.add_argument("--gemms", action="store_true", help="time the linear maps alone as well")
+    parser.add_argument("--tflops", type=float, default=790, help="of dense bf16; the default was measured on an H200")
+    parser.add_argument("--bandwidth", type=float, default=4300, help="of the GPU's memory, GB/s; the same")
+    parser.add_argument("--nvcc", default="/usr/local/cuda/bin/nvcc")
+    parser.add_argument("--architecture", default="native", help="for nvcc: native, sm_80, sm_90a")
+    parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
+    options = parser.parse_args()
+    if options.device == "cuda" and not torch.cuda.is_available():
+        raise SystemExit("gpu.py: PyTorch finds no GPU here")
+    options.models = options.models or [m for m in SIZES if (m == "vit_toy") == (options.device == "cpu")]
+    device = torch.device(options.device)
+    torch.backends.cuda.matmul.allow_tf32 = False
+    name = torch.cuda.get_device_name() if options.device == "cuda" else "the CPU, by the stand-in for a GPU"
+    print(f"PyTorch {torch.__version__} on {name}; medians of {options.rounds} rounds in turns\n")
+    with tempfile.TemporaryDirectory() as folder:
+        built = {model: build(model, options, folder) for model in options.models}
+        print("| work | " + " | ".join(options.contenders) + " | roofline | ours against the best peer |")
+        print("|---" * (len(options.contenders) + 3) + "|")
+        for model, (library, header) in built.items():
+            for trains in (work == "training" for work in options.works):
+                for batch in options.batches:
+                    time_model(model, batch, trains, options, library, header, device)
+    if options.gemms:
+        time_gemms(options, device)
+
+
+if __name__ == "__main__":
+    main()
