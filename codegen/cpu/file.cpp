@@ -82,7 +82,7 @@ class File {
     out += "\n}  // namespace\n\n// ---- entry points: the kernels in order, over planned scratch memory ----\n";
     out += entries;
     out += "\n";
-    out += embedded(fmt::format("cpu/simd/{}_end.h", isa));
+    out += embedded(fmt::format("cpu/simd/{}_end.h", target_.processor == "x86_64" && isa != "scalar" ? "x86" : isa));
     if (isa != "scalar") out += fmt::format("\n#endif  // defined(__{}__)\n", target_.processor);
     return out;
   }
@@ -100,7 +100,7 @@ class File {
     const bool bf16 = has_products_of(Element::bf16), int8 = has_products_of(Element::int8);
     if (bf16) {
       if (vectors == "avx512") all.push_back(target_.tiles ? "narrow_bf16" : "narrow_avx512");
-      all.push_back("bf16_" + vectors);
+      all.insert(all.end(), {"bf16", "bf16_" + vectors});
       if (target_.name == "amx")
         all.insert(all.end(), {"tiles", "amx", "bf16_amx", "tiles_products"});
       else if (target_.tiles)

@@ -7,11 +7,11 @@ namespace {
 #include "codegen/cpu/simd/avx512.h"
 #include "codegen/cpu/simd/math.h"
 #include "codegen/cpu/simd/narrow_avx512.h"
+#include "codegen/cpu/simd/bf16.h"
 #include "codegen/cpu/simd/bf16_avx512.h"
-#include "tests/kernels/bf16_table.inc"
 #include "tests/kernels/simd_table.inc"
 }  // namespace
-#include "codegen/cpu/simd/avx512_end.h"
+#include "codegen/cpu/simd/x86_end.h"
 // clang-format on
 
 namespace tessera::test {
@@ -22,18 +22,6 @@ bool supported() {
 }
 }  // namespace
 
-SimdTable avx512_table() {
-  return {"avx512",         supported,          lanes,
-          table_exp,        table_log,          table_tanh,
-          table_erf,        table_gelu,         table_gelu_gradient,
-          table_sqrt,       table_rsqrt,        table_negate,
-          table_step,       table_add,          table_subtract,
-          table_multiply,   table_divide,       table_maximum,
-          table_minimum,    table_equal,        table_fma,
-          table_iota,       table_sum,          table_largest,
-          table_keep,       table_strided,      table_scatter,
-          table_round_bf16, table_strided_bf16, table_broadcast_bf16,
-          table_factors};
-}
+SimdTable avx512_table() { return make_table("avx512", supported); }
 
 }  // namespace tessera::test

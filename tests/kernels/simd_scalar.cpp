@@ -6,8 +6,8 @@
 namespace {
 #include "codegen/cpu/simd/scalar.h"
 #include "codegen/cpu/simd/math.h"
+#include "codegen/cpu/simd/bf16.h"
 #include "codegen/cpu/simd/bf16_scalar.h"
-#include "tests/kernels/bf16_table.inc"
 #include "tests/kernels/simd_table.inc"
 }  // namespace
 #include "codegen/cpu/simd/scalar_end.h"
@@ -18,18 +18,6 @@ namespace {
 bool supported() { return true; }
 }  // namespace
 
-SimdTable scalar_table() {
-  return {"scalar",         supported,          lanes,
-          table_exp,        table_log,          table_tanh,
-          table_erf,        table_gelu,         table_gelu_gradient,
-          table_sqrt,       table_rsqrt,        table_negate,
-          table_step,       table_add,          table_subtract,
-          table_multiply,   table_divide,       table_maximum,
-          table_minimum,    table_equal,        table_fma,
-          table_iota,       table_sum,          table_largest,
-          table_keep,       table_strided,      table_scatter,
-          table_round_bf16, table_strided_bf16, table_broadcast_bf16,
-          table_factors};
-}
+SimdTable scalar_table() { return make_table("scalar", supported); }
 
 }  // namespace tessera::test

@@ -1,8 +1,3 @@
-// bf16: the upper half of a single-precision number, rounded to nearest, ties to even.
-typedef std::uint16_t __attribute__((may_alias)) bf16;  // it lies in memory that holds floats at other times
-[[maybe_unused]] static inline bf16* bf16_at(real* p) { return reinterpret_cast<bf16*>(p); }
-[[maybe_unused]] static inline const bf16* bf16_at(const real* p) { return reinterpret_cast<const bf16*>(p); }
-
 // Rounded in the upper halves of the lanes; what is in the lower ones is not to be read. What is not a number stays so.
 [[maybe_unused]] static inline __m256i v_rounded_bits(vec x) {
   const __m256i bits = _mm256_castps_si256(x);

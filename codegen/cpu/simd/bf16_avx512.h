@@ -1,8 +1,3 @@
-// bf16: the upper half of a single-precision number, rounded to nearest, ties to even.
-typedef std::uint16_t __attribute__((may_alias)) bf16;  // it lies in memory that holds floats at other times
-[[maybe_unused]] static inline bf16* bf16_at(real* p) { return reinterpret_cast<bf16*>(p); }
-[[maybe_unused]] static inline const bf16* bf16_at(const real* p) { return reinterpret_cast<const bf16*>(p); }
-
 [[maybe_unused]] static inline vec v_widened(__m256i halves) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
 }
