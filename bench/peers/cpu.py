@@ -338,9 +338,7 @@ class Tessera:
         self.kind, self.folder, self.build = kind, setting.folder, pathlib.Path(setting.build)
 
     def macro(self, name, what, batch=0):
-        text = re.search(rf"#define {name.upper()}_{what}(\(batch\))? (.*)", header(self.build, name)).group(2)
-        numbers = [int(n) for n in re.findall(r"INT64_C\((\d+)\)", text)] or [int(text.split()[0])]
-        return numbers[0] + (numbers[1] * batch if len(numbers) > 1 else 0)
+        return macro(self.build, name, what, batch)
 
     @staticmethod
     def aligned(floats):
@@ -376,9 +374,7 @@ class Tessera:
         library = ctypes.CDLL(str(pathlib.Path(self.folder) / f"lib{name}.so"))
         rows = (self.Parameter * self.macro(name, "PARAMETERS")).in_dll(library, f"{name}_parameters")
         parameters = self.aligned(self.macro(name, "PARAMETER_FLOATS"))
-        for row in rows:
-            flat = state[row.name.decode()].numpy().ravel()
-            parameters[row.offset:row.offset + flat.size] = flat
+        fill(parameters, rows, state)
         pack, floats = ("pack", "PACKED_FLOATS") if trains else ("pack_forward", "PACKED_FORWARD_FLOATS")
         packed = self.aligned(self.macro(name, floats))
         check(getattr(library, f"{name}_{pack}")(pointer(parameters), pointer(packed)), f"{name}_{pack}")
@@ -415,16 +411,27 @@ class Tessera:
         return step, answers, float(loss[0])
 
 
-def header(build, name):
-    return (pathlib.Path(build) / "generated" / name / f"{name}.h").read_text()
+def macro(build, name, what, batch=0):
+    """The value of NAME_what in the emitted headers: a number, or one and so much for each image."""
+    folder = pathlib.Path(build) / "generated" / name
+    headers = "".join(f.read_text() for f in (folder / f"{name}.h", folder / f"{name}_cuda.h") if f.exists())
+    text = re.search(rf"#define {name.upper()}_{what}(\(batch\))? (.*)", headers).group(2)
+    numbers = [int(n) for n in re.findall(r"INT64_C\((\d+)\)", text)] or [int(text.split()[0])]
+    return numbers[0] + (numbers[1] * batch if len(numbers) > 1 else 0)
+
+
+def fill(parameters, rows, state):
+    """Puts PyTorch's parameters where the table of an emitted model says."""
+    for row in rows:
+        flat = state[row.name.decode()].numpy().ravel()
+        parameters[row.offset:row.offset + flat.size] = flat
 
 
 def flops(build, work):
     """Of one run, as the emitted header says; of products, 2 a multiply-add."""
     if work.model in GEMMS:
         return sum(2 * ROWS * work.batch * k * n for k, n in GEMMS[work.model])
-    return Tessera("", argparse.Namespace(folder="", build=build)).macro(
-        work.model, "TRAIN_FLOPS" if work.trains else "FORWARD_FLOPS", work.batch)
+    return macro(build, work.model, "TRAIN_FLOPS" if work.trains else "FORWARD_FLOPS", work.batch)
 
 
 def load_ceiling(folder):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Times Vision Transformers on a GPU: Tessera's CUDA kernels beside PyTorch, in turns, in one process.
 
-Needs torch with CUDA, numpy and nvcc, and the emitted sources in --sources (target bench_gpu_sources): a folder that can be
-carried to the machine with the GPU together with this tree. Nothing else is installed or built there.
+Needs torch with CUDA, numpy and nvcc, and the emitted sources in --build (target bench_gpu_sources): its folders
+generated/vit_*_gpu can be carried to the machine with the GPU together with this tree. Nothing else is built there.
 
 PyTorch runs under bf16 autocast with its fused Adam: eager, with attention as one operation, and under torch.compile with
 mode max-autotune. Tessera's products are of bf16 too, and a forward pass or a training step is one CUDA graph. Outputs are
@@ -87,37 +87,36 @@ class Tessera:
     """The emitted kernels; what they need lies in PyTorch's memory, and runs in its stream."""
     kind = "tessera"
 
-    def __init__(self, library, header, model, images, labels, trains, device):
-        self.header, self.name, self.device = header, model, device
-        batch = len(images)
-        limit = library[f"{model}_cuda_largest_batch"]
+    def __init__(self, library, folder, model, images, labels, trains, device):
+        batch, name = len(images), emitted(model)
+        limit = library[f"{name}_cuda_largest_batch"]
         limit.restype = ctypes.c_int64
         if batch > limit():
             raise peers.Cannot(f"has no room for {batch} images")
-        rows = (peers.Tessera.Parameter * self.macro("PARAMETERS")).in_dll(library, f"{model}_parameters")
-        arena = np.zeros(self.macro("PARAMETER_FLOATS"), np.float32)
-        state = reference(model).state_dict()
-        for row in rows:
-            flat = state[row.name.decode()].numpy().ravel()
-            arena[row.offset:row.offset + flat.size] = flat
+        def macro(what):
+            return peers.macro(folder, name, what, batch)
+
+        rows = (peers.Tessera.Parameter * macro("PARAMETERS")).in_dll(library, f"{name}_parameters")
+        arena = np.zeros(macro("PARAMETER_FLOATS"), np.float32)
+        peers.fill(arena, rows, reference(model).state_dict())
         self.parameters = torch.from_numpy(arena).to(device)
         self.images, self.labels = images.contiguous(), labels.to(torch.int32)
-        self.outputs = torch.zeros(batch, self.macro("OUTPUT_FLOATS"), device=device)
+        self.outputs = torch.zeros(batch, macro("OUTPUT_FLOATS"), device=device)
         self.answer = torch.zeros(1, device=device)
         what = "TRAIN" if trains else "FORWARD"
-        bytes_ = max(self.macro(f"CUDA_{what}_SCRATCH_BYTES", batch), self.macro("CUDA_UPDATE_SCRATCH_BYTES"), 1)
+        bytes_ = max(macro(f"CUDA_{what}_SCRATCH_BYTES"), macro("CUDA_UPDATE_SCRATCH_BYTES"), 1)
         self.scratch = torch.zeros(bytes_, dtype=torch.uint8, device=device)
         count = ctypes.c_int64(batch)
         if trains:
             self.gradients = torch.zeros_like(self.parameters)
-            self.optimizer = torch.zeros(self.macro("OPTIMIZER_FLOATS"), device=device)
+            self.optimizer = torch.zeros(macro("OPTIMIZER_FLOATS"), device=device)
             step = struct.pack("<Qqf", 1, 1, RATE).ljust(64, b"\0")  # tessera_cuda_step, and room behind it
             self.step = torch.frombuffer(bytearray(step), dtype=torch.uint8).to(device)
 
         def call(function, *arguments):
             passed = [ctypes.c_void_p(a.data_ptr()) if torch.is_tensor(a) else a for a in arguments]
             stream = torch.cuda.current_stream().cuda_stream if device.type == "cuda" else 0
-            peers.check(library[f"{model}_cuda_{function}"](*passed, ctypes.c_void_p(stream)), f"{model}_cuda_{function}")
+            peers.check(library[f"{name}_cuda_{function}"](*passed, ctypes.c_void_p(stream)), f"{name}_cuda_{function}")
 
         def forward():
             call("forward", self.parameters, self.images, count, self.outputs, self.scratch)
@@ -129,10 +128,10 @@ class Tessera:
 
         job = train if trains else forward
         job()  # loads the kernels
-        self.outputs_first = self.outputs.clone()
+        first = self.outputs.clone()
         self.loss = float(self.answer) if trains else None
         self.run = self.graph(job) if device.type == "cuda" else job
-        self.outputs = self.outputs_first
+        self.outputs = first
 
     @staticmethod
     def graph(job):
@@ -146,22 +145,19 @@ class Tessera:
         return macro(self.header, self.name, what, batch)
 
 
-def macro(header, name, what, batch=0):
-    """The value of NAME_what in an emitted header: a number, or INT64_C(a) + INT64_C(b) * batch."""
-    import re
-    line = re.search(rf"#define {name.upper()}_{what}(\(batch\))? (.*)", header)
-    text = line[2].split("/*")[0]
-    numbers = [int(n) for n in re.findall(r"INT64_C\((\d+)\)", text)] or [int(text.split()[0])]
-    return numbers[0] + (numbers[1] * batch if len(numbers) > 1 else 0)
+def emitted(model):
+    """Under which name the build emits it."""
+    return f"{model}_gpu"
 
 
-def build(model, options, folder):
-    """The emitted sources of a model as one library, and its headers' text."""
-    sources = pathlib.Path(options.sources) / model
-    if not (sources / f"{model}_cuda.cu").exists():
-        raise SystemExit(f"{sources} holds no emitted model: cmake --build ... --target bench_gpu_sources")
-    cu, out, include = sources / f"{model}_cuda.cu", f"{folder}/lib{model}.so", [f"-I{sources}", f"-I{ROOT}"]
-    host = [str(sources / f"{model}.cpp"), str(sources / f"{model}_scalar.cpp")]
+def compiled(model, options, folder):
+    """The emitted sources of a model as one library."""
+    name = emitted(model)
+    sources = pathlib.Path(options.build) / "generated" / name
+    cu, out, include = sources / f"{name}_cuda.cu", f"{folder}/lib{name}.so", [f"-I{sources}", f"-I{ROOT}"]
+    if not cu.exists():
+        raise SystemExit(f"{sources} holds no emitted model: cmake --build {options.build} --target bench_gpu_sources")
+    host = [str(sources / f"{name}.cpp"), str(sources / f"{name}_scalar.cpp")]
     if options.device == "cpu":
         stand_in = [str(ROOT / "tests/cuda/host" / f) for f in ("run.cpp", "cuda_runtime.cpp")]
         subprocess.run(["g++", "-std=c++20", "-O1", "-shared", "-fPIC", *include,
@@ -171,8 +167,7 @@ def build(model, options, folder):
         nvcc = options.nvcc if os.path.exists(options.nvcc) else "nvcc"
         subprocess.run([nvcc, "-std=c++20", "-O3", "-shared", f"-arch={options.architecture}", "-Xcompiler", "-fPIC,-O1",
                         *include, *host, str(cu), "-o", out], check=True)
-    header = (sources / f"{model}.h").read_text() + (sources / f"{model}_cuda.h").read_text()
-    return ctypes.CDLL(out), header
+    return ctypes.CDLL(out)
 
 
 def seconds(job, device, least):
@@ -192,7 +187,7 @@ def seconds(job, device, least):
     return (time.perf_counter() - begin) / runs
 
 
-def time_model(model, batch, trains, options, library, header, device):
+def time_model(model, batch, trains, options, library, device):
     image = SIZES[model][0]
     random = torch.Generator().manual_seed(1)
     images = torch.randn(batch, 3, image, image, generator=random).to(device)
@@ -205,7 +200,7 @@ def time_model(model, batch, trains, options, library, header, device):
     ready = []
     for kind in options.contenders:
         try:
-            one = (Tessera(library, header, model, images, labels, trains, device) if kind == "tessera"
+            one = (Tessera(library, options.build, model, images, labels, trains, device) if kind == "tessera"
                    else Torch(kind, model, images, labels, trains, device))
         except (peers.Cannot, torch.cuda.OutOfMemoryError) as reason:
             print(f"{model}, batch {batch}: {kind} {reason}")
@@ -218,8 +213,8 @@ def time_model(model, batch, trains, options, library, header, device):
     for _ in range(options.rounds):
         for one in ready:
             times[one.kind].append(seconds(one.run, device, options.seconds))
-    flops = macro(header, model, "TRAIN_FLOPS" if trains else "FORWARD_FLOPS", batch)
-    parameters = macro(header, model, "PARAMETER_BYTES")
+    flops = peers.macro(options.build, emitted(model), "TRAIN_FLOPS" if trains else "FORWARD_FLOPS", batch)
+    parameters = peers.macro(options.build, emitted(model), "PARAMETER_BYTES")
     roofline = max(flops / (1e12 * options.tflops), parameters * (8 if trains else 1) / (1e9 * options.bandwidth))
     cells = []
     for kind in options.contenders:
@@ -253,7 +248,7 @@ def time_gemms(options, device):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sources", default="build/release/bench/gpu", help="folder of the emitted models")
+    parser.add_argument("--build", default="build/release", help="where generated/ is, with the emitted models")
     parser.add_argument("--models", nargs="+", choices=SIZES)
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 32, 256])
     parser.add_argument("--works", nargs="+", choices=["forward", "training"], default=["forward", "training"])
@@ -276,13 +271,13 @@ def main():
     name = torch.cuda.get_device_name() if options.device == "cuda" else "the CPU, by the stand-in for a GPU"
     print(f"PyTorch {torch.__version__} on {name}; medians of {options.rounds} rounds in turns\n")
     with tempfile.TemporaryDirectory() as folder:
-        built = {model: build(model, options, folder) for model in options.models}
+        libraries = {model: compiled(model, options, folder) for model in options.models}
         print("| work | " + " | ".join(options.contenders) + " | roofline | ours against the best peer |")
         print("|---" * (len(options.contenders) + 3) + "|")
-        for model, (library, header) in built.items():
+        for model, library in libraries.items():
             for trains in (work == "training" for work in options.works):
                 for batch in options.batches:
-                    time_model(model, batch, trains, options, library, header, device)
+                    time_model(model, batch, trains, options, library, device)
     if options.gemms:
         time_gemms(options, device)
 
