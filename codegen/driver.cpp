@@ -89,9 +89,9 @@ Plan plan_program(const graph::Graph& graph, const std::string& name, const Gene
   verify(primitive);
   stages.dump(name + "_graph", print(primitive));
   KernelProgram kernels = lower(primitive, name);
-  // Training needs more than eight bits: it is of single precision.
-  const bool trains = name != "forward" && name != "evaluate" && name != "inspect";
-  kernels.precision = options.precision == Precision::int8 && trains ? Precision::fp32 : options.precision;
+  // Gradients need more than eight bits: they are of single precision.
+  const bool in_fp32 = options.precision == Precision::int8 && differentiates(kernels);
+  kernels.precision = in_fp32 ? Precision::fp32 : options.precision;
   verify(kernels);
   stages.dump(name + "_kernels", print(kernels));
   Plan plan = make_plan(std::move(kernels), options.targets);

@@ -65,9 +65,10 @@ class File {
     out += fmt::format("#include \"{}_kernels.h\"\n\n", model_);
     if (isa != "scalar") out += fmt::format("#if defined(__{}__)\n\n", target_.processor);
     if (real_ == "double") out += "#define TESSERA_REAL_DOUBLE 1\n";
+    const std::string vectors = isa.starts_with("avx512") || isa == "amx" ? "avx512" : isa;
+    if (vectors == "avx512") out += embedded("cpu/simd/avx512_headers.h");
     out += embedded(fmt::format("cpu/simd/{}_begin.h", isa));
     out += "\nnamespace {\n\n";
-    const std::string vectors = isa.starts_with("avx512") || isa == "amx" ? "avx512" : isa;
     out += embedded(fmt::format("cpu/simd/{}.h", vectors));
     out += "\n";
     out += embedded("cpu/simd/math.h");

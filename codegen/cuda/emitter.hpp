@@ -51,6 +51,8 @@ class Emitter : Values {
   /// Blocks of `size` for so many.
   static tree::Expr blocks_for(const Extent& count, std::int64_t size);
   void limit(Emitted& e, std::int64_t blocks_an_image) const;
+  /// A row of blocks for each image.
+  void blocks_for_images(tree::Block& b, const Fused& image, Emitted& e);
   static Emitted fresh();
   /// begin and end of the chunk's images, chunk being the block's z.
   static void declare_chunk(tree::Block& b);

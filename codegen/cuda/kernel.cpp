@@ -263,6 +263,13 @@ Block Emitter::steps_of_point() {
   return b;
 }
 
+void Emitter::blocks_for_images(Block& b, const Fused& image, Emitted& e) {
+  b.push_back(tree::declare("const int", image.variable, call("block_y", {})));
+  stand(image);
+  e.grid[1] = name("batch");
+  limit(e, 1);
+}
+
 Emitted Emitter::points_kernel(const std::function<Block()>& body, const std::string& how, bool combines) {
   Emitted e = fresh();
   const Fused point = fuse(point_axes(), "point"), image = fuse(batch_axes(false), "");
@@ -274,12 +281,7 @@ Emitted Emitter::points_kernel(const std::function<Block()>& body, const std::st
                   ? call("blocks_for", {binary("-", name("last"), name("first")), integer(threads_of_points)})
                   : integer(ceiling(count, e.threads));
   Block b;
-  if (!image.axes.empty()) {
-    b.push_back(tree::declare("const int", image.variable, call("block_y", {})));
-    stand(image);
-    e.grid[1] = name("batch");
-    limit(e, 1);
-  }
+  if (!image.axes.empty()) blocks_for_images(b, image, e);
   stand(point);
   Block inside = body();
   leave();

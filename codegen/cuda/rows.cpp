@@ -46,12 +46,7 @@ Emitted Emitter::rows(bool chunk) {
   if (whole_block) e.shared_bytes = integer(threads_of_points / 32 * 4);
   e.grid[0] = integer(ceiling(count, warps));
   Block b;
-  if (!image.axes.empty()) {
-    b.push_back(tree::declare("const int", image.variable, call("block_y", {})));
-    stand(image);
-    e.grid[1] = name("batch");
-    limit(e, 1);
-  }
+  if (!image.axes.empty()) blocks_for_images(b, image, e);
   if (chunk) {
     e.takes_batch = true;
     e.grid[2] = integer(batch_chunks);

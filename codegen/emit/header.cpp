@@ -254,14 +254,14 @@ std::string emit_kernels_header(const ModelFiles& m) {
       f.parameters = entry_parameters(p.program, m.real);
       out += tree::print_declaration(f);
     }
-    for (const char* const pack : {"pack_forward", "pack"}) {
-      if (!m.packed.reals) continue;
-      tree::Function f;
-      f.linkage = "";
-      f.name = fmt::format("{}_{}_{}", m.name, pack, t.name);
-      f.parameters = pack_parameters(m.real);
-      out += tree::print_declaration(f);
-    }
+    if (m.packed.reals)
+      for (const char* const pack : {"pack_forward", "pack"}) {
+        tree::Function f;
+        f.linkage = "";
+        f.name = fmt::format("{}_{}_{}", m.name, pack, t.name);
+        f.parameters = pack_parameters(m.real);
+        out += tree::print_declaration(f);
+      }
     out += "\n";
   }
   return out + fmt::format("#endif  // {}_KERNELS_H\n", m.upper());

@@ -7,7 +7,6 @@
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/find.hpp>
 #include <range/v3/algorithm/find_if.hpp>
-#include <tuple>
 
 #include "codegen/error.hpp"
 
@@ -32,11 +31,12 @@ const ArenaEntry& Arena::find(const std::string& key) const {
   return *at;
 }
 
+bool PackedEntry::holds(const std::string& parameter, const Tensor& copy) const {
+  return key == parameter && packing == copy.packing && transposed == copy.transposed && element == copy.element;
+}
+
 const PackedEntry& PackedArena::find(const std::string& key, const Tensor& copy) const {
-  auto at = ranges::find_if(entries, [&](const PackedEntry& e) {
-    return std::tie(e.key, e.packing, e.transposed, e.element) ==
-           std::tie(key, copy.packing, copy.transposed, copy.element);
-  });
+  auto at = ranges::find_if(entries, [&](const PackedEntry& e) { return e.holds(key, copy); });
   if (at == entries.end()) throw Error(fmt::format("no packed parameter is called {}", key));
   return *at;
 }
@@ -51,11 +51,7 @@ PackedArena make_packed_arena(const std::vector<Plan>& plans, const std::vector<
       e.packing = t.packing;
       e.transposed = t.transposed;
       e.element = t.element;
-      if (ranges::any_of(arena.entries, [&](const PackedEntry& o) {
-            return std::tie(o.key, o.packing, o.transposed, o.element) ==
-                   std::tie(e.key, e.packing, e.transposed, e.element);
-          }))
-        continue;
+      if (ranges::any_of(arena.entries, [&](const PackedEntry& o) { return o.holds(e.key, t); })) continue;
       const bool panels = e.packing == Packing::panels;
       e.columns = t.shape.empty() ? 1 : t.shape[0].value();
       for (std::size_t d = 1; d < t.shape.size(); ++d) (panels ? e.depth : e.columns) *= t.shape[d].value();
@@ -64,8 +60,7 @@ PackedArena make_packed_arena(const std::vector<Plan>& plans, const std::vector<
       for (const Target& target : targets) {  // the last panel of a matrix may be part empty
         if (!panels) break;
         const std::int64_t width = columns_of(target, e.columns, e.element) * target.lanes;
-        const bool tiles = e.element == Element::int8 || (target.tiles && e.element == Element::bf16);
-        const std::int64_t deep = tiles ? panel_depth(e.element, e.depth) : e.depth;
+        const std::int64_t deep = by_tiles(e.element, target) ? panel_depth(e.element, e.depth) : e.depth;
         e.reals = std::max(e.reals, (e.columns + width - 1) / width * width * deep);
       }
       const std::int64_t together = values_in_real(e.element);

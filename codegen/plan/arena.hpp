@@ -48,6 +48,9 @@ struct PackedEntry {
   int count = 1;                        ///< layers
   std::int64_t reals = 0;               ///< of one layer: room for panels of any target
   std::int64_t offset = 0;              ///< of the first layer
+
+  /// Whether it is this copy of that parameter.
+  bool holds(const std::string& parameter, const Tensor& copy) const;
 };
 struct PackedArena {
   std::vector<PackedEntry> entries;

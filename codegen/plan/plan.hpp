@@ -126,12 +126,15 @@ void read_all_packed(KernelProgram& program);
 /// reads them (but copies, and the sums that are gradients of biases), else beside them. What backward needs of each
 /// layer is kept as bf16 only.
 void store_factors_as_bf16(KernelProgram& program);
-/// Stores as int8 what products with a parameter read: each row's values over a scale of its own, by a kernel before
-/// the product. What is made of a product's sums takes them times both scales.
+/// Stores as int8 what products with a parameter read, by a kernel before the product: each row's values less their
+/// middle, over a scale of its own. What is made of a product's sums takes them times the scales of row and column, and
+/// the row's middle times the column's sum.
 void store_factors_as_int8(KernelProgram& program);
 /// Whether a product sums over one axis besides the batch, or none.
 bool sums_along_one_axis(const Kernel& product);
-/// Whether a target computes a kernel as a product in tiles of 32 rows and columns.
+/// Whether a target computes products of such factors in tiles of 32 rows and columns.
+bool by_tiles(Element factors, const Target& target);
+/// The same of a kernel.
 bool by_tiles(const Kernel& kernel, const Target& target);
 /// How many vectors wide the tiles of a matrix product with that many columns are: the same for all that read a panel.
 int columns_of(const Target& target, std::int64_t columns, Element factors);

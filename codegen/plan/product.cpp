@@ -246,14 +246,16 @@ bool sums_along_one_axis(const Kernel& product) {
   return std::count_if(over.begin(), over.end(), [&](int a) { return known(product, a); }) <= 1;
 }
 
+bool by_tiles(Element factors, const Target& target) {
+  return factors == Element::int8 || (target.tiles && factors == Element::bf16);
+}
+
 bool by_tiles(const Kernel& kernel, const Target& target) {
-  const bool rounds = kernel.product.factors == Element::bf16;
-  return kernel.product.factors == Element::int8 || (target.tiles && rounds && sums_along_one_axis(kernel));
+  return by_tiles(kernel.product.factors, target) && sums_along_one_axis(kernel);
 }
 
 int columns_of(const Target& target, std::int64_t columns, Element factors) {
-  if (factors == Element::int8 || (target.tiles && factors == Element::bf16))
-    return static_cast<int>(tile_side / target.lanes);
+  if (by_tiles(factors, target)) return static_cast<int>(tile_side / target.lanes);
   for (int vectors : target.columns)
     if (vectors > 1 && columns % (vectors * target.lanes) == 0) return vectors;
   for (int vectors : target.columns)

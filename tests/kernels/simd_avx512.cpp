@@ -2,6 +2,7 @@
 // clang-format off
 #include "tests/kernels/simd_table.hpp"
 
+#include "codegen/cpu/simd/avx512_headers.h"
 #include "codegen/cpu/simd/avx512_begin.h"
 namespace {
 #include "codegen/cpu/simd/avx512.h"

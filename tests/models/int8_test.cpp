@@ -175,8 +175,9 @@ TEST_P(Int8, BitsAreThoseOfOneThread) {
   }
 }
 
-TEST(Int8, WeightsTakeAQuarter) {
-  EXPECT_LT(small_vit_int8.packed_forward_floats, 0.5 * SMALL_VIT_PARAMETER_FLOATS);  // narrow: rows are filled up
+TEST(Int8, WhoOnlyInfersPacksLessThanHalf) {
+  EXPECT_LT(small_vit_int8.packed_forward_floats,
+            0.5 * SMALL_VIT_PARAMETER_FLOATS);  // a quarter, but for what fills up narrow rows
   EXPECT_GT(small_vit_int8.packed_floats, small_vit_int8.packed_forward_floats + SMALL_VIT_PACKED_FLOATS / 2);
 }
 

@@ -21,6 +21,13 @@ static inline void t_configure(std::int64_t rows) {
   _tile_loadconfig(&tiles);
 }
 static inline void t_release() { _tile_release(); }
+/// All sums.
+__attribute__((always_inline)) static inline void t_zero() {
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+}
 
 /// sums[row * stride + column], of up to 32 rows and 32 columns: in whole vectors.
 template <class Sum>

@@ -39,10 +39,7 @@ __attribute__((always_inline)) static inline void t_steps(std::int64_t rows, std
 __attribute__((always_inline)) static inline void t_product(real* sums, std::int64_t rows, std::int64_t columns,
                                                             const bf16* left, std::int64_t stride, const bf16* panel,
                                                             std::int64_t depth, const bf16* ahead, std::int64_t lines) {
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
+  t_zero();
   t_steps(rows, columns, left, stride, panel, depth, ahead, lines);
   t_store(rows, columns, sums, t_columns);
 }
@@ -57,10 +54,7 @@ static inline void t_accumulate_whole(bool add, const bf16* left, std::int64_t l
     _tile_loadd(2, to + 16 * stride, stride * 4);
     _tile_loadd(3, to + 16 * stride + 16, stride * 4);
   } else {
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
+    t_zero();
   }
   t_steps(t_rows, t_columns, left, left_stride, panel, depth, nullptr, 0);
   t_store(t_rows, t_columns, to, stride);

@@ -5,10 +5,7 @@
 __attribute__((always_inline)) static inline void t_product(std::int32_t* sums, std::int64_t rows, std::int64_t columns,
                                                             const int8* left, std::int64_t stride, const int8* panel,
                                                             std::int64_t depth, const int8* ahead, std::int64_t lines) {
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
+  t_zero();
   t_written();
   for (std::int64_t k = 0; k < depth; k += q_depth, panel += q_depth * q_columns, ahead += lines * 64) {
     for (std::int64_t line = 0; line < lines; ++line) __builtin_prefetch(ahead + line * 64, 0, 2);
