@@ -33,12 +33,34 @@ Block Emitter::contraction() {
   std::stable_sort(tiled.begin(), tiled.end(), [&](int x, int y) {
     return columns_first ? x == vector_ && y != vector_ : x != vector_ && y == vector_;
   });
-  Tile tile;
   return nest(loops, [&](Block& b) {
     if (by_tiles()) b = before_tiles();
-    Block all = tiles(tiled, 0, tile);
+    Tile tile;
+    Block all = schedule_.depth ? tiles_in_depth_blocks(tiled) : tiles(tiled, 0, tile);
     b.insert(b.end(), all.begin(), all.end());
   });
+}
+
+Block Emitter::zeros(const std::vector<int>& axes) {
+  return nest(axes,
+              [&](Block& b) { dense_store(b, address(step(1).stores.front().to, true), call("v_zero", {}), false); });
+}
+
+Block Emitter::tiles_in_depth_blocks(const std::vector<int>& axes) {
+  Tile tile;
+  Block b = zeros({kernel_.product.rows, vector_});
+  depth_first_ = name("depth");
+  adds_ = true;
+  b.push_back(tree::loop("depth", integer(0), tree::binary("<", name("depth"), integer(depth() - schedule_.depth)),
+                         schedule_.depth, tiles(axes, 0, tile)));
+  adds_ = false;
+  depth_first_ = integer(depth() - schedule_.depth);
+  goes_on_ = true;
+  Block last = tiles(axes, 0, tile);
+  goes_on_ = false;
+  depth_first_ = nullptr;
+  b.insert(b.end(), last.begin(), last.end());
+  return b;
 }
 
 Block Emitter::tiles(const std::vector<int>& axes, std::size_t depth, Tile& tile) {
@@ -141,6 +163,7 @@ void Emitter::one_tile(Block& b, const Tile& tile) {
   if (across) loops.push_back(vector_);
   Block body = nest(loops, [&](Block& inside) {
     reset();
+    fetch_next_panel(inside);
     for_points_keeping_tail(tile, across, [&] {
       std::string sum = sums.at(offsets_of_outer());
       inside.push_back(tree::assign(sum, accumulate(st, inside, name(sum), across)));
@@ -148,6 +171,12 @@ void Emitter::one_tile(Block& b, const Tile& tile) {
   });
   b.insert(b.end(), body.begin(), body.end());
   reset();
+  if (goes_on_)
+    for_points(tile, [&] {
+      const std::string& sum = sums.at(offsets_of_outer());
+      const Expr stored = dense_load(address(step(1).stores.front().to, true));
+      b.push_back(tree::assign(sum, call("v_add", {stored, name(sum)})));
+    });
   if (kernel_.product.columns >= 0 && !adds_ && elaborate()) {
     std::int64_t width = 1;
     for (const auto& [axis, piece] : tile) width *= piece.points;
@@ -176,6 +205,27 @@ void Emitter::one_tile(Block& b, const Tile& tile) {
       locals_[{0, offsets_of_outer()}] = result;
   });
   if (!to_partials_ && !adds_) for_points(tile, [&] { stores(b); });
+}
+
+void Emitter::fetch_next_panel(Block& b) {
+  const auto [columns, rows] = std::pair{kernel_.product.columns, kernel_.product.rows};
+  if (columns < 0 || rows < 0 || target_.lanes == 1) return;
+  const Access right = factor(true).access;
+  if (!in_panels(right)) return;
+  const Layout& layout = plan_.layouts[static_cast<std::size_t>(right.tensor)];
+  const std::int64_t depth = layout.stride[0],
+                     width = schedule_.tile[static_cast<std::size_t>(columns)] * target_.lanes;
+  const std::int64_t high = schedule_.tile[static_cast<std::size_t>(rows)];
+  const std::int64_t tiles = (extent_[static_cast<std::size_t>(rows)] + high - 1) / high;
+  const std::int64_t part = (width + tiles - 1) / tiles;
+  if (part > 16) return;  // a line would not be enough
+  const std::int64_t at_once = schedule_.depth ? schedule_.depth : depth;
+  Expr ahead = along(columns, depth) + integer(width * depth) + along(rows, part * at_once / high);
+  if (depth_first_) ahead = ahead + depth_first_ * (width - part);
+  for (std::size_t d = 1; d < right.index.size(); ++d)
+    for (const Affine::Part& p : right.index[d].parts)
+      ahead = ahead + along(p.axis, p.coefficient * layout.stride[d] * part);
+  b.push_back(tree::evaluate(call("v_fetch_line", {name(argument(right, false)) + ahead})));
 }
 
 bool Emitter::elaborate() const {

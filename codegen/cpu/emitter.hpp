@@ -69,10 +69,16 @@ class Emitter : Values {
   // Contractions: contraction.cpp
   tree::Block contraction();
   tree::Block tiles(const std::vector<int>& axes, std::size_t depth, Tile& tile);
+  /// The tiles of a product whose depth goes by in blocks.
+  tree::Block tiles_in_depth_blocks(const std::vector<int>& axes);
+  /// Zeros where a product's sums are going to be added up.
+  tree::Block zeros(const std::vector<int>& axes);
   /// Calls f once for each point of the tile, with place_ and tail_ set to it.
   void for_points(const Tile& tile, const std::function<void()>& f, std::size_t depth = 0);
   void for_points_keeping_tail(const Tile& tile, bool across, const std::function<void()>& f);
   void one_tile(tree::Block& b, const Tile& tile);
+  /// While rows go by a panel of weights, the next one is asked for: the same part of it at each place in the depth.
+  void fetch_next_panel(tree::Block& b);
   /// Whether what is made of the sums takes so many instructions that they must not stand there once for each vector of
   /// a tile: they would not fit the processor's nearest memory, and compilers would call functions instead.
   bool elaborate() const;
@@ -117,7 +123,9 @@ class Emitter : Values {
   tree::Expr masked(const Step& s, tree::Expr value, bool across);
   tree::Expr begin_, end_;  ///< of an axis whose extent is known only when the program runs
   bool to_partials_ = false;
-  bool adds_ = false;  ///< sums are added to what is stored
+  bool adds_ = false;       ///< sums are added to what is stored
+  bool goes_on_ = false;    ///< what is stored is added to the sums, before anything is made of them
+  tree::Expr depth_first_;  ///< where a block of a product's depth begins; null: all of it is summed at once
   bool in_team_;
   int split_ = -1;  ///< axis that a team shares out
 };

@@ -75,7 +75,7 @@ class File {
     for (const std::string& part : parts(vectors))
       out += fmt::format("\n{}", embedded(fmt::format("cpu/simd/{}.h", part)));
     if (shares_) out += fmt::format("\n{}", embedded("cpu/simd/team.h"));
-    if (kernels_.find("v_fetch(") != std::string::npos) out += fmt::format("\n{}", embedded("cpu/simd/fetch.h"));
+    if (kernels_.find("v_fetch") != std::string::npos) out += fmt::format("\n{}", embedded("cpu/simd/fetch.h"));
     out += "\n// ---- tables ----\n";
     out += tables_;
     out += "\n// ---- kernels: each call handles one index of the axis that is shared out among threads ----\n";

@@ -159,9 +159,8 @@ Emitted Emitter::sum_over_images() {
     end_ = name("batch");
     e.function.body = contraction();
   } else {
-    const Step::Store& store = step(1).stores.front();
     set(rows, name(axis_name(rows)));
-    Block zero = nest({vector_}, [&](Block& b) { dense_store(b, address(store.to, true), call("v_zero", {}), false); });
+    Block zero = zeros({vector_});
     e.function.body.push_back(tree::loop(axis_name(rows), name("begin"),
                                          tree::binary("<", name(axis_name(rows)), name("end")), 1, std::move(zero)));
     set(images, name(axis_name(images)));
@@ -300,6 +299,7 @@ Block Emitter::nest(const std::vector<int>& axes, const std::function<void(Block
     set(a, i);
     Expr first = extent >= 0 ? integer(0) : begin_, limit = extent >= 0 ? integer(extent) : end_;
     if (a == split_) first = name("begin"), limit = name("end");
+    if (depth_first_ && inner(a)) first = depth_first_, limit = depth_first_ + integer(schedule_.depth);
     Block inside = body();
     b.push_back(tree::loop(axis_name(a), first, tree::binary("<", i, limit), 1, std::move(inside)));
     return b;
@@ -480,6 +480,7 @@ const std::set<std::string>& known_names() {
                                            "v_keep",
                                            "v_keep_n",
                                            "v_fetch",
+                                           "v_fetch_line",
                                            "v_sum",
                                            "v_max_lane",
                                            "v_exp",

@@ -232,7 +232,7 @@ std::vector<Layout> choose_layouts(const KernelProgram& program, const Target& t
 
 Schedule choose_schedule(const KernelProgram& program, const std::vector<Layout>& layouts, const Kernel& kernel,
                          const Target& target) {
-  if (kernel.product.columns >= 0) return product_schedule(kernel, target);
+  if (kernel.product.columns >= 0) return product_schedule(program, layouts, kernel, target);
   Schedule s;
   s.tile.assign(kernel.axes.size(), 1);
   s.vector = best_axis(program, layouts, kernel, target).first;

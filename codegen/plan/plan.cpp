@@ -64,6 +64,7 @@ std::string print(const Plan& plan) {
       if (s.vector >= 0) out += fmt::format(" lanes {}", axis(s.vector));
       for (std::size_t a = 0; a < s.tile.size(); ++a)
         if (s.tile[a] > 1) out += fmt::format(" tile {} {}", kernel.axes[a].name, s.tile[a]);
+      if (s.depth) out += fmt::format(" depth by {}", s.depth);
       out += "\n";
     }
   }

@@ -77,6 +77,9 @@ struct Schedule {
   std::int64_t block = 1;          ///< points of the parallel axis in a task; 1: an image
   int vector = -1;                 ///< axis across lanes; -1: one lane
   std::vector<std::int64_t> tile;  ///< by axis: how many points (vectors, for the vector axis) are summed at once
+  /// Of a matrix product: how many values of its depth are summed, for all its rows and columns, before the next ones'
+  /// turn comes; until then the sums lie where the first store puts what is made of them. 0: all at once.
+  std::int64_t depth = 0;
 };
 
 /// Sums over the batch are cut into this many chunks whatever the number of threads, so that the bits do not depend on
@@ -138,7 +141,8 @@ bool by_tiles(Element factors, const Target& target);
 bool by_tiles(const Kernel& kernel, const Target& target);
 /// How many vectors wide the tiles of a matrix product with that many columns are: the same for all that read a panel.
 int columns_of(const Target& target, std::int64_t columns, Element factors);
-Schedule product_schedule(const Kernel& kernel, const Target& target);
+Schedule product_schedule(const KernelProgram& program, const std::vector<Layout>& layouts, const Kernel& kernel,
+                          const Target& target);
 
 /// Runs of kernels of one kind.
 std::vector<std::vector<Stage>> make_stages(const KernelProgram& program);

@@ -23,15 +23,16 @@ std::int64_t dividing_rows(std::int64_t rows, std::int64_t most) {
   return most;
 }
 
+/// A tile takes a step for each sum in it, at least the eight that hide an addition's latency, and as many as four
+/// more.
+std::int64_t steps_of_tile(std::int64_t sums) { return sums ? std::max<std::int64_t>(sums, 8) + 4 : 0; }
+
 /// Rows of a tile, at most so many, that make the sweep over all rows the shortest: 197 rows are 21 tiles of 9 and one
 /// of 8, not 24 of 8 and one of 5.
 std::int64_t best_rows(std::int64_t rows, std::int64_t most, std::int64_t columns) {
-  // A tile takes a step for each sum in it, at least the eight that hide an addition's latency, and as many as four
-  // more.
-  const auto steps = [&](std::int64_t r) { return r ? std::max<std::int64_t>(r * columns, 8) + 4 : 0; };
   std::int64_t best = 1, least_steps = 0;
   for (std::int64_t r = 1; r <= std::min(rows, most); ++r) {
-    const std::int64_t all = rows / r * steps(r) + steps(rows % r);
+    const std::int64_t all = rows / r * steps_of_tile(r * columns) + steps_of_tile(rows % r * columns);
     if (r == 1 || all <= least_steps) {
       best = r;
       least_steps = all;
@@ -194,8 +195,7 @@ class Finder {
     const bool rounds = k.product.factors == Element::bf16;
     Expression& right = k.expressions[static_cast<std::size_t>(right_factor(k, k.product.columns))];
     const bool transposed = step(right.access, k.product.columns) == 1;
-    // In single precision, columns that are neighbours in the parameter itself are read where they are.
-    if (transposed && !(rounds && packs_transposed(right.access))) return;
+    if (transposed && !packs_transposed(right.access)) return;
     if (rounds && !sums_along_one_axis(k)) return;
     auto [at, fresh] =
         packed_.try_emplace({right.access.tensor, transposed, k.product.factors}, static_cast<int>(p_.tensors.size()));
@@ -227,6 +227,53 @@ class Finder {
   std::vector<Layout> layouts_;
   std::map<std::tuple<int, bool, Element>, int> packed_;  ///< parameter, whether transposed, as what -> its copy
 };
+
+/// Rows and vectors of the tile of a weight's gradient that make the sweep over it the shortest. Its rows leave no
+/// tail.
+std::pair<std::int64_t, int> gradient_tile(const Kernel& kernel, const Target& target) {
+  const std::int64_t rows = size_of(kernel, kernel.product.rows), columns = size_of(kernel, kernel.product.columns);
+  std::pair<std::int64_t, int> best;
+  std::int64_t least = -1;
+  for (const int vectors : target.columns) {
+    const std::int64_t high = dividing_rows(rows, std::min<std::int64_t>(target.product_sums / vectors, 8));
+    const std::int64_t rest = (columns + target.lanes - 1) / target.lanes;
+    const std::int64_t steps =
+        rows / high * (rest / vectors * steps_of_tile(high * vectors) + steps_of_tile(rest % vectors * high));
+    if (least >= 0 && steps >= least) continue;
+    least = steps;
+    best = {high, vectors};
+  }
+  return best;
+}
+
+/// What may lie in a second cache while all columns go by; processors have 1 MiB of it or more.
+constexpr std::int64_t near_reals = 3 << 16;
+
+/// Whether sums can wait for the rest of their depth where the first store puts what is made of them.
+bool sums_wait_in_store(const KernelProgram& program, const std::vector<Layout>& layouts, const Kernel& kernel) {
+  const Step& last = kernel.steps[1];
+  if (!last.over.empty()) return false;
+  const Access& to = last.stores.front().to;
+  const auto t = static_cast<std::size_t>(to.tensor);
+  return program.tensors[t].element == Element::real && step_along(to, layouts[t], kernel.product.columns) == 1 &&
+         !ranges::any_of(kernel.expressions, [&](const Expression& e) {
+           return e.kind == Expression::Kind::load && e.access.tensor == to.tensor && e.access.shift == to.shift;
+         });
+}
+
+/// Where the rows' left factor is larger than near memory and their sums are not: an equal part of the depth of which
+/// it holds all rows.
+std::int64_t depth_block(const KernelProgram& program, const std::vector<Layout>& layouts, const Kernel& kernel) {
+  const Product& p = kernel.product;
+  if (p.rows < 0 || !sums_along_one_axis(kernel) || !sums_wait_in_store(program, layouts, kernel)) return 0;
+  std::int64_t depth = 1;
+  for (int a : kernel.steps.front().over) depth *= size_of(kernel, a);
+  const std::int64_t rows = size_of(kernel, p.rows);
+  if (rows * depth <= near_reals || rows * size_of(kernel, p.columns) > near_reals * 4 / 3) return 0;
+  for (std::int64_t blocks = 2; depth / blocks >= 128; ++blocks)
+    if (depth % blocks == 0 && rows * depth / blocks <= near_reals) return depth / blocks;
+  return 0;
+}
 
 }  // namespace
 
@@ -263,27 +310,30 @@ int columns_of(const Target& target, std::int64_t columns, Element factors) {
   return 1;
 }
 
-Schedule product_schedule(const Kernel& kernel, const Target& target) {
+Schedule product_schedule(const KernelProgram& program, const std::vector<Layout>& layouts, const Kernel& kernel,
+                          const Target& target) {
   Schedule s;
   s.tile.assign(kernel.axes.size(), 1);
   const Product& p = kernel.product;
   const bool tiles = by_tiles(kernel, target);
   s.vector = p.columns;
-  const int vectors = columns_of(target, size_of(kernel, p.columns), p.factors);
-  s.tile[static_cast<std::size_t>(p.columns)] = vectors;
-  const std::int64_t most = std::min(target.product_sums / vectors, 14);
   if (kernel.across_batch) {
-    const std::int64_t rows =
-        tiles ? tile_side : dividing_rows(size_of(kernel, p.rows), std::min<std::int64_t>(most, 8));
+    const auto [rows, vectors] =
+        tiles ? std::pair{tile_side, static_cast<int>(tile_side / target.lanes)} : gradient_tile(kernel, target);
+    s.tile[static_cast<std::size_t>(p.columns)] = vectors;
     s.tile[static_cast<std::size_t>(p.rows)] = rows;
     s.parallel = p.rows;
     s.block = std::max<std::int64_t>(2, rows);  // 1 would be an image
     return s;
   }
+  const int vectors = columns_of(target, size_of(kernel, p.columns), p.factors);
+  s.tile[static_cast<std::size_t>(p.columns)] = vectors;
+  const std::int64_t most = std::min(target.product_sums / vectors, 14);
   if (p.rows >= 0)
     s.tile[static_cast<std::size_t>(p.rows)] = tiles ? tile_side : best_rows(size_of(kernel, p.rows), most, vectors);
   for (std::size_t a = 0; a < kernel.axes.size() && s.parallel < 0; ++a)
     if (!kernel.axes[a].inner && !kernel.axes[a].dim.known()) s.parallel = static_cast<int>(a);
+  if (!tiles) s.depth = depth_block(program, layouts, kernel);
   return s;
 }
 

@@ -424,7 +424,7 @@ const char* vit_cifar_summary(void) {
     "  input_gradient scratch bytes     1,024 + 4,280,576 * B          547,914,752\n"
     "  inspect scratch bytes            667,712 * B                    85,467,136\n"
     "  forward bytes in all             12,780,608 + 615,592 * B       91,576,384\n"
-    "  training step bytes in all       65,034,564 + 6,181,548 * B     856,272,708\n"
+    "  training step bytes in all       77,666,628 + 6,181,548 * B     868,904,772\n"
     "  forward FLOPs                    440,346,718 * B                56,364,379,904\n"
     "  training step FLOPs              41,536,978 + 1,318,099,376 * B 168,758,257,106\n";
 }

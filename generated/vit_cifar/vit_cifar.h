@@ -34,7 +34,7 @@ typedef struct tessera_parameter {
 #define VIT_CIFAR_OUTPUT_FLOATS 10 /* of one row of outputs */
 #define VIT_CIFAR_PARAMETERS 80 /* rows of the parameter table */
 #define VIT_CIFAR_PARAMETER_FLOATS 3195152 /* of the parameters, and of the gradients; gaps are zero */
-#define VIT_CIFAR_PACKED_FLOATS 3195152 /* of the packed parameters */
+#define VIT_CIFAR_PACKED_FLOATS 6353168 /* of the packed parameters */
 #define VIT_CIFAR_PACKED_FORWARD_FLOATS 3195152 /* of those that forward, evaluate and inspect read */
 #define VIT_CIFAR_OPTIMIZER_FLOATS 6390304 /* zero before the first step */
 #define VIT_CIFAR_ATTENTION_FLOATS 202800 /* of the attention maps of one image */
@@ -52,7 +52,7 @@ typedef struct tessera_parameter {
 #define VIT_CIFAR_PARAMETER_BYTES INT64_C(12780608)
 #define VIT_CIFAR_OPTIMIZER_BYTES INT64_C(25561216)
 #define VIT_CIFAR_FORWARD_BYTES(batch) (INT64_C(12780608) + INT64_C(615592) * (int64_t)(batch))
-#define VIT_CIFAR_TRAIN_BYTES(batch) (INT64_C(65034564) + INT64_C(6181548) * (int64_t)(batch))
+#define VIT_CIFAR_TRAIN_BYTES(batch) (INT64_C(77666628) + INT64_C(6181548) * (int64_t)(batch))
 #define VIT_CIFAR_FORWARD_FLOPS(batch) (INT64_C(0) + INT64_C(440346718) * (int64_t)(batch))
 #define VIT_CIFAR_TRAIN_FLOPS(batch) (INT64_C(41536978) + INT64_C(1318099376) * (int64_t)(batch))
 

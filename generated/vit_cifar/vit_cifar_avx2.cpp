@@ -289,13 +289,24 @@ typedef __m256 vec;
 }
 #endif
 
-// Matrix products read a weight, declared [columns, depth], from panels: [columns / width][depth][width].
-/// Copies a weight into panels of `width` columns; the last panel is filled up with zeros.
-static void pack(const real* weight, std::int64_t columns, std::int64_t depth, std::int64_t width, real* panels) {
+// Matrix products read a weight, [columns, depth], from panels: [columns / width][depth][width].
+/// Copies a weight into panels of `width` columns; the last panel is filled up with zeros. Element [column, k] is at
+/// weight[column * across + k * along].
+static void pack_strided(const real* weight, std::int64_t across, std::int64_t along, std::int64_t columns,
+                         std::int64_t depth, std::int64_t width, real* panels) {
   for (std::int64_t first = 0; first < columns; first += width)
     for (std::int64_t k = 0; k < depth; ++k)
       for (std::int64_t column = first; column < first + width; ++column)
-        *panels++ = column < columns ? weight[column * depth + k] : real(0);
+        *panels++ = column < columns ? weight[column * across + k * along] : real(0);
+}
+[[maybe_unused]] static void pack(const real* weight, std::int64_t columns, std::int64_t depth, std::int64_t width,
+                                  real* panels) {
+  pack_strided(weight, depth, 1, columns, depth, width, panels);
+}
+/// The same of a weight that is stored as [depth, columns].
+[[maybe_unused]] static void pack_transposed(const real* weight, std::int64_t columns, std::int64_t depth,
+                                             std::int64_t width, real* panels) {
+  pack_strided(weight, 1, columns, columns, depth, width, panels);
 }
 
 // Threads take whole images. Where there are fewer images than threads, all threads go through every image together and
@@ -339,15 +350,21 @@ struct Team {
 #endif
 }
 
-// What lies in far memory is asked for in order, before a matrix product goes through it in strides.
+// What lies in far memory is asked for before it is read.
+/// One line of memory.
+template <class T>
+[[maybe_unused]] static inline void v_fetch_line(const T* at) {
+#if defined(__GNUC__)
+  __builtin_prefetch(at, 0, 2);
+#else
+  (void)at;
+#endif
+}
+/// Lines in order, which a matrix product is going to go through in strides.
 template <class T>
 [[maybe_unused]] static inline void v_fetch(const T* first, std::int64_t count) {
   constexpr std::int64_t line = 64 / sizeof(T);
-#if defined(__GNUC__)
-  for (std::int64_t i = 0; i < count; i += line) __builtin_prefetch(first + i, 0, 2);
-#else
-  (void)first, (void)count;
-#endif
+  for (std::int64_t i = 0; i < count; i += line) v_fetch_line(first + i);
 }
 
 // ---- tables ----
@@ -369,7 +386,7 @@ static void rearrange_forward(const real* images, real* rearrange) {
 }
 
 // b < B, n < N=64, d < D=256, c < C*P*P=48 (summed); lanes along d
-static void patch_embed_forward(const real* rearrange, const real* patch_embed_weight_packed,
+static void patch_embed_forward(const real* patch_embed_weight_packed, const real* rearrange,
                                 const real* patch_embed_bias, const real* pos_embed, real* transformer_blocks_carry) {
   for (std::int64_t d = 0; d < 256; d += 16) {
     for (std::int64_t n = 0; n < 60; n += 6) {
@@ -386,6 +403,7 @@ static void patch_embed_forward(const real* rearrange, const real* patch_embed_w
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
+        v_fetch_line(patch_embed_weight_packed + (d * 48 + 768 + n * 16 + c * 2));
         const vec x0 = v_set(rearrange[n * 48 + c]);
         const vec x1 = v_load(patch_embed_weight_packed + (d * 48 + c * 16));
         sum0 = v_fma(x0, x1, sum0);
@@ -468,6 +486,7 @@ static void patch_embed_forward(const real* rearrange, const real* patch_embed_w
       vec sum6 = v_zero();
       vec sum7 = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
+        v_fetch_line(patch_embed_weight_packed + (d * 48 + 768 + 960 + c * 2));
         const vec x46 = v_set(rearrange[c + 2880]);
         const vec x47 = v_load(patch_embed_weight_packed + (d * 48 + c * 16));
         sum0 = v_fma(x46, x47, sum0);
@@ -575,8 +594,9 @@ static void transformer_blocks_norm1_forward(const real* transformer_blocks_carr
 }
 
 // b < B, n < N+1=65, d < 3*D=768, d2 < D=256 (summed); lanes along d
-static void transformer_blocks_attention_forward(const Team& team, const real* transformer_blocks_norm1_add,
+static void transformer_blocks_attention_forward(const Team& team,
                                                  const real* transformer_blocks_attention_in_proj_weight_packed,
+                                                 const real* transformer_blocks_norm1_add,
                                                  const real* transformer_blocks_attention_in_proj_bias,
                                                  real* transformer_blocks_attention_add) {
   const std::int64_t begin = team.begin(65, 6);
@@ -596,6 +616,7 @@ static void transformer_blocks_attention_forward(const Team& team, const real* t
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t d2 = 0; d2 < 256; ++d2) {
+        v_fetch_line(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + 4096 + n * 85 + d2 * 2));
         const vec x0 = v_set(transformer_blocks_norm1_add[n * 256 + d2]);
         const vec x1 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 16));
         sum0 = v_fma(x0, x1, sum0);
@@ -656,6 +677,7 @@ static void transformer_blocks_attention_forward(const Team& team, const real* t
       vec sum8 = v_zero();
       vec sum9 = v_zero();
       for (std::int64_t d2 = 0; d2 < 256; ++d2) {
+        v_fetch_line(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + 4096 + 5100 + d2 * 2));
         const vec x22 = v_set(transformer_blocks_norm1_add[d2 + 15360]);
         const vec x23 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 16));
         sum0 = v_fma(x22, x23, sum0);
@@ -1032,8 +1054,8 @@ static void transformer_blocks_attention_forward_5(const Team& team, const real*
 
 // b < B, n < N+1=65, d < D=256, h < H*K=256 (summed); lanes along d
 static void transformer_blocks_attention_out_proj_forward(const Team& team,
-                                                          const real* transformer_blocks_attention_rearrange,
                                                           const real* transformer_blocks_attention_out_proj_weight_packed,
+                                                          const real* transformer_blocks_attention_rearrange,
                                                           real* transformer_blocks_attention_out_proj_einsum) {
   const std::int64_t begin = team.begin(65, 6);
   const std::int64_t end = team.end(65, 6);
@@ -1052,6 +1074,7 @@ static void transformer_blocks_attention_out_proj_forward(const Team& team,
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t h = 0; h < 256; ++h) {
+        v_fetch_line(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + 4096 + n * 85 + h * 2));
         const vec x0 = v_set(transformer_blocks_attention_rearrange[n * 256 + h]);
         const vec x1 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 16));
         sum0 = v_fma(x0, x1, sum0);
@@ -1098,6 +1121,7 @@ static void transformer_blocks_attention_out_proj_forward(const Team& team,
       vec sum8 = v_zero();
       vec sum9 = v_zero();
       for (std::int64_t h = 0; h < 256; ++h) {
+        v_fetch_line(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + 4096 + 5100 + h * 2));
         const vec x8 = v_set(transformer_blocks_attention_rearrange[h + 15360]);
         const vec x9 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 16));
         sum0 = v_fma(x8, x9, sum0);
@@ -1188,8 +1212,9 @@ static void transformer_blocks_attention_out_proj_forward_2(const real* transfor
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
-static void transformer_blocks_ffn_linear1_forward(const Team& team, const real* transformer_blocks_norm2_add,
+static void transformer_blocks_ffn_linear1_forward(const Team& team,
                                                    const real* transformer_blocks_ffn_linear1_weight_packed,
+                                                   const real* transformer_blocks_norm2_add,
                                                    const real* transformer_blocks_ffn_linear1_bias,
                                                    real* transformer_blocks_ffn_gelu) {
   const std::int64_t begin = team.begin(65, 6);
@@ -1209,6 +1234,7 @@ static void transformer_blocks_ffn_linear1_forward(const Team& team, const real*
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + 4096 + n * 85 + d * 2));
         const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
         const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16));
         sum0 = v_fma(x0, x1, sum0);
@@ -1265,6 +1291,7 @@ static void transformer_blocks_ffn_linear1_forward(const Team& team, const real*
       vec sum8 = v_zero();
       vec sum9 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + 4096 + 5100 + d * 2));
         const vec x11 = v_set(transformer_blocks_norm2_add[d + 15360]);
         const vec x12 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16));
         sum0 = v_fma(x11, x12, sum0);
@@ -1308,8 +1335,9 @@ static void transformer_blocks_ffn_linear1_forward(const Team& team, const real*
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
-static void transformer_blocks_ffn_linear2_forward(const Team& team, const real* transformer_blocks_ffn_gelu,
+static void transformer_blocks_ffn_linear2_forward(const Team& team,
                                                    const real* transformer_blocks_ffn_linear2_weight_packed,
+                                                   const real* transformer_blocks_ffn_gelu,
                                                    const real* transformer_blocks_add,
                                                    const real* transformer_blocks_ffn_linear2_bias,
                                                    real* transformer_blocks_carry_next) {
@@ -1330,6 +1358,7 @@ static void transformer_blocks_ffn_linear2_forward(const Team& team, const real*
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + 8192 + n * 170 + m * 2));
         const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + m]);
         const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 16));
         sum0 = v_fma(x0, x1, sum0);
@@ -1414,6 +1443,7 @@ static void transformer_blocks_ffn_linear2_forward(const Team& team, const real*
       vec sum8 = v_zero();
       vec sum9 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + 8192 + 10200 + m * 2));
         const vec x46 = v_set(transformer_blocks_ffn_gelu[m + 30720]);
         const vec x47 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 16));
         sum0 = v_fma(x46, x47, sum0);
@@ -1624,10 +1654,9 @@ static void divide_forward(const std::int64_t batch, const real* add, const real
 }
 
 // b < B, n < N=64, d < D=256, c < C*P*P=48 (summed); lanes along d
-static void patch_embed_forward_train(const std::int64_t image, const real* rearrange,
-                                      const real* patch_embed_weight_packed, const real* patch_embed_bias,
-                                      const real* pos_embed, const std::int32_t* random,
-                                      real* transformer_blocks_carry) {
+static void patch_embed_forward_train(const std::int64_t image, const real* patch_embed_weight_packed,
+                                      const real* rearrange, const real* patch_embed_bias, const real* pos_embed,
+                                      const std::int32_t* random, real* transformer_blocks_carry) {
   for (std::int64_t d = 0; d < 256; d += 16) {
     for (std::int64_t n = 0; n < 60; n += 6) {
       vec sum0 = v_zero();
@@ -1643,6 +1672,7 @@ static void patch_embed_forward_train(const std::int64_t image, const real* rear
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
+        v_fetch_line(patch_embed_weight_packed + (d * 48 + 768 + n * 16 + c * 2));
         const vec x0 = v_set(rearrange[n * 48 + c]);
         const vec x1 = v_load(patch_embed_weight_packed + (d * 48 + c * 16));
         sum0 = v_fma(x0, x1, sum0);
@@ -1701,6 +1731,7 @@ static void patch_embed_forward_train(const std::int64_t image, const real* rear
       vec sum6 = v_zero();
       vec sum7 = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
+        v_fetch_line(patch_embed_weight_packed + (d * 48 + 768 + 960 + c * 2));
         const vec x14 = v_set(rearrange[c + 2880]);
         const vec x15 = v_load(patch_embed_weight_packed + (d * 48 + c * 16));
         sum0 = v_fma(x14, x15, sum0);
@@ -2071,8 +2102,8 @@ static void transformer_blocks_attention_out_proj_forward_2_train(const real* tr
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
 static void transformer_blocks_ffn_linear1_forward_train(const Team& team, const std::int64_t image,
                                                          const std::int64_t layer,
-                                                         const real* transformer_blocks_norm2_add,
                                                          const real* transformer_blocks_ffn_linear1_weight_packed,
+                                                         const real* transformer_blocks_norm2_add,
                                                          const real* transformer_blocks_ffn_linear1_bias,
                                                          const std::int32_t* random,
                                                          real* transformer_blocks_ffn_multiply,
@@ -2094,6 +2125,7 @@ static void transformer_blocks_ffn_linear1_forward_train(const Team& team, const
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + 4096 + n * 85 + d * 2));
         const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
         const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16));
         sum0 = v_fma(x0, x1, sum0);
@@ -2154,6 +2186,7 @@ static void transformer_blocks_ffn_linear1_forward_train(const Team& team, const
       vec sum8 = v_zero();
       vec sum9 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + 4096 + 5100 + d * 2));
         const vec x13 = v_set(transformer_blocks_norm2_add[d + 15360]);
         const vec x14 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16));
         sum0 = v_fma(x13, x14, sum0);
@@ -2203,8 +2236,8 @@ static void transformer_blocks_ffn_linear1_forward_train(const Team& team, const
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
 static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const std::int64_t image,
                                                          const std::int64_t layer,
-                                                         const real* transformer_blocks_ffn_gelu,
                                                          const real* transformer_blocks_ffn_linear2_weight_packed,
+                                                         const real* transformer_blocks_ffn_gelu,
                                                          const real* transformer_blocks_add,
                                                          const real* transformer_blocks_ffn_linear2_bias,
                                                          const std::int32_t* random,
@@ -2226,6 +2259,7 @@ static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + 8192 + n * 170 + m * 2));
         const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + m]);
         const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 16));
         sum0 = v_fma(x0, x1, sum0);
@@ -2286,6 +2320,7 @@ static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const
       vec sum8 = v_zero();
       vec sum9 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + 8192 + 10200 + m * 2));
         const vec x14 = v_set(transformer_blocks_ffn_gelu[m + 30720]);
         const vec x15 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 16));
         sum0 = v_fma(x14, x15, sum0);
@@ -2765,8 +2800,8 @@ static void transformer_blocks_ffn_backward(const std::int64_t image, const std:
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
 static void transformer_blocks_ffn_linear2_backward(const Team& team, const std::int64_t image,
                                                     const std::int64_t layer,
+                                                    const real* transformer_blocks_ffn_linear2_weight_packed_transposed,
                                                     const real* d_transformer_blocks_ffn_multiply,
-                                                    const real* transformer_blocks_ffn_linear2_weight,
                                                     const real* transformer_blocks_ffn_multiply,
                                                     const std::int32_t* random,
                                                     real* d_transformer_blocks_ffn_multiply_2) {
@@ -2788,10 +2823,11 @@ static void transformer_blocks_ffn_linear2_backward(const Team& team, const std:
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + 4096 + n * 85 + d * 2));
         const vec x0 = v_set(d_transformer_blocks_ffn_multiply[n * 256 + d]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512));
+        const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 8));
+        const vec x2 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16 + 8));
         sum1 = v_fma(x0, x2, sum1);
         const vec x3 = v_set(d_transformer_blocks_ffn_multiply[n * 256 + d + 256]);
         sum2 = v_fma(x3, x1, sum2);
@@ -2847,10 +2883,11 @@ static void transformer_blocks_ffn_linear2_backward(const Team& team, const std:
       vec sum8 = v_zero();
       vec sum9 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + 4096 + 5100 + d * 2));
         const vec x13 = v_set(d_transformer_blocks_ffn_multiply[d + 15360]);
-        const vec x14 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512));
+        const vec x14 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16));
         sum0 = v_fma(x13, x14, sum0);
-        const vec x15 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 8));
+        const vec x15 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16 + 8));
         sum1 = v_fma(x13, x15, sum1);
         const vec x16 = v_set(d_transformer_blocks_ffn_multiply[d + 15616]);
         sum2 = v_fma(x16, x14, sum2);
@@ -2907,8 +2944,9 @@ static void transformer_blocks_ffn_backward_2(const Team& team, const real* tran
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
-static void transformer_blocks_ffn_linear1_backward(const Team& team, const real* d_transformer_blocks_ffn_multiply_2,
-                                                    const real* transformer_blocks_ffn_linear1_weight,
+static void transformer_blocks_ffn_linear1_backward(const Team& team,
+                                                    const real* transformer_blocks_ffn_linear1_weight_packed_transposed,
+                                                    const real* d_transformer_blocks_ffn_multiply_2,
                                                     real* d_transformer_blocks_ffn_linear1_einsum) {
   const std::int64_t begin = team.begin(65, 6);
   const std::int64_t end = team.end(65, 6);
@@ -2927,10 +2965,11 @@ static void transformer_blocks_ffn_linear1_backward(const Team& team, const real
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + 8192 + n * 170 + m * 2));
         const vec x0 = v_set(d_transformer_blocks_ffn_multiply_2[n * 512 + m]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256));
+        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 16));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 8));
+        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 16 + 8));
         sum1 = v_fma(x0, x2, sum1);
         const vec x3 = v_set(d_transformer_blocks_ffn_multiply_2[n * 512 + m + 512]);
         sum2 = v_fma(x3, x1, sum2);
@@ -2973,10 +3012,11 @@ static void transformer_blocks_ffn_linear1_backward(const Team& team, const real
       vec sum8 = v_zero();
       vec sum9 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + 8192 + 10200 + m * 2));
         const vec x8 = v_set(d_transformer_blocks_ffn_multiply_2[m + 30720]);
-        const vec x9 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256));
+        const vec x9 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 16));
         sum0 = v_fma(x8, x9, sum0);
-        const vec x10 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 8));
+        const vec x10 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 16 + 8));
         sum1 = v_fma(x8, x10, sum1);
         const vec x11 = v_set(d_transformer_blocks_ffn_multiply_2[m + 31232]);
         sum2 = v_fma(x11, x9, sum2);
@@ -3064,8 +3104,9 @@ static void transformer_blocks_norm2_backward_2(const real* d_transformer_blocks
 }
 
 // b < B, n < N+1=65, d < D=256, d2 < D=256 (summed); lanes along d
-static void transformer_blocks_attention_out_proj_backward(const Team& team, const real* d_transformer_blocks_add,
-                                                           const real* transformer_blocks_attention_out_proj_weight,
+static void transformer_blocks_attention_out_proj_backward(const Team& team,
+                                                           const real* transformer_blocks_attention_out_proj_weight_packed_transposed,
+                                                           const real* d_transformer_blocks_add,
                                                            real* d_transformer_blocks_attention_out_proj_einsum) {
   const std::int64_t begin = team.begin(65, 6);
   const std::int64_t end = team.end(65, 6);
@@ -3084,10 +3125,11 @@ static void transformer_blocks_attention_out_proj_backward(const Team& team, con
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t d2 = 0; d2 < 256; ++d2) {
+        v_fetch_line(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + 4096 + n * 85 + d2 * 2));
         const vec x0 = v_set(d_transformer_blocks_add[n * 256 + d2]);
-        const vec x1 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256));
+        const vec x1 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 16));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 8));
+        const vec x2 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 16 + 8));
         sum1 = v_fma(x0, x2, sum1);
         const vec x3 = v_set(d_transformer_blocks_add[n * 256 + d2 + 256]);
         sum2 = v_fma(x3, x1, sum2);
@@ -3130,10 +3172,11 @@ static void transformer_blocks_attention_out_proj_backward(const Team& team, con
       vec sum8 = v_zero();
       vec sum9 = v_zero();
       for (std::int64_t d2 = 0; d2 < 256; ++d2) {
+        v_fetch_line(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + 4096 + 5100 + d2 * 2));
         const vec x8 = v_set(d_transformer_blocks_add[d2 + 15360]);
-        const vec x9 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256));
+        const vec x9 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 16));
         sum0 = v_fma(x8, x9, sum0);
-        const vec x10 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 8));
+        const vec x10 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 16 + 8));
         sum1 = v_fma(x8, x10, sum1);
         const vec x11 = v_set(d_transformer_blocks_add[d2 + 15616]);
         sum2 = v_fma(x11, x9, sum2);
@@ -3750,8 +3793,8 @@ static void transformer_blocks_attention_backward_9(const real* d_transformer_bl
 
 // b < B, n < N+1=65, d < D=256, d2 < 3*D=768 (summed); lanes along d
 static void transformer_blocks_attention_backward_10(const Team& team,
+                                                     const real* transformer_blocks_attention_in_proj_weight_packed_transposed,
                                                      const real* d_transformer_blocks_attention_rearrange,
-                                                     const real* transformer_blocks_attention_in_proj_weight,
                                                      real* d_transformer_blocks_attention_einsum_5) {
   const std::int64_t begin = team.begin(65, 6);
   const std::int64_t end = team.end(65, 6);
@@ -3770,10 +3813,11 @@ static void transformer_blocks_attention_backward_10(const Team& team,
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t d2 = 0; d2 < 768; ++d2) {
+        v_fetch_line(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + 12288 + n * 256 + d2 * 2));
         const vec x0 = v_set(d_transformer_blocks_attention_rearrange[n * 768 + d2]);
-        const vec x1 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256));
+        const vec x1 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 16));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 8));
+        const vec x2 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 16 + 8));
         sum1 = v_fma(x0, x2, sum1);
         const vec x3 = v_set(d_transformer_blocks_attention_rearrange[n * 768 + d2 + 768]);
         sum2 = v_fma(x3, x1, sum2);
@@ -3816,10 +3860,11 @@ static void transformer_blocks_attention_backward_10(const Team& team,
       vec sum8 = v_zero();
       vec sum9 = v_zero();
       for (std::int64_t d2 = 0; d2 < 768; ++d2) {
+        v_fetch_line(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + 12288 + 15360 + d2 * 2));
         const vec x8 = v_set(d_transformer_blocks_attention_rearrange[d2 + 46080]);
-        const vec x9 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256));
+        const vec x9 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 16));
         sum0 = v_fma(x8, x9, sum0);
-        const vec x10 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 8));
+        const vec x10 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 16 + 8));
         sum1 = v_fma(x8, x10, sum1);
         const vec x11 = v_set(d_transformer_blocks_attention_rearrange[d2 + 46848]);
         sum2 = v_fma(x11, x9, sum2);
@@ -3976,7 +4021,7 @@ static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t be
   for (std::int64_t b = 0; b < batch; ++b) {
     v_fetch(d_transformer_blocks_ffn_multiply + b * 1542304, 16640);
     v_fetch(d_transformer_blocks_ffn_linear2_copy + b * 1542304, 33280);
-    for (std::int64_t m = 0; m < 512; m += 16) {
+    for (std::int64_t m = 0; m < 504; m += 24) {
       for (std::int64_t d = begin; d < end; d += 4) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
@@ -3986,39 +4031,81 @@ static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t be
         vec sum5 = v_zero();
         vec sum6 = v_zero();
         vec sum7 = v_zero();
+        vec sum8 = v_zero();
+        vec sum9 = v_zero();
+        vec sum10 = v_zero();
+        vec sum11 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
           const vec x0 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256]);
           const vec x1 = v_load(d_transformer_blocks_ffn_linear2_copy + (m + b * 1542304 + n * 512));
           sum0 = v_fma(x0, x1, sum0);
           const vec x2 = v_load(d_transformer_blocks_ffn_linear2_copy + (m + b * 1542304 + n * 512 + 8));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 1]);
-          sum2 = v_fma(x3, x1, sum2);
-          sum3 = v_fma(x3, x2, sum3);
-          const vec x4 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 2]);
-          sum4 = v_fma(x4, x1, sum4);
-          sum5 = v_fma(x4, x2, sum5);
-          const vec x5 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 3]);
+          const vec x3 = v_load(d_transformer_blocks_ffn_linear2_copy + (m + b * 1542304 + n * 512 + 16));
+          sum2 = v_fma(x0, x3, sum2);
+          const vec x4 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 1]);
+          sum3 = v_fma(x4, x1, sum3);
+          sum4 = v_fma(x4, x2, sum4);
+          sum5 = v_fma(x4, x3, sum5);
+          const vec x5 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 2]);
           sum6 = v_fma(x5, x1, sum6);
           sum7 = v_fma(x5, x2, sum7);
+          sum8 = v_fma(x5, x3, sum8);
+          const vec x6 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 3]);
+          sum9 = v_fma(x6, x1, sum9);
+          sum10 = v_fma(x6, x2, sum10);
+          sum11 = v_fma(x6, x3, sum11);
         }
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m),
                 v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m)), sum0));
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 8),
                 v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 8)), sum1));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 16),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 16)), sum2));
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 512),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 512)), sum2));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 512)), sum3));
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 520),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 520)), sum3));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 520)), sum4));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 528),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 528)), sum5));
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1024),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1024)), sum4));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1024)), sum6));
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1032),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1032)), sum5));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1032)), sum7));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1040),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1040)), sum8));
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1536),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1536)), sum6));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1536)), sum9));
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1544),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1544)), sum7));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1544)), sum10));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1552),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1552)), sum11));
       }
+    }
+    for (std::int64_t d = begin; d < end; d += 4) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      for (std::int64_t n = 0; n < 65; ++n) {
+        const vec x7 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256]);
+        const vec x8 = v_load(d_transformer_blocks_ffn_linear2_copy + (b * 1542304 + n * 512 + 504));
+        sum0 = v_fma(x7, x8, sum0);
+        const vec x9 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 1]);
+        sum1 = v_fma(x9, x8, sum1);
+        const vec x10 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 2]);
+        sum2 = v_fma(x10, x8, sum2);
+        const vec x11 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 3]);
+        sum3 = v_fma(x11, x8, sum3);
+      }
+      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 504),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 504)), sum0));
+      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 1016),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 1016)), sum1));
+      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 1528),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 1528)), sum2));
+      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 2040),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 2040)), sum3));
     }
   }
 }
@@ -4093,7 +4180,7 @@ static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t be
   for (std::int64_t b = 0; b < batch; ++b) {
     v_fetch(d_transformer_blocks_ffn_multiply_2 + b * 1542304, 33280);
     v_fetch(d_transformer_blocks_ffn_linear1_copy + b * 1542304, 16640);
-    for (std::int64_t d = 0; d < 256; d += 16) {
+    for (std::int64_t d = 0; d < 240; d += 24) {
       for (std::int64_t m = begin; m < end; m += 4) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
@@ -4103,39 +4190,98 @@ static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t be
         vec sum5 = v_zero();
         vec sum6 = v_zero();
         vec sum7 = v_zero();
+        vec sum8 = v_zero();
+        vec sum9 = v_zero();
+        vec sum10 = v_zero();
+        vec sum11 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
           const vec x0 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512]);
           const vec x1 = v_load(d_transformer_blocks_ffn_linear1_copy + (d + b * 1542304 + n * 256));
           sum0 = v_fma(x0, x1, sum0);
           const vec x2 = v_load(d_transformer_blocks_ffn_linear1_copy + (d + b * 1542304 + n * 256 + 8));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 1]);
-          sum2 = v_fma(x3, x1, sum2);
-          sum3 = v_fma(x3, x2, sum3);
-          const vec x4 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 2]);
-          sum4 = v_fma(x4, x1, sum4);
-          sum5 = v_fma(x4, x2, sum5);
-          const vec x5 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 3]);
+          const vec x3 = v_load(d_transformer_blocks_ffn_linear1_copy + (d + b * 1542304 + n * 256 + 16));
+          sum2 = v_fma(x0, x3, sum2);
+          const vec x4 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 1]);
+          sum3 = v_fma(x4, x1, sum3);
+          sum4 = v_fma(x4, x2, sum4);
+          sum5 = v_fma(x4, x3, sum5);
+          const vec x5 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 2]);
           sum6 = v_fma(x5, x1, sum6);
           sum7 = v_fma(x5, x2, sum7);
+          sum8 = v_fma(x5, x3, sum8);
+          const vec x6 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 3]);
+          sum9 = v_fma(x6, x1, sum9);
+          sum10 = v_fma(x6, x2, sum10);
+          sum11 = v_fma(x6, x3, sum11);
         }
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d),
                 v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d)), sum0));
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 8),
                 v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 8)), sum1));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 16),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 16)), sum2));
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 256),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 256)), sum2));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 256)), sum3));
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 264),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 264)), sum3));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 264)), sum4));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 272),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 272)), sum5));
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 512),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 512)), sum4));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 512)), sum6));
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 520),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 520)), sum5));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 520)), sum7));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 528),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 528)), sum8));
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 768),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 768)), sum6));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 768)), sum9));
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 776),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 776)), sum7));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 776)), sum10));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 784),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 784)), sum11));
       }
+    }
+    for (std::int64_t m = begin; m < end; m += 4) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      for (std::int64_t n = 0; n < 65; ++n) {
+        const vec x7 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512]);
+        const vec x8 = v_load(d_transformer_blocks_ffn_linear1_copy + (b * 1542304 + n * 256 + 240));
+        sum0 = v_fma(x7, x8, sum0);
+        const vec x9 = v_load(d_transformer_blocks_ffn_linear1_copy + (b * 1542304 + n * 256 + 248));
+        sum1 = v_fma(x7, x9, sum1);
+        const vec x10 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 1]);
+        sum2 = v_fma(x10, x8, sum2);
+        sum3 = v_fma(x10, x9, sum3);
+        const vec x11 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 2]);
+        sum4 = v_fma(x11, x8, sum4);
+        sum5 = v_fma(x11, x9, sum5);
+        const vec x12 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 3]);
+        sum6 = v_fma(x12, x8, sum6);
+        sum7 = v_fma(x12, x9, sum7);
+      }
+      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 240),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 240)), sum0));
+      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 248),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 248)), sum1));
+      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 496),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 496)), sum2));
+      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 504),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 504)), sum3));
+      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 752),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 752)), sum4));
+      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 760),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 760)), sum5));
+      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 1008),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 1008)), sum6));
+      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 1016),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 1016)), sum7));
     }
   }
 }
@@ -4332,7 +4478,7 @@ static void transformer_blocks_attention_out_proj_weight_gradient(const std::int
   for (std::int64_t b = 0; b < batch; ++b) {
     v_fetch(d_transformer_blocks_add + b * 1542304, 16640);
     v_fetch(transformer_blocks_attention_rearrange + b * 1542304, 16640);
-    for (std::int64_t h = 0; h < 256; h += 16) {
+    for (std::int64_t h = 0; h < 240; h += 24) {
       for (std::int64_t d = begin; d < end; d += 4) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
@@ -4342,39 +4488,98 @@ static void transformer_blocks_attention_out_proj_weight_gradient(const std::int
         vec sum5 = v_zero();
         vec sum6 = v_zero();
         vec sum7 = v_zero();
+        vec sum8 = v_zero();
+        vec sum9 = v_zero();
+        vec sum10 = v_zero();
+        vec sum11 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
           const vec x0 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256]);
           const vec x1 = v_load(transformer_blocks_attention_rearrange + (h + b * 1542304 + n * 256));
           sum0 = v_fma(x0, x1, sum0);
           const vec x2 = v_load(transformer_blocks_attention_rearrange + (h + b * 1542304 + n * 256 + 8));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 1]);
-          sum2 = v_fma(x3, x1, sum2);
-          sum3 = v_fma(x3, x2, sum3);
-          const vec x4 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 2]);
-          sum4 = v_fma(x4, x1, sum4);
-          sum5 = v_fma(x4, x2, sum5);
-          const vec x5 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 3]);
+          const vec x3 = v_load(transformer_blocks_attention_rearrange + (h + b * 1542304 + n * 256 + 16));
+          sum2 = v_fma(x0, x3, sum2);
+          const vec x4 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 1]);
+          sum3 = v_fma(x4, x1, sum3);
+          sum4 = v_fma(x4, x2, sum4);
+          sum5 = v_fma(x4, x3, sum5);
+          const vec x5 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 2]);
           sum6 = v_fma(x5, x1, sum6);
           sum7 = v_fma(x5, x2, sum7);
+          sum8 = v_fma(x5, x3, sum8);
+          const vec x6 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 3]);
+          sum9 = v_fma(x6, x1, sum9);
+          sum10 = v_fma(x6, x2, sum10);
+          sum11 = v_fma(x6, x3, sum11);
         }
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h),
                 v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h)), sum0));
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 8),
                 v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 8)), sum1));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 16),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 16)), sum2));
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 256),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 256)), sum2));
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 256)), sum3));
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 264),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 264)), sum3));
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 264)), sum4));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 272),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 272)), sum5));
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 512),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 512)), sum4));
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 512)), sum6));
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 520),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 520)), sum5));
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 520)), sum7));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 528),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 528)), sum8));
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 768),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 768)), sum6));
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 768)), sum9));
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 776),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 776)), sum7));
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 776)), sum10));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 784),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 784)), sum11));
       }
+    }
+    for (std::int64_t d = begin; d < end; d += 4) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      for (std::int64_t n = 0; n < 65; ++n) {
+        const vec x7 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256]);
+        const vec x8 = v_load(transformer_blocks_attention_rearrange + (b * 1542304 + n * 256 + 240));
+        sum0 = v_fma(x7, x8, sum0);
+        const vec x9 = v_load(transformer_blocks_attention_rearrange + (b * 1542304 + n * 256 + 248));
+        sum1 = v_fma(x7, x9, sum1);
+        const vec x10 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 1]);
+        sum2 = v_fma(x10, x8, sum2);
+        sum3 = v_fma(x10, x9, sum3);
+        const vec x11 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 2]);
+        sum4 = v_fma(x11, x8, sum4);
+        sum5 = v_fma(x11, x9, sum5);
+        const vec x12 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 3]);
+        sum6 = v_fma(x12, x8, sum6);
+        sum7 = v_fma(x12, x9, sum7);
+      }
+      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 240),
+              v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 240)), sum0));
+      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 248),
+              v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 248)), sum1));
+      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 496),
+              v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 496)), sum2));
+      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 504),
+              v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 504)), sum3));
+      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 752),
+              v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 752)), sum4));
+      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 760),
+              v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 760)), sum5));
+      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 1008),
+              v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 1008)), sum6));
+      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 1016),
+              v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 1016)), sum7));
     }
   }
 }
@@ -4776,7 +4981,7 @@ static void patch_embed_weight_gradient(const std::int64_t begin, const std::int
   }
   for (std::int64_t b = 0; b < batch; ++b) {
     v_fetch(d_multiply_2 + b * 1542304, 16640);
-    for (std::int64_t c = 0; c < 48; c += 16) {
+    for (std::int64_t c = 0; c < 48; c += 24) {
       for (std::int64_t d = begin; d < end; d += 4) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
@@ -4786,38 +4991,55 @@ static void patch_embed_weight_gradient(const std::int64_t begin, const std::int
         vec sum5 = v_zero();
         vec sum6 = v_zero();
         vec sum7 = v_zero();
+        vec sum8 = v_zero();
+        vec sum9 = v_zero();
+        vec sum10 = v_zero();
+        vec sum11 = v_zero();
         for (std::int64_t n = 0; n < 64; ++n) {
           const vec x0 = v_set(d_multiply_2[d + b * 1542304 + n * 256 + 256]);
           const vec x1 = v_load(rearrange + (c + b * 1542304 + n * 48));
           sum0 = v_fma(x0, x1, sum0);
           const vec x2 = v_load(rearrange + (c + b * 1542304 + n * 48 + 8));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_set(d_multiply_2[d + b * 1542304 + n * 256 + 257]);
-          sum2 = v_fma(x3, x1, sum2);
-          sum3 = v_fma(x3, x2, sum3);
-          const vec x4 = v_set(d_multiply_2[d + b * 1542304 + n * 256 + 258]);
-          sum4 = v_fma(x4, x1, sum4);
-          sum5 = v_fma(x4, x2, sum5);
-          const vec x5 = v_set(d_multiply_2[d + b * 1542304 + n * 256 + 259]);
+          const vec x3 = v_load(rearrange + (c + b * 1542304 + n * 48 + 16));
+          sum2 = v_fma(x0, x3, sum2);
+          const vec x4 = v_set(d_multiply_2[d + b * 1542304 + n * 256 + 257]);
+          sum3 = v_fma(x4, x1, sum3);
+          sum4 = v_fma(x4, x2, sum4);
+          sum5 = v_fma(x4, x3, sum5);
+          const vec x5 = v_set(d_multiply_2[d + b * 1542304 + n * 256 + 258]);
           sum6 = v_fma(x5, x1, sum6);
           sum7 = v_fma(x5, x2, sum7);
+          sum8 = v_fma(x5, x3, sum8);
+          const vec x6 = v_set(d_multiply_2[d + b * 1542304 + n * 256 + 259]);
+          sum9 = v_fma(x6, x1, sum9);
+          sum10 = v_fma(x6, x2, sum10);
+          sum11 = v_fma(x6, x3, sum11);
         }
         v_store(gradient_patch_embed_weight + (d * 48 + c),
                 v_add(v_load(gradient_patch_embed_weight + (d * 48 + c)), sum0));
         v_store(gradient_patch_embed_weight + (d * 48 + c + 8),
                 v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 8)), sum1));
+        v_store(gradient_patch_embed_weight + (d * 48 + c + 16),
+                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 16)), sum2));
         v_store(gradient_patch_embed_weight + (d * 48 + c + 48),
-                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 48)), sum2));
+                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 48)), sum3));
         v_store(gradient_patch_embed_weight + (d * 48 + c + 56),
-                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 56)), sum3));
+                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 56)), sum4));
+        v_store(gradient_patch_embed_weight + (d * 48 + c + 64),
+                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 64)), sum5));
         v_store(gradient_patch_embed_weight + (d * 48 + c + 96),
-                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 96)), sum4));
+                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 96)), sum6));
         v_store(gradient_patch_embed_weight + (d * 48 + c + 104),
-                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 104)), sum5));
+                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 104)), sum7));
+        v_store(gradient_patch_embed_weight + (d * 48 + c + 112),
+                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 112)), sum8));
         v_store(gradient_patch_embed_weight + (d * 48 + c + 144),
-                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 144)), sum6));
+                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 144)), sum9));
         v_store(gradient_patch_embed_weight + (d * 48 + c + 152),
-                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 152)), sum7));
+                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 152)), sum10));
+        v_store(gradient_patch_embed_weight + (d * 48 + c + 160),
+                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 160)), sum11));
       }
     }
   }
@@ -4917,8 +5139,8 @@ static void norm_backward_2_input_gradient(const real* d_norm_multiply, real* d_
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
 static void transformer_blocks_ffn_linear1_forward_input_gradient(const Team& team,
-                                                                  const real* transformer_blocks_norm2_add,
                                                                   const real* transformer_blocks_ffn_linear1_weight_packed,
+                                                                  const real* transformer_blocks_norm2_add,
                                                                   const real* transformer_blocks_ffn_linear1_bias,
                                                                   real* transformer_blocks_ffn_linear1_add,
                                                                   real* transformer_blocks_ffn_gelu) {
@@ -4939,6 +5161,7 @@ static void transformer_blocks_ffn_linear1_forward_input_gradient(const Team& te
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + 4096 + n * 85 + d * 2));
         const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
         const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16));
         sum0 = v_fma(x0, x1, sum0);
@@ -4996,6 +5219,7 @@ static void transformer_blocks_ffn_linear1_forward_input_gradient(const Team& te
       vec sum8 = v_zero();
       vec sum9 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + 4096 + 5100 + d * 2));
         const vec x11 = v_set(transformer_blocks_norm2_add[d + 15360]);
         const vec x12 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16));
         sum0 = v_fma(x11, x12, sum0);
@@ -5107,8 +5331,8 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
 static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& team,
+                                                                   const real* transformer_blocks_ffn_linear2_weight_packed_transposed,
                                                                    const real* d_transformer_blocks_carry,
-                                                                   const real* transformer_blocks_ffn_linear2_weight,
                                                                    const real* transformer_blocks_ffn_linear1_add,
                                                                    real* d_transformer_blocks_ffn_multiply) {
   const std::int64_t begin = team.begin(65, 6);
@@ -5129,10 +5353,11 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& t
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + 4096 + n * 85 + d * 2));
         const vec x0 = v_set(d_transformer_blocks_carry[n * 256 + d]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512));
+        const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 8));
+        const vec x2 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16 + 8));
         sum1 = v_fma(x0, x2, sum1);
         const vec x3 = v_set(d_transformer_blocks_carry[n * 256 + d + 256]);
         sum2 = v_fma(x3, x1, sum2);
@@ -5185,10 +5410,11 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& t
       vec sum8 = v_zero();
       vec sum9 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + 4096 + 5100 + d * 2));
         const vec x11 = v_set(d_transformer_blocks_carry[d + 15360]);
-        const vec x12 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512));
+        const vec x12 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16));
         sum0 = v_fma(x11, x12, sum0);
-        const vec x13 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 8));
+        const vec x13 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16 + 8));
         sum1 = v_fma(x11, x13, sum1);
         const vec x14 = v_set(d_transformer_blocks_carry[d + 15616]);
         sum2 = v_fma(x14, x12, sum2);
@@ -5229,8 +5455,8 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& t
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
 static void transformer_blocks_ffn_linear1_backward_input_gradient(const Team& team,
+                                                                   const real* transformer_blocks_ffn_linear1_weight_packed_transposed,
                                                                    const real* d_transformer_blocks_ffn_multiply,
-                                                                   const real* transformer_blocks_ffn_linear1_weight,
                                                                    real* d_transformer_blocks_ffn_linear1_einsum) {
   const std::int64_t begin = team.begin(65, 6);
   const std::int64_t end = team.end(65, 6);
@@ -5249,10 +5475,11 @@ static void transformer_blocks_ffn_linear1_backward_input_gradient(const Team& t
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + 8192 + n * 170 + m * 2));
         const vec x0 = v_set(d_transformer_blocks_ffn_multiply[n * 512 + m]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256));
+        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 16));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 8));
+        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 16 + 8));
         sum1 = v_fma(x0, x2, sum1);
         const vec x3 = v_set(d_transformer_blocks_ffn_multiply[n * 512 + m + 512]);
         sum2 = v_fma(x3, x1, sum2);
@@ -5295,10 +5522,11 @@ static void transformer_blocks_ffn_linear1_backward_input_gradient(const Team& t
       vec sum8 = v_zero();
       vec sum9 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + 8192 + 10200 + m * 2));
         const vec x8 = v_set(d_transformer_blocks_ffn_multiply[m + 30720]);
-        const vec x9 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256));
+        const vec x9 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 16));
         sum0 = v_fma(x8, x9, sum0);
-        const vec x10 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 8));
+        const vec x10 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 16 + 8));
         sum1 = v_fma(x8, x10, sum1);
         const vec x11 = v_set(d_transformer_blocks_ffn_multiply[m + 31232]);
         sum2 = v_fma(x11, x9, sum2);
@@ -5476,8 +5704,8 @@ static void transformer_blocks_attention_backward_4_input_gradient(const Team& t
 }
 
 // b < B, n < N=64, c < C*P*P=48, d < D=256 (summed); lanes along c
-static void patch_embed_backward(const real* d_transformer_blocks_carry_next, const real* patch_embed_weight,
-                                 real* d_patch_embed_einsum) {
+static void patch_embed_backward(const real* patch_embed_weight_packed_transposed,
+                                 const real* d_transformer_blocks_carry_next, real* d_patch_embed_einsum) {
   v_fetch(d_transformer_blocks_carry_next, 16640);
   for (std::int64_t c = 0; c < 48; c += 16) {
     for (std::int64_t n = 0; n < 60; n += 6) {
@@ -5494,10 +5722,11 @@ static void patch_embed_backward(const real* d_transformer_blocks_carry_next, co
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
+        v_fetch_line(patch_embed_weight_packed_transposed + (c * 256 + 4096 + n * 85 + d * 2));
         const vec x0 = v_set(d_transformer_blocks_carry_next[n * 256 + d + 256]);
-        const vec x1 = v_load(patch_embed_weight + (c + d * 48));
+        const vec x1 = v_load(patch_embed_weight_packed_transposed + (c * 256 + d * 16));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(patch_embed_weight + (c + d * 48 + 8));
+        const vec x2 = v_load(patch_embed_weight_packed_transposed + (c * 256 + d * 16 + 8));
         sum1 = v_fma(x0, x2, sum1);
         const vec x3 = v_set(d_transformer_blocks_carry_next[n * 256 + d + 512]);
         sum2 = v_fma(x3, x1, sum2);
@@ -5538,10 +5767,11 @@ static void patch_embed_backward(const real* d_transformer_blocks_carry_next, co
       vec sum6 = v_zero();
       vec sum7 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
+        v_fetch_line(patch_embed_weight_packed_transposed + (c * 256 + 4096 + 5100 + d * 2));
         const vec x8 = v_set(d_transformer_blocks_carry_next[d + 15616]);
-        const vec x9 = v_load(patch_embed_weight + (c + d * 48));
+        const vec x9 = v_load(patch_embed_weight_packed_transposed + (c * 256 + d * 16));
         sum0 = v_fma(x8, x9, sum0);
-        const vec x10 = v_load(patch_embed_weight + (c + d * 48 + 8));
+        const vec x10 = v_load(patch_embed_weight_packed_transposed + (c * 256 + d * 16 + 8));
         sum1 = v_fma(x8, x10, sum1);
         const vec x11 = v_set(d_transformer_blocks_carry_next[d + 15872]);
         sum2 = v_fma(x11, x9, sum2);
@@ -5645,7 +5875,7 @@ static void update(const std::int64_t begin, const std::int64_t end, const real*
 }
 
 // b < B, n < N=64, d < D=256, c < C*P*P=48 (summed); lanes along d
-static void patch_embed_forward_inspect(const real* rearrange, const real* patch_embed_weight_packed,
+static void patch_embed_forward_inspect(const real* patch_embed_weight_packed, const real* rearrange,
                                         real* patch_embed_einsum) {
   for (std::int64_t d = 0; d < 256; d += 16) {
     for (std::int64_t n = 0; n < 60; n += 6) {
@@ -5662,6 +5892,7 @@ static void patch_embed_forward_inspect(const real* rearrange, const real* patch
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
+        v_fetch_line(patch_embed_weight_packed + (d * 48 + 768 + n * 16 + c * 2));
         const vec x0 = v_set(rearrange[n * 48 + c]);
         const vec x1 = v_load(patch_embed_weight_packed + (d * 48 + c * 16));
         sum0 = v_fma(x0, x1, sum0);
@@ -5706,6 +5937,7 @@ static void patch_embed_forward_inspect(const real* rearrange, const real* patch
       vec sum6 = v_zero();
       vec sum7 = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
+        v_fetch_line(patch_embed_weight_packed + (d * 48 + 768 + 960 + c * 2));
         const vec x8 = v_set(rearrange[c + 2880]);
         const vec x9 = v_load(patch_embed_weight_packed + (d * 48 + c * 16));
         sum0 = v_fma(x8, x9, sum0);
@@ -6103,8 +6335,9 @@ static void transformer_blocks_norm2_forward(const real* transformer_blocks_add,
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
-static void transformer_blocks_ffn_linear1_forward_inspect(const Team& team, const real* transformer_blocks_norm2_add,
+static void transformer_blocks_ffn_linear1_forward_inspect(const Team& team,
                                                            const real* transformer_blocks_ffn_linear1_weight_packed,
+                                                           const real* transformer_blocks_norm2_add,
                                                            real* transformer_blocks_ffn_linear1_einsum) {
   const std::int64_t begin = team.begin(65, 6);
   const std::int64_t end = team.end(65, 6);
@@ -6123,6 +6356,7 @@ static void transformer_blocks_ffn_linear1_forward_inspect(const Team& team, con
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + 4096 + n * 85 + d * 2));
         const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
         const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16));
         sum0 = v_fma(x0, x1, sum0);
@@ -6169,6 +6403,7 @@ static void transformer_blocks_ffn_linear1_forward_inspect(const Team& team, con
       vec sum8 = v_zero();
       vec sum9 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + 4096 + 5100 + d * 2));
         const vec x8 = v_set(transformer_blocks_norm2_add[d + 15360]);
         const vec x9 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16));
         sum0 = v_fma(x8, x9, sum0);
@@ -6240,8 +6475,9 @@ static void transformer_blocks_ffn_linear1_forward_2(const real* transformer_blo
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
-static void transformer_blocks_ffn_linear2_forward_inspect(const Team& team, const real* transformer_blocks_ffn_gelu,
+static void transformer_blocks_ffn_linear2_forward_inspect(const Team& team,
                                                            const real* transformer_blocks_ffn_linear2_weight_packed,
+                                                           const real* transformer_blocks_ffn_gelu,
                                                            real* transformer_blocks_ffn_linear2_einsum) {
   const std::int64_t begin = team.begin(65, 6);
   const std::int64_t end = team.end(65, 6);
@@ -6260,6 +6496,7 @@ static void transformer_blocks_ffn_linear2_forward_inspect(const Team& team, con
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + 8192 + n * 170 + m * 2));
         const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + m]);
         const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 16));
         sum0 = v_fma(x0, x1, sum0);
@@ -6306,6 +6543,7 @@ static void transformer_blocks_ffn_linear2_forward_inspect(const Team& team, con
       vec sum8 = v_zero();
       vec sum9 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + 8192 + 10200 + m * 2));
         const vec x8 = v_set(transformer_blocks_ffn_gelu[m + 30720]);
         const vec x9 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 16));
         sum0 = v_fma(x8, x9, sum0);
@@ -6547,7 +6785,7 @@ void vit_cifar_forward_avx2(const float* packed, const float* images, const std:
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
     rearrange_forward(images + image * 3072, rearrange + place * 150816);
-    patch_embed_forward(rearrange + place * 150816, packed + 37136, packed, packed + 256,
+    patch_embed_forward(packed + 37136, rearrange + place * 150816, packed, packed + 256,
                         transformer_blocks_carry + image * 150816);
     add_forward(packed + 36880, packed + 256, transformer_blocks_carry + image * 150816);
   }
@@ -6563,8 +6801,9 @@ void vit_cifar_forward_avx2(const float* packed, const float* images, const std:
                                            transformer_blocks_norm1_add + team.first * 150816);
         }
         team.wait();
-        transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 150816,
-                                             packed + 49424 + layer * 196608, packed + 19968 + layer * 768,
+        transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
+                                             transformer_blocks_norm1_add + team.first * 150816,
+                                             packed + 19968 + layer * 768,
                                              transformer_blocks_attention_add + team.first * 150816);
         team.wait();
         if (team.part == 0) {
@@ -6583,9 +6822,8 @@ void vit_cifar_forward_avx2(const float* packed, const float* images, const std:
                                                transformer_blocks_attention_add + team.first * 150816,
                                                transformer_blocks_attention_rearrange + team.first * 150816);
         team.wait();
-        transformer_blocks_attention_out_proj_forward(team,
+        transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
                                                       transformer_blocks_attention_rearrange + team.first * 150816,
-                                                      packed + 1229072 + layer * 65536,
                                                       transformer_blocks_attention_out_proj_einsum + team.first * 150816);
         team.wait();
         if (team.part == 0) {
@@ -6597,12 +6835,13 @@ void vit_cifar_forward_avx2(const float* packed, const float* images, const std:
                                                           transformer_blocks_norm2_add + team.first * 150816);
         }
         team.wait();
-        transformer_blocks_ffn_linear1_forward(team, transformer_blocks_norm2_add + team.first * 150816,
-                                               packed + 1622288 + layer * 131072, packed + 29184 + layer * 512,
+        transformer_blocks_ffn_linear1_forward(team, packed + 1622288 + layer * 131072,
+                                               transformer_blocks_norm2_add + team.first * 150816,
+                                               packed + 29184 + layer * 512,
                                                transformer_blocks_ffn_gelu + team.first * 150816);
         team.wait();
-        transformer_blocks_ffn_linear2_forward(team, transformer_blocks_ffn_gelu + team.first * 150816,
-                                               packed + 2408720 + layer * 131072,
+        transformer_blocks_ffn_linear2_forward(team, packed + 2408720 + layer * 131072,
+                                               transformer_blocks_ffn_gelu + team.first * 150816,
                                                transformer_blocks_add + team.first * 150816,
                                                packed + 32256 + layer * 256,
                                                transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
@@ -6655,7 +6894,7 @@ void vit_cifar_evaluate_avx2(const float* packed, const float* images, const std
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
     rearrange_forward(images + image * 3072, rearrange + place * 150816);
-    patch_embed_forward(rearrange + place * 150816, packed + 37136, packed, packed + 256,
+    patch_embed_forward(packed + 37136, rearrange + place * 150816, packed, packed + 256,
                         transformer_blocks_carry + image * 150816);
     add_forward(packed + 36880, packed + 256, transformer_blocks_carry + image * 150816);
   }
@@ -6671,8 +6910,9 @@ void vit_cifar_evaluate_avx2(const float* packed, const float* images, const std
                                            transformer_blocks_norm1_add + team.first * 150816);
         }
         team.wait();
-        transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 150816,
-                                             packed + 49424 + layer * 196608, packed + 19968 + layer * 768,
+        transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
+                                             transformer_blocks_norm1_add + team.first * 150816,
+                                             packed + 19968 + layer * 768,
                                              transformer_blocks_attention_add + team.first * 150816);
         team.wait();
         if (team.part == 0) {
@@ -6691,9 +6931,8 @@ void vit_cifar_evaluate_avx2(const float* packed, const float* images, const std
                                                transformer_blocks_attention_add + team.first * 150816,
                                                transformer_blocks_attention_rearrange + team.first * 150816);
         team.wait();
-        transformer_blocks_attention_out_proj_forward(team,
+        transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
                                                       transformer_blocks_attention_rearrange + team.first * 150816,
-                                                      packed + 1229072 + layer * 65536,
                                                       transformer_blocks_attention_out_proj_einsum + team.first * 150816);
         team.wait();
         if (team.part == 0) {
@@ -6705,12 +6944,13 @@ void vit_cifar_evaluate_avx2(const float* packed, const float* images, const std
                                                           transformer_blocks_norm2_add + team.first * 150816);
         }
         team.wait();
-        transformer_blocks_ffn_linear1_forward(team, transformer_blocks_norm2_add + team.first * 150816,
-                                               packed + 1622288 + layer * 131072, packed + 29184 + layer * 512,
+        transformer_blocks_ffn_linear1_forward(team, packed + 1622288 + layer * 131072,
+                                               transformer_blocks_norm2_add + team.first * 150816,
+                                               packed + 29184 + layer * 512,
                                                transformer_blocks_ffn_gelu + team.first * 150816);
         team.wait();
-        transformer_blocks_ffn_linear2_forward(team, transformer_blocks_ffn_gelu + team.first * 150816,
-                                               packed + 2408720 + layer * 131072,
+        transformer_blocks_ffn_linear2_forward(team, packed + 2408720 + layer * 131072,
+                                               transformer_blocks_ffn_gelu + team.first * 150816,
                                                transformer_blocks_add + team.first * 150816,
                                                packed + 32256 + layer * 256,
                                                transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
@@ -6828,7 +7068,7 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
     rearrange_forward(images + image * 3072, rearrange + image * 1542304);
-    patch_embed_forward_train(image, rearrange + image * 1542304, packed + 37136, parameters + 3182352,
+    patch_embed_forward_train(image, packed + 37136, rearrange + image * 1542304, parameters + 3182352,
                               parameters + 3165712, random, transformer_blocks_carry + image * 1542304);
     multiply_forward(image, parameters + 3194896, parameters + 3165712, random,
                      transformer_blocks_carry + image * 1542304);
@@ -6849,8 +7089,9 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
                                                  transformer_blocks_norm1_add + team.first * 1542304);
         }
         team.wait();
-        transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 1542304,
-                                             packed + 49424 + layer * 196608, parameters + 2967824 - layer * 527104,
+        transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
+                                             transformer_blocks_norm1_add + team.first * 1542304,
+                                             parameters + 2967824 - layer * 527104,
                                              transformer_blocks_attention_add + layer * 49920 + image * 1542304);
         team.wait();
         if (team.part == 0) {
@@ -6873,9 +7114,8 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
                                                      transformer_blocks_attention_add + layer * 49920 + image * 1542304,
                                                      transformer_blocks_attention_rearrange + layer * 16640 + image * 1542304);
         team.wait();
-        transformer_blocks_attention_out_proj_forward(team,
+        transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
                                                       transformer_blocks_attention_rearrange + layer * 16640 + image * 1542304,
-                                                      packed + 1229072 + layer * 65536,
                                                       transformer_blocks_attention_out_proj_einsum + team.first * 1542304);
         team.wait();
         if (team.part == 0) {
@@ -6890,16 +7130,14 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
                                                                 transformer_blocks_norm2_add + team.first * 1542304);
         }
         team.wait();
-        transformer_blocks_ffn_linear1_forward_train(team, image, layer,
+        transformer_blocks_ffn_linear1_forward_train(team, image, layer, packed + 1622288 + layer * 131072,
                                                      transformer_blocks_norm2_add + team.first * 1542304,
-                                                     packed + 1622288 + layer * 131072,
                                                      parameters + 2769936 - layer * 527104, random,
                                                      transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304,
                                                      transformer_blocks_ffn_gelu + team.first * 1542304);
         team.wait();
-        transformer_blocks_ffn_linear2_forward_train(team, image, layer,
+        transformer_blocks_ffn_linear2_forward_train(team, image, layer, packed + 2408720 + layer * 131072,
                                                      transformer_blocks_ffn_gelu + team.first * 1542304,
-                                                     packed + 2408720 + layer * 131072,
                                                      transformer_blocks_add + team.first * 1542304,
                                                      parameters + 2638608 - layer * 527104, random,
                                                      transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1542304);
@@ -6949,16 +7187,16 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
                                           random, d_transformer_blocks_ffn_multiply + image * 1542304);
         }
         team.wait();
-        transformer_blocks_ffn_linear2_backward(team, image, layer, d_transformer_blocks_ffn_multiply + image * 1542304,
-                                                parameters + 2638864 - layer * 527104,
+        transformer_blocks_ffn_linear2_backward(team, image, layer, packed + 3195152 + layer * 131072,
+                                                d_transformer_blocks_ffn_multiply + image * 1542304,
                                                 transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304,
                                                 random, d_transformer_blocks_ffn_multiply_2 + image * 1542304);
         team.wait();
         transformer_blocks_ffn_backward_2(team, transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304,
                                           d_transformer_blocks_ffn_linear2_copy + image * 1542304);
         team.wait();
-        transformer_blocks_ffn_linear1_backward(team, d_transformer_blocks_ffn_multiply_2 + image * 1542304,
-                                                parameters + 2770448 - layer * 527104,
+        transformer_blocks_ffn_linear1_backward(team, packed + 3981584 + layer * 131072,
+                                                d_transformer_blocks_ffn_multiply_2 + image * 1542304,
                                                 d_transformer_blocks_ffn_linear1_einsum + image * 1542304);
         team.wait();
         if (team.part == 0) {
@@ -6977,8 +7215,8 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
                                               d_transformer_blocks_add + image * 1542304);
         }
         team.wait();
-        transformer_blocks_attention_out_proj_backward(team, d_transformer_blocks_add + image * 1542304,
-                                                       parameters + 2902288 - layer * 527104,
+        transformer_blocks_attention_out_proj_backward(team, packed + 4768016 + layer * 65536,
+                                                       d_transformer_blocks_add + image * 1542304,
                                                        d_transformer_blocks_attention_out_proj_einsum + team.first * 1542304);
         team.wait();
         if (team.part == 0) {
@@ -7024,8 +7262,8 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
                                                   d_transformer_blocks_attention_rearrange + image * 1542304);
         }
         team.wait();
-        transformer_blocks_attention_backward_10(team, d_transformer_blocks_attention_rearrange + image * 1542304,
-                                                 parameters + 2968592 - layer * 527104,
+        transformer_blocks_attention_backward_10(team, packed + 5161232 + layer * 196608,
+                                                 d_transformer_blocks_attention_rearrange + image * 1542304,
                                                  d_transformer_blocks_attention_einsum_5 + image * 1542304);
         team.wait();
         if (team.part == 0) {
@@ -7232,7 +7470,7 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
     rearrange_forward(images + image * 3072, rearrange + place * 1070144);
-    patch_embed_forward(rearrange + place * 1070144, packed + 37136, parameters + 3182352, parameters + 3165712,
+    patch_embed_forward(packed + 37136, rearrange + place * 1070144, parameters + 3182352, parameters + 3165712,
                         transformer_blocks_carry + image * 1070144);
     add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 1070144);
     norm_backward_2_input_gradient(d_norm_multiply, d_norm_concat + image * 1070144);
@@ -7252,8 +7490,9 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
                                                  transformer_blocks_norm1_add + team.first * 1070144);
         }
         team.wait();
-        transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 1070144,
-                                             packed + 49424 + layer * 196608, parameters + 2967824 - layer * 527104,
+        transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
+                                             transformer_blocks_norm1_add + team.first * 1070144,
+                                             parameters + 2967824 - layer * 527104,
                                              transformer_blocks_attention_add + layer * 49920 + image * 1070144);
         team.wait();
         if (team.part == 0) {
@@ -7273,9 +7512,8 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
                                                transformer_blocks_attention_add + layer * 49920 + image * 1070144,
                                                transformer_blocks_attention_rearrange + team.first * 1070144);
         team.wait();
-        transformer_blocks_attention_out_proj_forward(team,
+        transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
                                                       transformer_blocks_attention_rearrange + team.first * 1070144,
-                                                      packed + 1229072 + layer * 65536,
                                                       transformer_blocks_attention_out_proj_einsum + team.first * 1070144);
         team.wait();
         if (team.part == 0) {
@@ -7290,14 +7528,14 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
                                                                 transformer_blocks_norm2_add + team.first * 1070144);
         }
         team.wait();
-        transformer_blocks_ffn_linear1_forward_input_gradient(team, transformer_blocks_norm2_add + team.first * 1070144,
-                                                              packed + 1622288 + layer * 131072,
+        transformer_blocks_ffn_linear1_forward_input_gradient(team, packed + 1622288 + layer * 131072,
+                                                              transformer_blocks_norm2_add + team.first * 1070144,
                                                               parameters + 2769936 - layer * 527104,
                                                               transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1070144,
                                                               transformer_blocks_ffn_gelu + team.first * 1070144);
         team.wait();
-        transformer_blocks_ffn_linear2_forward(team, transformer_blocks_ffn_gelu + team.first * 1070144,
-                                               packed + 2408720 + layer * 131072,
+        transformer_blocks_ffn_linear2_forward(team, packed + 2408720 + layer * 131072,
+                                               transformer_blocks_ffn_gelu + team.first * 1070144,
                                                transformer_blocks_add + team.first * 1070144,
                                                parameters + 2638608 - layer * 527104,
                                                transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1070144);
@@ -7327,15 +7565,13 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
     {
       const Team team = team_of(batch);
       for (std::int64_t image = team.first; image < team.last; ++image) {
-        transformer_blocks_ffn_linear2_backward_input_gradient(team,
+        transformer_blocks_ffn_linear2_backward_input_gradient(team, packed + 3195152 + layer * 131072,
                                                                d_transformer_blocks_carry + pass % 2 * 16640 + image * 1070144,
-                                                               parameters + 2638864 - layer * 527104,
                                                                transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1070144,
                                                                d_transformer_blocks_ffn_multiply + team.first * 1070144);
         team.wait();
-        transformer_blocks_ffn_linear1_backward_input_gradient(team,
+        transformer_blocks_ffn_linear1_backward_input_gradient(team, packed + 3981584 + layer * 131072,
                                                                d_transformer_blocks_ffn_multiply + team.first * 1070144,
-                                                               parameters + 2770448 - layer * 527104,
                                                                d_transformer_blocks_ffn_linear1_einsum + team.first * 1070144);
         team.wait();
         if (team.part == 0) {
@@ -7347,8 +7583,8 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
                                               d_transformer_blocks_add + team.first * 1070144);
         }
         team.wait();
-        transformer_blocks_attention_out_proj_backward(team, d_transformer_blocks_add + team.first * 1070144,
-                                                       parameters + 2902288 - layer * 527104,
+        transformer_blocks_attention_out_proj_backward(team, packed + 4768016 + layer * 65536,
+                                                       d_transformer_blocks_add + team.first * 1070144,
                                                        d_transformer_blocks_attention_out_proj_einsum + team.first * 1070144);
         team.wait();
         if (team.part == 0) {
@@ -7394,8 +7630,8 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
                                                   d_transformer_blocks_attention_rearrange + team.first * 1070144);
         }
         team.wait();
-        transformer_blocks_attention_backward_10(team, d_transformer_blocks_attention_rearrange + team.first * 1070144,
-                                                 parameters + 2968592 - layer * 527104,
+        transformer_blocks_attention_backward_10(team, packed + 5161232 + layer * 196608,
+                                                 d_transformer_blocks_attention_rearrange + team.first * 1070144,
                                                  d_transformer_blocks_attention_einsum_5 + team.first * 1070144);
         team.wait();
         if (team.part == 0) {
@@ -7413,7 +7649,7 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    patch_embed_backward(d_transformer_blocks_carry + image * 1070144, parameters + 3182608,
+    patch_embed_backward(packed + 6340880, d_transformer_blocks_carry + image * 1070144,
                          d_patch_embed_einsum + place * 1070144);
     images_gradient(d_patch_embed_einsum + place * 1070144, image_gradients + image * 3072);
   }
@@ -7476,7 +7712,7 @@ void vit_cifar_inspect_avx2(const float* packed, const float* images, const std:
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
     rearrange_forward(images + image * 3072, rearrange + place * 166928);
-    patch_embed_forward_inspect(rearrange + place * 166928, packed + 37136, patch_embed_einsum + place * 166928);
+    patch_embed_forward_inspect(packed + 37136, rearrange + place * 166928, patch_embed_einsum + place * 166928);
     patch_embed_forward_2(patch_embed_einsum + place * 166928, packed, magnitudes + image * 58, packed + 256,
                           concat + image * 166928);
     inspect_2(packed + 36880, packed + 256, concat + image * 166928);
@@ -7495,8 +7731,9 @@ void vit_cifar_inspect_avx2(const float* packed, const float* images, const std:
                                                    transformer_blocks_norm1_maximum + team.first * 166928);
         }
         team.wait();
-        transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 166928,
-                                             packed + 49424 + layer * 196608, packed + 19968 + layer * 768,
+        transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
+                                             transformer_blocks_norm1_add + team.first * 166928,
+                                             packed + 19968 + layer * 768,
                                              transformer_blocks_attention_add + team.first * 166928);
         team.wait();
         if (team.part == 0) {
@@ -7520,9 +7757,8 @@ void vit_cifar_inspect_avx2(const float* packed, const float* images, const std:
                                                  magnitudes + 3 + layer * 9 + image * 58);
         }
         team.wait();
-        transformer_blocks_attention_out_proj_forward(team,
+        transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
                                                       transformer_blocks_attention_rearrange + team.first * 166928,
-                                                      packed + 1229072 + layer * 65536,
                                                       transformer_blocks_attention_out_proj_einsum + team.first * 166928);
         team.wait();
         if (team.part == 0) {
@@ -7543,8 +7779,8 @@ void vit_cifar_inspect_avx2(const float* packed, const float* images, const std:
                                            transformer_blocks_norm2_maximum + team.first * 166928);
         }
         team.wait();
-        transformer_blocks_ffn_linear1_forward_inspect(team, transformer_blocks_norm2_add + team.first * 166928,
-                                                       packed + 1622288 + layer * 131072,
+        transformer_blocks_ffn_linear1_forward_inspect(team, packed + 1622288 + layer * 131072,
+                                                       transformer_blocks_norm2_add + team.first * 166928,
                                                        transformer_blocks_ffn_linear1_einsum + team.first * 166928);
         team.wait();
         if (team.part == 0) {
@@ -7555,8 +7791,8 @@ void vit_cifar_inspect_avx2(const float* packed, const float* images, const std:
                                                    transformer_blocks_ffn_gelu + team.first * 166928);
         }
         team.wait();
-        transformer_blocks_ffn_linear2_forward_inspect(team, transformer_blocks_ffn_gelu + team.first * 166928,
-                                                       packed + 2408720 + layer * 131072,
+        transformer_blocks_ffn_linear2_forward_inspect(team, packed + 2408720 + layer * 131072,
+                                                       transformer_blocks_ffn_gelu + team.first * 166928,
                                                        transformer_blocks_ffn_linear2_einsum + team.first * 166928);
         team.wait();
         if (team.part == 0) {
@@ -7657,6 +7893,28 @@ void vit_cifar_pack_forward_avx2(const float* parameters, float* packed) {
 
 void vit_cifar_pack_avx2(const float* parameters, float* packed) {
   vit_cifar_pack_forward_avx2(parameters, packed);
+  // transformer_blocks.{}.ffn.linear2.weight [256, 512], transposed
+#pragma omp parallel for schedule(static)
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    pack_transposed(parameters + 2638864 - layer * 527104, 512, 256, 16, packed + 3195152 + layer * 131072);
+  }
+  // transformer_blocks.{}.ffn.linear1.weight [512, 256], transposed
+#pragma omp parallel for schedule(static)
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    pack_transposed(parameters + 2770448 - layer * 527104, 256, 512, 16, packed + 3981584 + layer * 131072);
+  }
+  // transformer_blocks.{}.attention.out_proj.weight [256, 256], transposed
+#pragma omp parallel for schedule(static)
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    pack_transposed(parameters + 2902288 - layer * 527104, 256, 256, 16, packed + 4768016 + layer * 65536);
+  }
+  // transformer_blocks.{}.attention.in_proj_weight [768, 256], transposed
+#pragma omp parallel for schedule(static)
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    pack_transposed(parameters + 2968592 - layer * 527104, 256, 768, 16, packed + 5161232 + layer * 196608);
+  }
+  // patch_embed.weight [256, 48], transposed
+  pack_transposed(parameters + 3182608, 48, 256, 16, packed + 6340880);
 }
 
 #if defined(__clang__)

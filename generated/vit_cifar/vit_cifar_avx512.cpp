@@ -293,13 +293,24 @@ typedef __m512 vec;
 }
 #endif
 
-// Matrix products read a weight, declared [columns, depth], from panels: [columns / width][depth][width].
-/// Copies a weight into panels of `width` columns; the last panel is filled up with zeros.
-static void pack(const real* weight, std::int64_t columns, std::int64_t depth, std::int64_t width, real* panels) {
+// Matrix products read a weight, [columns, depth], from panels: [columns / width][depth][width].
+/// Copies a weight into panels of `width` columns; the last panel is filled up with zeros. Element [column, k] is at
+/// weight[column * across + k * along].
+static void pack_strided(const real* weight, std::int64_t across, std::int64_t along, std::int64_t columns,
+                         std::int64_t depth, std::int64_t width, real* panels) {
   for (std::int64_t first = 0; first < columns; first += width)
     for (std::int64_t k = 0; k < depth; ++k)
       for (std::int64_t column = first; column < first + width; ++column)
-        *panels++ = column < columns ? weight[column * depth + k] : real(0);
+        *panels++ = column < columns ? weight[column * across + k * along] : real(0);
+}
+[[maybe_unused]] static void pack(const real* weight, std::int64_t columns, std::int64_t depth, std::int64_t width,
+                                  real* panels) {
+  pack_strided(weight, depth, 1, columns, depth, width, panels);
+}
+/// The same of a weight that is stored as [depth, columns].
+[[maybe_unused]] static void pack_transposed(const real* weight, std::int64_t columns, std::int64_t depth,
+                                             std::int64_t width, real* panels) {
+  pack_strided(weight, 1, columns, columns, depth, width, panels);
 }
 
 // Threads take whole images. Where there are fewer images than threads, all threads go through every image together and
@@ -343,15 +354,21 @@ struct Team {
 #endif
 }
 
-// What lies in far memory is asked for in order, before a matrix product goes through it in strides.
+// What lies in far memory is asked for before it is read.
+/// One line of memory.
+template <class T>
+[[maybe_unused]] static inline void v_fetch_line(const T* at) {
+#if defined(__GNUC__)
+  __builtin_prefetch(at, 0, 2);
+#else
+  (void)at;
+#endif
+}
+/// Lines in order, which a matrix product is going to go through in strides.
 template <class T>
 [[maybe_unused]] static inline void v_fetch(const T* first, std::int64_t count) {
   constexpr std::int64_t line = 64 / sizeof(T);
-#if defined(__GNUC__)
-  for (std::int64_t i = 0; i < count; i += line) __builtin_prefetch(first + i, 0, 2);
-#else
-  (void)first, (void)count;
-#endif
+  for (std::int64_t i = 0; i < count; i += line) v_fetch_line(first + i);
 }
 
 // ---- tables ----
@@ -373,7 +390,7 @@ static void rearrange_forward(const real* images, real* rearrange) {
 }
 
 // b < B, n < N=64, d < D=256, c < C*P*P=48 (summed); lanes along d
-static void patch_embed_forward(const real* rearrange, const real* patch_embed_weight_packed,
+static void patch_embed_forward(const real* patch_embed_weight_packed, const real* rearrange,
                                 const real* patch_embed_bias, const real* pos_embed, real* transformer_blocks_carry) {
   for (std::int64_t d = 0; d < 256; d += 64) {
     for (std::int64_t n = 0; n < 60; n += 6) {
@@ -402,6 +419,7 @@ static void patch_embed_forward(const real* rearrange, const real* patch_embed_w
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
+        v_fetch_line(patch_embed_weight_packed + (d * 48 + 3072 + n * 48 + c * 6));
         const vec x0 = v_set(rearrange[n * 48 + c]);
         const vec x1 = v_load(patch_embed_weight_packed + (d * 48 + c * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -556,6 +574,7 @@ static void patch_embed_forward(const real* rearrange, const real* patch_embed_w
       vec sum14 = v_zero();
       vec sum15 = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
+        v_fetch_line(patch_embed_weight_packed + (d * 48 + 3072 + 2880 + c * 6));
         const vec x86 = v_set(rearrange[c + 2880]);
         const vec x87 = v_load(patch_embed_weight_packed + (d * 48 + c * 64));
         sum0 = v_fma(x86, x87, sum0);
@@ -707,8 +726,9 @@ static void transformer_blocks_norm1_forward(const real* transformer_blocks_carr
 }
 
 // b < B, n < N+1=65, d < 3*D=768, d2 < D=256 (summed); lanes along d
-static void transformer_blocks_attention_forward(const Team& team, const real* transformer_blocks_norm1_add,
+static void transformer_blocks_attention_forward(const Team& team,
                                                  const real* transformer_blocks_attention_in_proj_weight_packed,
+                                                 const real* transformer_blocks_norm1_add,
                                                  const real* transformer_blocks_attention_in_proj_bias,
                                                  real* transformer_blocks_attention_add) {
   const std::int64_t begin = team.begin(65, 9);
@@ -743,6 +763,7 @@ static void transformer_blocks_attention_forward(const Team& team, const real* t
       vec sum25 = v_zero();
       vec sum26 = v_zero();
       for (std::int64_t d2 = 0; d2 < 256; ++d2) {
+        v_fetch_line(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + 12288 + n * 170 + d2 * 6));
         const vec x0 = v_set(transformer_blocks_norm1_add[n * 256 + d2]);
         const vec x1 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 48));
         sum0 = v_fma(x0, x1, sum0);
@@ -849,6 +870,7 @@ static void transformer_blocks_attention_forward(const Team& team, const real* t
       vec sum4 = v_zero();
       vec sum5 = v_zero();
       for (std::int64_t d2 = 0; d2 < 256; ++d2) {
+        v_fetch_line(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + 12288 + 10710 + d2 * 6));
         const vec x42 = v_set(transformer_blocks_norm1_add[d2 + 16128]);
         const vec x43 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 48));
         sum0 = v_fma(x42, x43, sum0);
@@ -1286,8 +1308,8 @@ static void transformer_blocks_attention_forward_5(const Team& team, const real*
 
 // b < B, n < N+1=65, d < D=256, h < H*K=256 (summed); lanes along d
 static void transformer_blocks_attention_out_proj_forward(const Team& team,
-                                                          const real* transformer_blocks_attention_rearrange,
                                                           const real* transformer_blocks_attention_out_proj_weight_packed,
+                                                          const real* transformer_blocks_attention_rearrange,
                                                           real* transformer_blocks_attention_out_proj_einsum) {
   const std::int64_t begin = team.begin(65, 6);
   const std::int64_t end = team.end(65, 6);
@@ -1318,6 +1340,7 @@ static void transformer_blocks_attention_out_proj_forward(const Team& team,
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t h = 0; h < 256; ++h) {
+        v_fetch_line(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + 16384 + n * 256 + h * 6));
         const vec x0 = v_set(transformer_blocks_attention_rearrange[n * 256 + h]);
         const vec x1 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -1400,6 +1423,7 @@ static void transformer_blocks_attention_out_proj_forward(const Team& team,
       vec sum18 = v_zero();
       vec sum19 = v_zero();
       for (std::int64_t h = 0; h < 256; ++h) {
+        v_fetch_line(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + 16384 + 15360 + h * 6));
         const vec x10 = v_set(transformer_blocks_attention_rearrange[h + 15360]);
         const vec x11 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 64));
         sum0 = v_fma(x10, x11, sum0);
@@ -1512,8 +1536,9 @@ static void transformer_blocks_attention_out_proj_forward_2(const real* transfor
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
-static void transformer_blocks_ffn_linear1_forward(const Team& team, const real* transformer_blocks_norm2_add,
+static void transformer_blocks_ffn_linear1_forward(const Team& team,
                                                    const real* transformer_blocks_ffn_linear1_weight_packed,
+                                                   const real* transformer_blocks_norm2_add,
                                                    const real* transformer_blocks_ffn_linear1_bias,
                                                    real* transformer_blocks_ffn_gelu) {
   const std::int64_t begin = team.begin(65, 6);
@@ -1545,6 +1570,7 @@ static void transformer_blocks_ffn_linear1_forward(const Team& team, const real*
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + 16384 + n * 256 + d * 6));
         const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
         const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -1637,6 +1663,7 @@ static void transformer_blocks_ffn_linear1_forward(const Team& team, const real*
       vec sum18 = v_zero();
       vec sum19 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + 16384 + 15360 + d * 6));
         const vec x13 = v_set(transformer_blocks_norm2_add[d + 15360]);
         const vec x14 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
         sum0 = v_fma(x13, x14, sum0);
@@ -1702,8 +1729,9 @@ static void transformer_blocks_ffn_linear1_forward(const Team& team, const real*
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
-static void transformer_blocks_ffn_linear2_forward(const Team& team, const real* transformer_blocks_ffn_gelu,
+static void transformer_blocks_ffn_linear2_forward(const Team& team,
                                                    const real* transformer_blocks_ffn_linear2_weight_packed,
+                                                   const real* transformer_blocks_ffn_gelu,
                                                    const real* transformer_blocks_add,
                                                    const real* transformer_blocks_ffn_linear2_bias,
                                                    real* transformer_blocks_carry_next) {
@@ -1736,6 +1764,7 @@ static void transformer_blocks_ffn_linear2_forward(const Team& team, const real*
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + 32768 + n * 512 + m * 6));
         const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + m]);
         const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -1894,6 +1923,7 @@ static void transformer_blocks_ffn_linear2_forward(const Team& team, const real*
       vec sum18 = v_zero();
       vec sum19 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + 32768 + 30720 + m * 6));
         const vec x86 = v_set(transformer_blocks_ffn_gelu[m + 30720]);
         const vec x87 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64));
         sum0 = v_fma(x86, x87, sum0);
@@ -2141,10 +2171,9 @@ static void divide_forward(const std::int64_t batch, const real* add, const real
 }
 
 // b < B, n < N=64, d < D=256, c < C*P*P=48 (summed); lanes along d
-static void patch_embed_forward_train(const std::int64_t image, const real* rearrange,
-                                      const real* patch_embed_weight_packed, const real* patch_embed_bias,
-                                      const real* pos_embed, const std::int32_t* random,
-                                      real* transformer_blocks_carry) {
+static void patch_embed_forward_train(const std::int64_t image, const real* patch_embed_weight_packed,
+                                      const real* rearrange, const real* patch_embed_bias, const real* pos_embed,
+                                      const std::int32_t* random, real* transformer_blocks_carry) {
   for (std::int64_t d = 0; d < 256; d += 64) {
     for (std::int64_t n = 0; n < 60; n += 6) {
       vec sum0 = v_zero();
@@ -2172,6 +2201,7 @@ static void patch_embed_forward_train(const std::int64_t image, const real* rear
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
+        v_fetch_line(patch_embed_weight_packed + (d * 48 + 3072 + n * 48 + c * 6));
         const vec x0 = v_set(rearrange[n * 48 + c]);
         const vec x1 = v_load(patch_embed_weight_packed + (d * 48 + c * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -2264,6 +2294,7 @@ static void patch_embed_forward_train(const std::int64_t image, const real* rear
       vec sum14 = v_zero();
       vec sum15 = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
+        v_fetch_line(patch_embed_weight_packed + (d * 48 + 3072 + 2880 + c * 6));
         const vec x16 = v_set(rearrange[c + 2880]);
         const vec x17 = v_load(patch_embed_weight_packed + (d * 48 + c * 64));
         sum0 = v_fma(x16, x17, sum0);
@@ -2658,8 +2689,8 @@ static void transformer_blocks_attention_out_proj_forward_2_train(const real* tr
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
 static void transformer_blocks_ffn_linear1_forward_train(const Team& team, const std::int64_t image,
                                                          const std::int64_t layer,
-                                                         const real* transformer_blocks_norm2_add,
                                                          const real* transformer_blocks_ffn_linear1_weight_packed,
+                                                         const real* transformer_blocks_norm2_add,
                                                          const real* transformer_blocks_ffn_linear1_bias,
                                                          const std::int32_t* random,
                                                          real* transformer_blocks_ffn_multiply,
@@ -2693,6 +2724,7 @@ static void transformer_blocks_ffn_linear1_forward_train(const Team& team, const
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + 16384 + n * 256 + d * 6));
         const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
         const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -2789,6 +2821,7 @@ static void transformer_blocks_ffn_linear1_forward_train(const Team& team, const
       vec sum18 = v_zero();
       vec sum19 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + 16384 + 15360 + d * 6));
         const vec x15 = v_set(transformer_blocks_norm2_add[d + 15360]);
         const vec x16 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
         sum0 = v_fma(x15, x16, sum0);
@@ -2860,8 +2893,8 @@ static void transformer_blocks_ffn_linear1_forward_train(const Team& team, const
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
 static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const std::int64_t image,
                                                          const std::int64_t layer,
-                                                         const real* transformer_blocks_ffn_gelu,
                                                          const real* transformer_blocks_ffn_linear2_weight_packed,
+                                                         const real* transformer_blocks_ffn_gelu,
                                                          const real* transformer_blocks_add,
                                                          const real* transformer_blocks_ffn_linear2_bias,
                                                          const std::int32_t* random,
@@ -2895,6 +2928,7 @@ static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + 32768 + n * 512 + m * 6));
         const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + m]);
         const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -2991,6 +3025,7 @@ static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const
       vec sum18 = v_zero();
       vec sum19 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + 32768 + 30720 + m * 6));
         const vec x16 = v_set(transformer_blocks_ffn_gelu[m + 30720]);
         const vec x17 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64));
         sum0 = v_fma(x16, x17, sum0);
@@ -3481,8 +3516,8 @@ static void transformer_blocks_ffn_backward(const std::int64_t image, const std:
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
 static void transformer_blocks_ffn_linear2_backward(const Team& team, const std::int64_t image,
                                                     const std::int64_t layer,
+                                                    const real* transformer_blocks_ffn_linear2_weight_packed_transposed,
                                                     const real* d_transformer_blocks_ffn_multiply,
-                                                    const real* transformer_blocks_ffn_linear2_weight,
                                                     const real* transformer_blocks_ffn_multiply,
                                                     const std::int32_t* random,
                                                     real* d_transformer_blocks_ffn_multiply_2) {
@@ -3516,14 +3551,15 @@ static void transformer_blocks_ffn_linear2_backward(const Team& team, const std:
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + 16384 + n * 256 + d * 6));
         const vec x0 = v_set(d_transformer_blocks_ffn_multiply[n * 256 + d]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512));
+        const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 16));
+        const vec x2 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64 + 16));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 32));
+        const vec x3 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64 + 32));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 48));
+        const vec x4 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64 + 48));
         sum3 = v_fma(x0, x4, sum3);
         const vec x5 = v_set(d_transformer_blocks_ffn_multiply[n * 256 + d + 256]);
         sum4 = v_fma(x5, x1, sum4);
@@ -3611,14 +3647,15 @@ static void transformer_blocks_ffn_linear2_backward(const Team& team, const std:
       vec sum18 = v_zero();
       vec sum19 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + 16384 + 15360 + d * 6));
         const vec x15 = v_set(d_transformer_blocks_ffn_multiply[d + 15360]);
-        const vec x16 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512));
+        const vec x16 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64));
         sum0 = v_fma(x15, x16, sum0);
-        const vec x17 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 16));
+        const vec x17 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64 + 16));
         sum1 = v_fma(x15, x17, sum1);
-        const vec x18 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 32));
+        const vec x18 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64 + 32));
         sum2 = v_fma(x15, x18, sum2);
-        const vec x19 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 48));
+        const vec x19 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64 + 48));
         sum3 = v_fma(x15, x19, sum3);
         const vec x20 = v_set(d_transformer_blocks_ffn_multiply[d + 15616]);
         sum4 = v_fma(x20, x16, sum4);
@@ -3693,8 +3730,9 @@ static void transformer_blocks_ffn_backward_2(const Team& team, const real* tran
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
-static void transformer_blocks_ffn_linear1_backward(const Team& team, const real* d_transformer_blocks_ffn_multiply_2,
-                                                    const real* transformer_blocks_ffn_linear1_weight,
+static void transformer_blocks_ffn_linear1_backward(const Team& team,
+                                                    const real* transformer_blocks_ffn_linear1_weight_packed_transposed,
+                                                    const real* d_transformer_blocks_ffn_multiply_2,
                                                     real* d_transformer_blocks_ffn_linear1_einsum) {
   const std::int64_t begin = team.begin(65, 6);
   const std::int64_t end = team.end(65, 6);
@@ -3725,14 +3763,15 @@ static void transformer_blocks_ffn_linear1_backward(const Team& team, const real
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + 32768 + n * 512 + m * 6));
         const vec x0 = v_set(d_transformer_blocks_ffn_multiply_2[n * 512 + m]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256));
+        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 16));
+        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64 + 16));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 32));
+        const vec x3 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64 + 32));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 48));
+        const vec x4 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64 + 48));
         sum3 = v_fma(x0, x4, sum3);
         const vec x5 = v_set(d_transformer_blocks_ffn_multiply_2[n * 512 + m + 512]);
         sum4 = v_fma(x5, x1, sum4);
@@ -3807,14 +3846,15 @@ static void transformer_blocks_ffn_linear1_backward(const Team& team, const real
       vec sum18 = v_zero();
       vec sum19 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + 32768 + 30720 + m * 6));
         const vec x10 = v_set(d_transformer_blocks_ffn_multiply_2[m + 30720]);
-        const vec x11 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256));
+        const vec x11 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64));
         sum0 = v_fma(x10, x11, sum0);
-        const vec x12 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 16));
+        const vec x12 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64 + 16));
         sum1 = v_fma(x10, x12, sum1);
-        const vec x13 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 32));
+        const vec x13 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64 + 32));
         sum2 = v_fma(x10, x13, sum2);
-        const vec x14 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 48));
+        const vec x14 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64 + 48));
         sum3 = v_fma(x10, x14, sum3);
         const vec x15 = v_set(d_transformer_blocks_ffn_multiply_2[m + 31232]);
         sum4 = v_fma(x15, x11, sum4);
@@ -3920,8 +3960,9 @@ static void transformer_blocks_norm2_backward_2(const real* d_transformer_blocks
 }
 
 // b < B, n < N+1=65, d < D=256, d2 < D=256 (summed); lanes along d
-static void transformer_blocks_attention_out_proj_backward(const Team& team, const real* d_transformer_blocks_add,
-                                                           const real* transformer_blocks_attention_out_proj_weight,
+static void transformer_blocks_attention_out_proj_backward(const Team& team,
+                                                           const real* transformer_blocks_attention_out_proj_weight_packed_transposed,
+                                                           const real* d_transformer_blocks_add,
                                                            real* d_transformer_blocks_attention_out_proj_einsum) {
   const std::int64_t begin = team.begin(65, 6);
   const std::int64_t end = team.end(65, 6);
@@ -3952,14 +3993,15 @@ static void transformer_blocks_attention_out_proj_backward(const Team& team, con
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t d2 = 0; d2 < 256; ++d2) {
+        v_fetch_line(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + 16384 + n * 256 + d2 * 6));
         const vec x0 = v_set(d_transformer_blocks_add[n * 256 + d2]);
-        const vec x1 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256));
+        const vec x1 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 64));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 16));
+        const vec x2 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 64 + 16));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 32));
+        const vec x3 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 64 + 32));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 48));
+        const vec x4 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 64 + 48));
         sum3 = v_fma(x0, x4, sum3);
         const vec x5 = v_set(d_transformer_blocks_add[n * 256 + d2 + 256]);
         sum4 = v_fma(x5, x1, sum4);
@@ -4034,14 +4076,15 @@ static void transformer_blocks_attention_out_proj_backward(const Team& team, con
       vec sum18 = v_zero();
       vec sum19 = v_zero();
       for (std::int64_t d2 = 0; d2 < 256; ++d2) {
+        v_fetch_line(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + 16384 + 15360 + d2 * 6));
         const vec x10 = v_set(d_transformer_blocks_add[d2 + 15360]);
-        const vec x11 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256));
+        const vec x11 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 64));
         sum0 = v_fma(x10, x11, sum0);
-        const vec x12 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 16));
+        const vec x12 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 64 + 16));
         sum1 = v_fma(x10, x12, sum1);
-        const vec x13 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 32));
+        const vec x13 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 64 + 32));
         sum2 = v_fma(x10, x13, sum2);
-        const vec x14 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 48));
+        const vec x14 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 64 + 48));
         sum3 = v_fma(x10, x14, sum3);
         const vec x15 = v_set(d_transformer_blocks_add[d2 + 15616]);
         sum4 = v_fma(x15, x11, sum4);
@@ -4762,8 +4805,8 @@ static void transformer_blocks_attention_backward_9(const real* d_transformer_bl
 
 // b < B, n < N+1=65, d < D=256, d2 < 3*D=768 (summed); lanes along d
 static void transformer_blocks_attention_backward_10(const Team& team,
+                                                     const real* transformer_blocks_attention_in_proj_weight_packed_transposed,
                                                      const real* d_transformer_blocks_attention_rearrange,
-                                                     const real* transformer_blocks_attention_in_proj_weight,
                                                      real* d_transformer_blocks_attention_einsum_5) {
   const std::int64_t begin = team.begin(65, 6);
   const std::int64_t end = team.end(65, 6);
@@ -4794,14 +4837,15 @@ static void transformer_blocks_attention_backward_10(const Team& team,
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t d2 = 0; d2 < 768; ++d2) {
+        v_fetch_line(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + 49152 + n * 768 + d2 * 6));
         const vec x0 = v_set(d_transformer_blocks_attention_rearrange[n * 768 + d2]);
-        const vec x1 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256));
+        const vec x1 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 64));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 16));
+        const vec x2 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 64 + 16));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 32));
+        const vec x3 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 64 + 32));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 48));
+        const vec x4 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 64 + 48));
         sum3 = v_fma(x0, x4, sum3);
         const vec x5 = v_set(d_transformer_blocks_attention_rearrange[n * 768 + d2 + 768]);
         sum4 = v_fma(x5, x1, sum4);
@@ -4876,14 +4920,15 @@ static void transformer_blocks_attention_backward_10(const Team& team,
       vec sum18 = v_zero();
       vec sum19 = v_zero();
       for (std::int64_t d2 = 0; d2 < 768; ++d2) {
+        v_fetch_line(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + 49152 + 46080 + d2 * 6));
         const vec x10 = v_set(d_transformer_blocks_attention_rearrange[d2 + 46080]);
-        const vec x11 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256));
+        const vec x11 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 64));
         sum0 = v_fma(x10, x11, sum0);
-        const vec x12 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 16));
+        const vec x12 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 64 + 16));
         sum1 = v_fma(x10, x12, sum1);
-        const vec x13 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 32));
+        const vec x13 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 64 + 32));
         sum2 = v_fma(x10, x13, sum2);
-        const vec x14 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 48));
+        const vec x14 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 64 + 48));
         sum3 = v_fma(x10, x14, sum3);
         const vec x15 = v_set(d_transformer_blocks_attention_rearrange[d2 + 46848]);
         sum4 = v_fma(x15, x11, sum4);
@@ -5058,8 +5103,8 @@ static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t be
   for (std::int64_t b = 0; b < batch; ++b) {
     v_fetch(d_transformer_blocks_ffn_multiply + b * 1542304, 16640);
     v_fetch(d_transformer_blocks_ffn_linear2_copy + b * 1542304, 33280);
-    for (std::int64_t m = 0; m < 512; m += 64) {
-      for (std::int64_t d = begin; d < end; d += 4) {
+    for (std::int64_t m = 0; m < 480; m += 48) {
+      for (std::int64_t d = begin; d < end; d += 8) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -5076,6 +5121,14 @@ static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t be
         vec sum13 = v_zero();
         vec sum14 = v_zero();
         vec sum15 = v_zero();
+        vec sum16 = v_zero();
+        vec sum17 = v_zero();
+        vec sum18 = v_zero();
+        vec sum19 = v_zero();
+        vec sum20 = v_zero();
+        vec sum21 = v_zero();
+        vec sum22 = v_zero();
+        vec sum23 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
           const vec x0 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256]);
           const vec x1 = v_load(d_transformer_blocks_ffn_linear2_copy + (m + b * 1542304 + n * 512));
@@ -5084,23 +5137,34 @@ static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t be
           sum1 = v_fma(x0, x2, sum1);
           const vec x3 = v_load(d_transformer_blocks_ffn_linear2_copy + (m + b * 1542304 + n * 512 + 32));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(d_transformer_blocks_ffn_linear2_copy + (m + b * 1542304 + n * 512 + 48));
-          sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 1]);
-          sum4 = v_fma(x5, x1, sum4);
-          sum5 = v_fma(x5, x2, sum5);
-          sum6 = v_fma(x5, x3, sum6);
-          sum7 = v_fma(x5, x4, sum7);
-          const vec x6 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 2]);
-          sum8 = v_fma(x6, x1, sum8);
-          sum9 = v_fma(x6, x2, sum9);
-          sum10 = v_fma(x6, x3, sum10);
-          sum11 = v_fma(x6, x4, sum11);
-          const vec x7 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 3]);
+          const vec x4 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 1]);
+          sum3 = v_fma(x4, x1, sum3);
+          sum4 = v_fma(x4, x2, sum4);
+          sum5 = v_fma(x4, x3, sum5);
+          const vec x5 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 2]);
+          sum6 = v_fma(x5, x1, sum6);
+          sum7 = v_fma(x5, x2, sum7);
+          sum8 = v_fma(x5, x3, sum8);
+          const vec x6 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 3]);
+          sum9 = v_fma(x6, x1, sum9);
+          sum10 = v_fma(x6, x2, sum10);
+          sum11 = v_fma(x6, x3, sum11);
+          const vec x7 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 4]);
           sum12 = v_fma(x7, x1, sum12);
           sum13 = v_fma(x7, x2, sum13);
           sum14 = v_fma(x7, x3, sum14);
-          sum15 = v_fma(x7, x4, sum15);
+          const vec x8 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 5]);
+          sum15 = v_fma(x8, x1, sum15);
+          sum16 = v_fma(x8, x2, sum16);
+          sum17 = v_fma(x8, x3, sum17);
+          const vec x9 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 6]);
+          sum18 = v_fma(x9, x1, sum18);
+          sum19 = v_fma(x9, x2, sum19);
+          sum20 = v_fma(x9, x3, sum20);
+          const vec x10 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 7]);
+          sum21 = v_fma(x10, x1, sum21);
+          sum22 = v_fma(x10, x2, sum22);
+          sum23 = v_fma(x10, x3, sum23);
         }
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m),
                 v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m)), sum0));
@@ -5108,33 +5172,127 @@ static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t be
                 v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 16)), sum1));
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 32),
                 v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 32)), sum2));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 48),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 48)), sum3));
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 512),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 512)), sum4));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 512)), sum3));
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 528),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 528)), sum5));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 528)), sum4));
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 544),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 544)), sum6));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 560),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 560)), sum7));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 544)), sum5));
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1024),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1024)), sum8));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1024)), sum6));
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1040),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1040)), sum9));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1040)), sum7));
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1056),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1056)), sum10));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1072),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1072)), sum11));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1056)), sum8));
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1536),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1536)), sum12));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1536)), sum9));
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1552),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1552)), sum13));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1552)), sum10));
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1568),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1568)), sum14));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1584),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1584)), sum15));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1568)), sum11));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 2048),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 2048)), sum12));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 2064),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 2064)), sum13));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 2080),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 2080)), sum14));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 2560),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 2560)), sum15));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 2576),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 2576)), sum16));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 2592),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 2592)), sum17));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 3072),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 3072)), sum18));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 3088),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 3088)), sum19));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 3104),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 3104)), sum20));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 3584),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 3584)), sum21));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 3600),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 3600)), sum22));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 3616),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 3616)), sum23));
       }
+    }
+    for (std::int64_t d = begin; d < end; d += 8) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      for (std::int64_t n = 0; n < 65; ++n) {
+        const vec x11 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256]);
+        const vec x12 = v_load(d_transformer_blocks_ffn_linear2_copy + (b * 1542304 + n * 512 + 480));
+        sum0 = v_fma(x11, x12, sum0);
+        const vec x13 = v_load(d_transformer_blocks_ffn_linear2_copy + (b * 1542304 + n * 512 + 496));
+        sum1 = v_fma(x11, x13, sum1);
+        const vec x14 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 1]);
+        sum2 = v_fma(x14, x12, sum2);
+        sum3 = v_fma(x14, x13, sum3);
+        const vec x15 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 2]);
+        sum4 = v_fma(x15, x12, sum4);
+        sum5 = v_fma(x15, x13, sum5);
+        const vec x16 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 3]);
+        sum6 = v_fma(x16, x12, sum6);
+        sum7 = v_fma(x16, x13, sum7);
+        const vec x17 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 4]);
+        sum8 = v_fma(x17, x12, sum8);
+        sum9 = v_fma(x17, x13, sum9);
+        const vec x18 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 5]);
+        sum10 = v_fma(x18, x12, sum10);
+        sum11 = v_fma(x18, x13, sum11);
+        const vec x19 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 6]);
+        sum12 = v_fma(x19, x12, sum12);
+        sum13 = v_fma(x19, x13, sum13);
+        const vec x20 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 7]);
+        sum14 = v_fma(x20, x12, sum14);
+        sum15 = v_fma(x20, x13, sum15);
+      }
+      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 480),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 480)), sum0));
+      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 496),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 496)), sum1));
+      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 992),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 992)), sum2));
+      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 1008),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 1008)), sum3));
+      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 1504),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 1504)), sum4));
+      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 1520),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 1520)), sum5));
+      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 2016),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 2016)), sum6));
+      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 2032),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 2032)), sum7));
+      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 2528),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 2528)), sum8));
+      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 2544),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 2544)), sum9));
+      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 3040),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 3040)), sum10));
+      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 3056),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 3056)), sum11));
+      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 3552),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 3552)), sum12));
+      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 3568),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 3568)), sum13));
+      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 4064),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 4064)), sum14));
+      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 4080),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 4080)), sum15));
     }
   }
 }
@@ -5209,8 +5367,8 @@ static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t be
   for (std::int64_t b = 0; b < batch; ++b) {
     v_fetch(d_transformer_blocks_ffn_multiply_2 + b * 1542304, 33280);
     v_fetch(d_transformer_blocks_ffn_linear1_copy + b * 1542304, 16640);
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      for (std::int64_t m = begin; m < end; m += 4) {
+    for (std::int64_t d = 0; d < 240; d += 48) {
+      for (std::int64_t m = begin; m < end; m += 8) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -5227,6 +5385,14 @@ static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t be
         vec sum13 = v_zero();
         vec sum14 = v_zero();
         vec sum15 = v_zero();
+        vec sum16 = v_zero();
+        vec sum17 = v_zero();
+        vec sum18 = v_zero();
+        vec sum19 = v_zero();
+        vec sum20 = v_zero();
+        vec sum21 = v_zero();
+        vec sum22 = v_zero();
+        vec sum23 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
           const vec x0 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512]);
           const vec x1 = v_load(d_transformer_blocks_ffn_linear1_copy + (d + b * 1542304 + n * 256));
@@ -5235,23 +5401,34 @@ static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t be
           sum1 = v_fma(x0, x2, sum1);
           const vec x3 = v_load(d_transformer_blocks_ffn_linear1_copy + (d + b * 1542304 + n * 256 + 32));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(d_transformer_blocks_ffn_linear1_copy + (d + b * 1542304 + n * 256 + 48));
-          sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 1]);
-          sum4 = v_fma(x5, x1, sum4);
-          sum5 = v_fma(x5, x2, sum5);
-          sum6 = v_fma(x5, x3, sum6);
-          sum7 = v_fma(x5, x4, sum7);
-          const vec x6 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 2]);
-          sum8 = v_fma(x6, x1, sum8);
-          sum9 = v_fma(x6, x2, sum9);
-          sum10 = v_fma(x6, x3, sum10);
-          sum11 = v_fma(x6, x4, sum11);
-          const vec x7 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 3]);
+          const vec x4 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 1]);
+          sum3 = v_fma(x4, x1, sum3);
+          sum4 = v_fma(x4, x2, sum4);
+          sum5 = v_fma(x4, x3, sum5);
+          const vec x5 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 2]);
+          sum6 = v_fma(x5, x1, sum6);
+          sum7 = v_fma(x5, x2, sum7);
+          sum8 = v_fma(x5, x3, sum8);
+          const vec x6 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 3]);
+          sum9 = v_fma(x6, x1, sum9);
+          sum10 = v_fma(x6, x2, sum10);
+          sum11 = v_fma(x6, x3, sum11);
+          const vec x7 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 4]);
           sum12 = v_fma(x7, x1, sum12);
           sum13 = v_fma(x7, x2, sum13);
           sum14 = v_fma(x7, x3, sum14);
-          sum15 = v_fma(x7, x4, sum15);
+          const vec x8 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 5]);
+          sum15 = v_fma(x8, x1, sum15);
+          sum16 = v_fma(x8, x2, sum16);
+          sum17 = v_fma(x8, x3, sum17);
+          const vec x9 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 6]);
+          sum18 = v_fma(x9, x1, sum18);
+          sum19 = v_fma(x9, x2, sum19);
+          sum20 = v_fma(x9, x3, sum20);
+          const vec x10 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 7]);
+          sum21 = v_fma(x10, x1, sum21);
+          sum22 = v_fma(x10, x2, sum22);
+          sum23 = v_fma(x10, x3, sum23);
         }
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d),
                 v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d)), sum0));
@@ -5259,33 +5436,94 @@ static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t be
                 v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 16)), sum1));
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 32),
                 v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 32)), sum2));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 48),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 48)), sum3));
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 256),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 256)), sum4));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 256)), sum3));
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 272),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 272)), sum5));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 272)), sum4));
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 288),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 288)), sum6));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 304),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 304)), sum7));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 288)), sum5));
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 512),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 512)), sum8));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 512)), sum6));
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 528),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 528)), sum9));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 528)), sum7));
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 544),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 544)), sum10));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 560),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 560)), sum11));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 544)), sum8));
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 768),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 768)), sum12));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 768)), sum9));
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 784),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 784)), sum13));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 784)), sum10));
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 800),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 800)), sum14));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 816),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 816)), sum15));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 800)), sum11));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1024),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1024)), sum12));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1040),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1040)), sum13));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1056),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1056)), sum14));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1280),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1280)), sum15));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1296),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1296)), sum16));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1312),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1312)), sum17));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1536),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1536)), sum18));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1552),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1552)), sum19));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1568),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1568)), sum20));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1792),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1792)), sum21));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1808),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1808)), sum22));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1824),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1824)), sum23));
       }
+    }
+    for (std::int64_t m = begin; m < end; m += 8) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      for (std::int64_t n = 0; n < 65; ++n) {
+        const vec x11 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512]);
+        const vec x12 = v_load(d_transformer_blocks_ffn_linear1_copy + (b * 1542304 + n * 256 + 240));
+        sum0 = v_fma(x11, x12, sum0);
+        const vec x13 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 1]);
+        sum1 = v_fma(x13, x12, sum1);
+        const vec x14 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 2]);
+        sum2 = v_fma(x14, x12, sum2);
+        const vec x15 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 3]);
+        sum3 = v_fma(x15, x12, sum3);
+        const vec x16 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 4]);
+        sum4 = v_fma(x16, x12, sum4);
+        const vec x17 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 5]);
+        sum5 = v_fma(x17, x12, sum5);
+        const vec x18 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 6]);
+        sum6 = v_fma(x18, x12, sum6);
+        const vec x19 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 7]);
+        sum7 = v_fma(x19, x12, sum7);
+      }
+      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 240),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 240)), sum0));
+      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 496),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 496)), sum1));
+      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 752),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 752)), sum2));
+      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 1008),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 1008)), sum3));
+      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 1264),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 1264)), sum4));
+      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 1520),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 1520)), sum5));
+      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 1776),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 1776)), sum6));
+      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 2032),
+              v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 2032)), sum7));
     }
   }
 }
@@ -5482,8 +5720,8 @@ static void transformer_blocks_attention_out_proj_weight_gradient(const std::int
   for (std::int64_t b = 0; b < batch; ++b) {
     v_fetch(d_transformer_blocks_add + b * 1542304, 16640);
     v_fetch(transformer_blocks_attention_rearrange + b * 1542304, 16640);
-    for (std::int64_t h = 0; h < 256; h += 64) {
-      for (std::int64_t d = begin; d < end; d += 4) {
+    for (std::int64_t h = 0; h < 240; h += 48) {
+      for (std::int64_t d = begin; d < end; d += 8) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -5500,6 +5738,14 @@ static void transformer_blocks_attention_out_proj_weight_gradient(const std::int
         vec sum13 = v_zero();
         vec sum14 = v_zero();
         vec sum15 = v_zero();
+        vec sum16 = v_zero();
+        vec sum17 = v_zero();
+        vec sum18 = v_zero();
+        vec sum19 = v_zero();
+        vec sum20 = v_zero();
+        vec sum21 = v_zero();
+        vec sum22 = v_zero();
+        vec sum23 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
           const vec x0 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256]);
           const vec x1 = v_load(transformer_blocks_attention_rearrange + (h + b * 1542304 + n * 256));
@@ -5508,23 +5754,34 @@ static void transformer_blocks_attention_out_proj_weight_gradient(const std::int
           sum1 = v_fma(x0, x2, sum1);
           const vec x3 = v_load(transformer_blocks_attention_rearrange + (h + b * 1542304 + n * 256 + 32));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_attention_rearrange + (h + b * 1542304 + n * 256 + 48));
-          sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 1]);
-          sum4 = v_fma(x5, x1, sum4);
-          sum5 = v_fma(x5, x2, sum5);
-          sum6 = v_fma(x5, x3, sum6);
-          sum7 = v_fma(x5, x4, sum7);
-          const vec x6 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 2]);
-          sum8 = v_fma(x6, x1, sum8);
-          sum9 = v_fma(x6, x2, sum9);
-          sum10 = v_fma(x6, x3, sum10);
-          sum11 = v_fma(x6, x4, sum11);
-          const vec x7 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 3]);
+          const vec x4 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 1]);
+          sum3 = v_fma(x4, x1, sum3);
+          sum4 = v_fma(x4, x2, sum4);
+          sum5 = v_fma(x4, x3, sum5);
+          const vec x5 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 2]);
+          sum6 = v_fma(x5, x1, sum6);
+          sum7 = v_fma(x5, x2, sum7);
+          sum8 = v_fma(x5, x3, sum8);
+          const vec x6 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 3]);
+          sum9 = v_fma(x6, x1, sum9);
+          sum10 = v_fma(x6, x2, sum10);
+          sum11 = v_fma(x6, x3, sum11);
+          const vec x7 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 4]);
           sum12 = v_fma(x7, x1, sum12);
           sum13 = v_fma(x7, x2, sum13);
           sum14 = v_fma(x7, x3, sum14);
-          sum15 = v_fma(x7, x4, sum15);
+          const vec x8 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 5]);
+          sum15 = v_fma(x8, x1, sum15);
+          sum16 = v_fma(x8, x2, sum16);
+          sum17 = v_fma(x8, x3, sum17);
+          const vec x9 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 6]);
+          sum18 = v_fma(x9, x1, sum18);
+          sum19 = v_fma(x9, x2, sum19);
+          sum20 = v_fma(x9, x3, sum20);
+          const vec x10 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 7]);
+          sum21 = v_fma(x10, x1, sum21);
+          sum22 = v_fma(x10, x2, sum22);
+          sum23 = v_fma(x10, x3, sum23);
         }
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h),
                 v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h)), sum0));
@@ -5532,33 +5789,94 @@ static void transformer_blocks_attention_out_proj_weight_gradient(const std::int
                 v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 16)), sum1));
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 32),
                 v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 32)), sum2));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 48),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 48)), sum3));
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 256),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 256)), sum4));
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 256)), sum3));
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 272),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 272)), sum5));
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 272)), sum4));
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 288),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 288)), sum6));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 304),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 304)), sum7));
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 288)), sum5));
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 512),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 512)), sum8));
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 512)), sum6));
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 528),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 528)), sum9));
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 528)), sum7));
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 544),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 544)), sum10));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 560),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 560)), sum11));
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 544)), sum8));
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 768),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 768)), sum12));
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 768)), sum9));
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 784),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 784)), sum13));
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 784)), sum10));
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 800),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 800)), sum14));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 816),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 816)), sum15));
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 800)), sum11));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1024),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1024)), sum12));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1040),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1040)), sum13));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1056),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1056)), sum14));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1280),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1280)), sum15));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1296),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1296)), sum16));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1312),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1312)), sum17));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1536),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1536)), sum18));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1552),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1552)), sum19));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1568),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1568)), sum20));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1792),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1792)), sum21));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1808),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1808)), sum22));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1824),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1824)), sum23));
       }
+    }
+    for (std::int64_t d = begin; d < end; d += 8) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      for (std::int64_t n = 0; n < 65; ++n) {
+        const vec x11 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256]);
+        const vec x12 = v_load(transformer_blocks_attention_rearrange + (b * 1542304 + n * 256 + 240));
+        sum0 = v_fma(x11, x12, sum0);
+        const vec x13 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 1]);
+        sum1 = v_fma(x13, x12, sum1);
+        const vec x14 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 2]);
+        sum2 = v_fma(x14, x12, sum2);
+        const vec x15 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 3]);
+        sum3 = v_fma(x15, x12, sum3);
+        const vec x16 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 4]);
+        sum4 = v_fma(x16, x12, sum4);
+        const vec x17 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 5]);
+        sum5 = v_fma(x17, x12, sum5);
+        const vec x18 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 6]);
+        sum6 = v_fma(x18, x12, sum6);
+        const vec x19 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 7]);
+        sum7 = v_fma(x19, x12, sum7);
+      }
+      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 240),
+              v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 240)), sum0));
+      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 496),
+              v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 496)), sum1));
+      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 752),
+              v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 752)), sum2));
+      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 1008),
+              v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 1008)), sum3));
+      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 1264),
+              v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 1264)), sum4));
+      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 1520),
+              v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 1520)), sum5));
+      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 1776),
+              v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 1776)), sum6));
+      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 2032),
+              v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 2032)), sum7));
     }
   }
 }
@@ -6217,8 +6535,8 @@ static void norm_backward_2_input_gradient(const real* d_norm_multiply, real* d_
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
 static void transformer_blocks_ffn_linear1_forward_input_gradient(const Team& team,
-                                                                  const real* transformer_blocks_norm2_add,
                                                                   const real* transformer_blocks_ffn_linear1_weight_packed,
+                                                                  const real* transformer_blocks_norm2_add,
                                                                   const real* transformer_blocks_ffn_linear1_bias,
                                                                   real* transformer_blocks_ffn_linear1_add,
                                                                   real* transformer_blocks_ffn_gelu) {
@@ -6251,6 +6569,7 @@ static void transformer_blocks_ffn_linear1_forward_input_gradient(const Team& te
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + 16384 + n * 256 + d * 6));
         const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
         const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -6344,6 +6663,7 @@ static void transformer_blocks_ffn_linear1_forward_input_gradient(const Team& te
       vec sum18 = v_zero();
       vec sum19 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + 16384 + 15360 + d * 6));
         const vec x13 = v_set(transformer_blocks_norm2_add[d + 15360]);
         const vec x14 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
         sum0 = v_fma(x13, x14, sum0);
@@ -6477,8 +6797,8 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
 static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& team,
+                                                                   const real* transformer_blocks_ffn_linear2_weight_packed_transposed,
                                                                    const real* d_transformer_blocks_carry,
-                                                                   const real* transformer_blocks_ffn_linear2_weight,
                                                                    const real* transformer_blocks_ffn_linear1_add,
                                                                    real* d_transformer_blocks_ffn_multiply) {
   const std::int64_t begin = team.begin(65, 6);
@@ -6511,14 +6831,15 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& t
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + 16384 + n * 256 + d * 6));
         const vec x0 = v_set(d_transformer_blocks_carry[n * 256 + d]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512));
+        const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 16));
+        const vec x2 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64 + 16));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 32));
+        const vec x3 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64 + 32));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 48));
+        const vec x4 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64 + 48));
         sum3 = v_fma(x0, x4, sum3);
         const vec x5 = v_set(d_transformer_blocks_carry[n * 256 + d + 256]);
         sum4 = v_fma(x5, x1, sum4);
@@ -6603,14 +6924,15 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& t
       vec sum18 = v_zero();
       vec sum19 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + 16384 + 15360 + d * 6));
         const vec x13 = v_set(d_transformer_blocks_carry[d + 15360]);
-        const vec x14 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512));
+        const vec x14 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64));
         sum0 = v_fma(x13, x14, sum0);
-        const vec x15 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 16));
+        const vec x15 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64 + 16));
         sum1 = v_fma(x13, x15, sum1);
-        const vec x16 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 32));
+        const vec x16 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64 + 32));
         sum2 = v_fma(x13, x16, sum2);
-        const vec x17 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 48));
+        const vec x17 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64 + 48));
         sum3 = v_fma(x13, x17, sum3);
         const vec x18 = v_set(d_transformer_blocks_carry[d + 15616]);
         sum4 = v_fma(x18, x14, sum4);
@@ -6669,8 +6991,8 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& t
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
 static void transformer_blocks_ffn_linear1_backward_input_gradient(const Team& team,
+                                                                   const real* transformer_blocks_ffn_linear1_weight_packed_transposed,
                                                                    const real* d_transformer_blocks_ffn_multiply,
-                                                                   const real* transformer_blocks_ffn_linear1_weight,
                                                                    real* d_transformer_blocks_ffn_linear1_einsum) {
   const std::int64_t begin = team.begin(65, 6);
   const std::int64_t end = team.end(65, 6);
@@ -6701,14 +7023,15 @@ static void transformer_blocks_ffn_linear1_backward_input_gradient(const Team& t
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + 32768 + n * 512 + m * 6));
         const vec x0 = v_set(d_transformer_blocks_ffn_multiply[n * 512 + m]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256));
+        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 16));
+        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64 + 16));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 32));
+        const vec x3 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64 + 32));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 48));
+        const vec x4 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64 + 48));
         sum3 = v_fma(x0, x4, sum3);
         const vec x5 = v_set(d_transformer_blocks_ffn_multiply[n * 512 + m + 512]);
         sum4 = v_fma(x5, x1, sum4);
@@ -6783,14 +7106,15 @@ static void transformer_blocks_ffn_linear1_backward_input_gradient(const Team& t
       vec sum18 = v_zero();
       vec sum19 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + 32768 + 30720 + m * 6));
         const vec x10 = v_set(d_transformer_blocks_ffn_multiply[m + 30720]);
-        const vec x11 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256));
+        const vec x11 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64));
         sum0 = v_fma(x10, x11, sum0);
-        const vec x12 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 16));
+        const vec x12 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64 + 16));
         sum1 = v_fma(x10, x12, sum1);
-        const vec x13 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 32));
+        const vec x13 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64 + 32));
         sum2 = v_fma(x10, x13, sum2);
-        const vec x14 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 48));
+        const vec x14 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64 + 48));
         sum3 = v_fma(x10, x14, sum3);
         const vec x15 = v_set(d_transformer_blocks_ffn_multiply[m + 31232]);
         sum4 = v_fma(x15, x11, sum4);
@@ -6992,8 +7316,8 @@ static void transformer_blocks_attention_backward_4_input_gradient(const Team& t
 }
 
 // b < B, n < N=64, c < C*P*P=48, d < D=256 (summed); lanes along c
-static void patch_embed_backward(const real* d_transformer_blocks_carry_next, const real* patch_embed_weight,
-                                 real* d_patch_embed_einsum) {
+static void patch_embed_backward(const real* patch_embed_weight_packed_transposed,
+                                 const real* d_transformer_blocks_carry_next, real* d_patch_embed_einsum) {
   v_fetch(d_transformer_blocks_carry_next, 16640);
   for (std::int64_t n = 0; n < 64; n += 8) {
     vec sum0 = v_zero();
@@ -7021,12 +7345,13 @@ static void patch_embed_backward(const real* d_transformer_blocks_carry_next, co
     vec sum22 = v_zero();
     vec sum23 = v_zero();
     for (std::int64_t d = 0; d < 256; ++d) {
+      v_fetch_line(patch_embed_weight_packed_transposed + (12288 + n * 192 + d * 6));
       const vec x0 = v_set(d_transformer_blocks_carry_next[n * 256 + d + 256]);
-      const vec x1 = v_load(patch_embed_weight + d * 48);
+      const vec x1 = v_load(patch_embed_weight_packed_transposed + d * 48);
       sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(patch_embed_weight + (d * 48 + 16));
+      const vec x2 = v_load(patch_embed_weight_packed_transposed + (d * 48 + 16));
       sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(patch_embed_weight + (d * 48 + 32));
+      const vec x3 = v_load(patch_embed_weight_packed_transposed + (d * 48 + 32));
       sum2 = v_fma(x0, x3, sum2);
       const vec x4 = v_set(d_transformer_blocks_carry_next[n * 256 + d + 512]);
       sum3 = v_fma(x4, x1, sum3);
@@ -7164,7 +7489,7 @@ static void update(const std::int64_t begin, const std::int64_t end, const real*
 }
 
 // b < B, n < N=64, d < D=256, c < C*P*P=48 (summed); lanes along d
-static void patch_embed_forward_inspect(const real* rearrange, const real* patch_embed_weight_packed,
+static void patch_embed_forward_inspect(const real* patch_embed_weight_packed, const real* rearrange,
                                         real* patch_embed_einsum) {
   for (std::int64_t d = 0; d < 256; d += 64) {
     for (std::int64_t n = 0; n < 60; n += 6) {
@@ -7193,6 +7518,7 @@ static void patch_embed_forward_inspect(const real* rearrange, const real* patch
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
+        v_fetch_line(patch_embed_weight_packed + (d * 48 + 3072 + n * 48 + c * 6));
         const vec x0 = v_set(rearrange[n * 48 + c]);
         const vec x1 = v_load(patch_embed_weight_packed + (d * 48 + c * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -7271,6 +7597,7 @@ static void patch_embed_forward_inspect(const real* rearrange, const real* patch
       vec sum14 = v_zero();
       vec sum15 = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
+        v_fetch_line(patch_embed_weight_packed + (d * 48 + 3072 + 2880 + c * 6));
         const vec x10 = v_set(rearrange[c + 2880]);
         const vec x11 = v_load(patch_embed_weight_packed + (d * 48 + c * 64));
         sum0 = v_fma(x10, x11, sum0);
@@ -7692,8 +8019,9 @@ static void transformer_blocks_norm2_forward(const real* transformer_blocks_add,
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
-static void transformer_blocks_ffn_linear1_forward_inspect(const Team& team, const real* transformer_blocks_norm2_add,
+static void transformer_blocks_ffn_linear1_forward_inspect(const Team& team,
                                                            const real* transformer_blocks_ffn_linear1_weight_packed,
+                                                           const real* transformer_blocks_norm2_add,
                                                            real* transformer_blocks_ffn_linear1_einsum) {
   const std::int64_t begin = team.begin(65, 6);
   const std::int64_t end = team.end(65, 6);
@@ -7724,6 +8052,7 @@ static void transformer_blocks_ffn_linear1_forward_inspect(const Team& team, con
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + 16384 + n * 256 + d * 6));
         const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
         const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -7806,6 +8135,7 @@ static void transformer_blocks_ffn_linear1_forward_inspect(const Team& team, con
       vec sum18 = v_zero();
       vec sum19 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + 16384 + 15360 + d * 6));
         const vec x10 = v_set(transformer_blocks_norm2_add[d + 15360]);
         const vec x11 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
         sum0 = v_fma(x10, x11, sum0);
@@ -7899,8 +8229,9 @@ static void transformer_blocks_ffn_linear1_forward_2(const real* transformer_blo
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
-static void transformer_blocks_ffn_linear2_forward_inspect(const Team& team, const real* transformer_blocks_ffn_gelu,
+static void transformer_blocks_ffn_linear2_forward_inspect(const Team& team,
                                                            const real* transformer_blocks_ffn_linear2_weight_packed,
+                                                           const real* transformer_blocks_ffn_gelu,
                                                            real* transformer_blocks_ffn_linear2_einsum) {
   const std::int64_t begin = team.begin(65, 6);
   const std::int64_t end = team.end(65, 6);
@@ -7931,6 +8262,7 @@ static void transformer_blocks_ffn_linear2_forward_inspect(const Team& team, con
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + 32768 + n * 512 + m * 6));
         const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + m]);
         const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -8013,6 +8345,7 @@ static void transformer_blocks_ffn_linear2_forward_inspect(const Team& team, con
       vec sum18 = v_zero();
       vec sum19 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + 32768 + 30720 + m * 6));
         const vec x10 = v_set(transformer_blocks_ffn_gelu[m + 30720]);
         const vec x11 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64));
         sum0 = v_fma(x10, x11, sum0);
@@ -8266,7 +8599,7 @@ void vit_cifar_forward_avx512(const float* packed, const float* images, const st
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
     rearrange_forward(images + image * 3072, rearrange + place * 150816);
-    patch_embed_forward(rearrange + place * 150816, packed + 37136, packed, packed + 256,
+    patch_embed_forward(packed + 37136, rearrange + place * 150816, packed, packed + 256,
                         transformer_blocks_carry + image * 150816);
     add_forward(packed + 36880, packed + 256, transformer_blocks_carry + image * 150816);
   }
@@ -8282,8 +8615,9 @@ void vit_cifar_forward_avx512(const float* packed, const float* images, const st
                                            transformer_blocks_norm1_add + team.first * 150816);
         }
         team.wait();
-        transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 150816,
-                                             packed + 49424 + layer * 196608, packed + 19968 + layer * 768,
+        transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
+                                             transformer_blocks_norm1_add + team.first * 150816,
+                                             packed + 19968 + layer * 768,
                                              transformer_blocks_attention_add + team.first * 150816);
         team.wait();
         if (team.part == 0) {
@@ -8302,9 +8636,8 @@ void vit_cifar_forward_avx512(const float* packed, const float* images, const st
                                                transformer_blocks_attention_add + team.first * 150816,
                                                transformer_blocks_attention_rearrange + team.first * 150816);
         team.wait();
-        transformer_blocks_attention_out_proj_forward(team,
+        transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
                                                       transformer_blocks_attention_rearrange + team.first * 150816,
-                                                      packed + 1229072 + layer * 65536,
                                                       transformer_blocks_attention_out_proj_einsum + team.first * 150816);
         team.wait();
         if (team.part == 0) {
@@ -8316,12 +8649,13 @@ void vit_cifar_forward_avx512(const float* packed, const float* images, const st
                                                           transformer_blocks_norm2_add + team.first * 150816);
         }
         team.wait();
-        transformer_blocks_ffn_linear1_forward(team, transformer_blocks_norm2_add + team.first * 150816,
-                                               packed + 1622288 + layer * 131072, packed + 29184 + layer * 512,
+        transformer_blocks_ffn_linear1_forward(team, packed + 1622288 + layer * 131072,
+                                               transformer_blocks_norm2_add + team.first * 150816,
+                                               packed + 29184 + layer * 512,
                                                transformer_blocks_ffn_gelu + team.first * 150816);
         team.wait();
-        transformer_blocks_ffn_linear2_forward(team, transformer_blocks_ffn_gelu + team.first * 150816,
-                                               packed + 2408720 + layer * 131072,
+        transformer_blocks_ffn_linear2_forward(team, packed + 2408720 + layer * 131072,
+                                               transformer_blocks_ffn_gelu + team.first * 150816,
                                                transformer_blocks_add + team.first * 150816,
                                                packed + 32256 + layer * 256,
                                                transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
@@ -8374,7 +8708,7 @@ void vit_cifar_evaluate_avx512(const float* packed, const float* images, const s
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
     rearrange_forward(images + image * 3072, rearrange + place * 150816);
-    patch_embed_forward(rearrange + place * 150816, packed + 37136, packed, packed + 256,
+    patch_embed_forward(packed + 37136, rearrange + place * 150816, packed, packed + 256,
                         transformer_blocks_carry + image * 150816);
     add_forward(packed + 36880, packed + 256, transformer_blocks_carry + image * 150816);
   }
@@ -8390,8 +8724,9 @@ void vit_cifar_evaluate_avx512(const float* packed, const float* images, const s
                                            transformer_blocks_norm1_add + team.first * 150816);
         }
         team.wait();
-        transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 150816,
-                                             packed + 49424 + layer * 196608, packed + 19968 + layer * 768,
+        transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
+                                             transformer_blocks_norm1_add + team.first * 150816,
+                                             packed + 19968 + layer * 768,
                                              transformer_blocks_attention_add + team.first * 150816);
         team.wait();
         if (team.part == 0) {
@@ -8410,9 +8745,8 @@ void vit_cifar_evaluate_avx512(const float* packed, const float* images, const s
                                                transformer_blocks_attention_add + team.first * 150816,
                                                transformer_blocks_attention_rearrange + team.first * 150816);
         team.wait();
-        transformer_blocks_attention_out_proj_forward(team,
+        transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
                                                       transformer_blocks_attention_rearrange + team.first * 150816,
-                                                      packed + 1229072 + layer * 65536,
                                                       transformer_blocks_attention_out_proj_einsum + team.first * 150816);
         team.wait();
         if (team.part == 0) {
@@ -8424,12 +8758,13 @@ void vit_cifar_evaluate_avx512(const float* packed, const float* images, const s
                                                           transformer_blocks_norm2_add + team.first * 150816);
         }
         team.wait();
-        transformer_blocks_ffn_linear1_forward(team, transformer_blocks_norm2_add + team.first * 150816,
-                                               packed + 1622288 + layer * 131072, packed + 29184 + layer * 512,
+        transformer_blocks_ffn_linear1_forward(team, packed + 1622288 + layer * 131072,
+                                               transformer_blocks_norm2_add + team.first * 150816,
+                                               packed + 29184 + layer * 512,
                                                transformer_blocks_ffn_gelu + team.first * 150816);
         team.wait();
-        transformer_blocks_ffn_linear2_forward(team, transformer_blocks_ffn_gelu + team.first * 150816,
-                                               packed + 2408720 + layer * 131072,
+        transformer_blocks_ffn_linear2_forward(team, packed + 2408720 + layer * 131072,
+                                               transformer_blocks_ffn_gelu + team.first * 150816,
                                                transformer_blocks_add + team.first * 150816,
                                                packed + 32256 + layer * 256,
                                                transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
@@ -8548,7 +8883,7 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
     rearrange_forward(images + image * 3072, rearrange + image * 1542304);
-    patch_embed_forward_train(image, rearrange + image * 1542304, packed + 37136, parameters + 3182352,
+    patch_embed_forward_train(image, packed + 37136, rearrange + image * 1542304, parameters + 3182352,
                               parameters + 3165712, random, transformer_blocks_carry + image * 1542304);
     multiply_forward(image, parameters + 3194896, parameters + 3165712, random,
                      transformer_blocks_carry + image * 1542304);
@@ -8569,8 +8904,9 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
                                                  transformer_blocks_norm1_add + team.first * 1542304);
         }
         team.wait();
-        transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 1542304,
-                                             packed + 49424 + layer * 196608, parameters + 2967824 - layer * 527104,
+        transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
+                                             transformer_blocks_norm1_add + team.first * 1542304,
+                                             parameters + 2967824 - layer * 527104,
                                              transformer_blocks_attention_add + layer * 49920 + image * 1542304);
         team.wait();
         if (team.part == 0) {
@@ -8593,9 +8929,8 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
                                                      transformer_blocks_attention_add + layer * 49920 + image * 1542304,
                                                      transformer_blocks_attention_rearrange + layer * 16640 + image * 1542304);
         team.wait();
-        transformer_blocks_attention_out_proj_forward(team,
+        transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
                                                       transformer_blocks_attention_rearrange + layer * 16640 + image * 1542304,
-                                                      packed + 1229072 + layer * 65536,
                                                       transformer_blocks_attention_out_proj_einsum + team.first * 1542304);
         team.wait();
         if (team.part == 0) {
@@ -8610,16 +8945,14 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
                                                                 transformer_blocks_norm2_add + team.first * 1542304);
         }
         team.wait();
-        transformer_blocks_ffn_linear1_forward_train(team, image, layer,
+        transformer_blocks_ffn_linear1_forward_train(team, image, layer, packed + 1622288 + layer * 131072,
                                                      transformer_blocks_norm2_add + team.first * 1542304,
-                                                     packed + 1622288 + layer * 131072,
                                                      parameters + 2769936 - layer * 527104, random,
                                                      transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304,
                                                      transformer_blocks_ffn_gelu + team.first * 1542304);
         team.wait();
-        transformer_blocks_ffn_linear2_forward_train(team, image, layer,
+        transformer_blocks_ffn_linear2_forward_train(team, image, layer, packed + 2408720 + layer * 131072,
                                                      transformer_blocks_ffn_gelu + team.first * 1542304,
-                                                     packed + 2408720 + layer * 131072,
                                                      transformer_blocks_add + team.first * 1542304,
                                                      parameters + 2638608 - layer * 527104, random,
                                                      transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1542304);
@@ -8669,16 +9002,16 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
                                           random, d_transformer_blocks_ffn_multiply + image * 1542304);
         }
         team.wait();
-        transformer_blocks_ffn_linear2_backward(team, image, layer, d_transformer_blocks_ffn_multiply + image * 1542304,
-                                                parameters + 2638864 - layer * 527104,
+        transformer_blocks_ffn_linear2_backward(team, image, layer, packed + 3195152 + layer * 131072,
+                                                d_transformer_blocks_ffn_multiply + image * 1542304,
                                                 transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304,
                                                 random, d_transformer_blocks_ffn_multiply_2 + image * 1542304);
         team.wait();
         transformer_blocks_ffn_backward_2(team, transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304,
                                           d_transformer_blocks_ffn_linear2_copy + image * 1542304);
         team.wait();
-        transformer_blocks_ffn_linear1_backward(team, d_transformer_blocks_ffn_multiply_2 + image * 1542304,
-                                                parameters + 2770448 - layer * 527104,
+        transformer_blocks_ffn_linear1_backward(team, packed + 3981584 + layer * 131072,
+                                                d_transformer_blocks_ffn_multiply_2 + image * 1542304,
                                                 d_transformer_blocks_ffn_linear1_einsum + image * 1542304);
         team.wait();
         if (team.part == 0) {
@@ -8697,8 +9030,8 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
                                               d_transformer_blocks_add + image * 1542304);
         }
         team.wait();
-        transformer_blocks_attention_out_proj_backward(team, d_transformer_blocks_add + image * 1542304,
-                                                       parameters + 2902288 - layer * 527104,
+        transformer_blocks_attention_out_proj_backward(team, packed + 4768016 + layer * 65536,
+                                                       d_transformer_blocks_add + image * 1542304,
                                                        d_transformer_blocks_attention_out_proj_einsum + team.first * 1542304);
         team.wait();
         if (team.part == 0) {
@@ -8744,8 +9077,8 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
                                                   d_transformer_blocks_attention_rearrange + image * 1542304);
         }
         team.wait();
-        transformer_blocks_attention_backward_10(team, d_transformer_blocks_attention_rearrange + image * 1542304,
-                                                 parameters + 2968592 - layer * 527104,
+        transformer_blocks_attention_backward_10(team, packed + 5161232 + layer * 196608,
+                                                 d_transformer_blocks_attention_rearrange + image * 1542304,
                                                  d_transformer_blocks_attention_einsum_5 + image * 1542304);
         team.wait();
         if (team.part == 0) {
@@ -8773,7 +9106,7 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
     transformer_blocks_ffn_linear2_bias_gradient_sum(gradients + 2638608 - layer * 527104, scratch);
 #pragma omp parallel for schedule(static)
     for (std::int64_t part = 0; part < parts; ++part) {
-      transformer_blocks_ffn_linear2_weight_gradient(share(256, 4, part, parts), share(256, 4, part + 1, parts), batch,
+      transformer_blocks_ffn_linear2_weight_gradient(share(256, 8, part, parts), share(256, 8, part + 1, parts), batch,
                                                      gradients + 2638864 - layer * 527104,
                                                      d_transformer_blocks_ffn_multiply,
                                                      d_transformer_blocks_ffn_linear2_copy);
@@ -8785,7 +9118,7 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
     transformer_blocks_ffn_linear1_bias_gradient_sum(gradients + 2769936 - layer * 527104, scratch);
 #pragma omp parallel for schedule(static)
     for (std::int64_t part = 0; part < parts; ++part) {
-      transformer_blocks_ffn_linear1_weight_gradient(share(512, 4, part, parts), share(512, 4, part + 1, parts), batch,
+      transformer_blocks_ffn_linear1_weight_gradient(share(512, 8, part, parts), share(512, 8, part + 1, parts), batch,
                                                      gradients + 2770448 - layer * 527104,
                                                      d_transformer_blocks_ffn_multiply_2,
                                                      d_transformer_blocks_ffn_linear1_copy);
@@ -8804,7 +9137,7 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
     transformer_blocks_attention_out_proj_bias_gradient_sum(gradients + 2902032 - layer * 527104, scratch + 8192);
 #pragma omp parallel for schedule(static)
     for (std::int64_t part = 0; part < parts; ++part) {
-      transformer_blocks_attention_out_proj_weight_gradient(share(256, 4, part, parts), share(256, 4, part + 1, parts),
+      transformer_blocks_attention_out_proj_weight_gradient(share(256, 8, part, parts), share(256, 8, part + 1, parts),
                                                             batch, gradients + 2902288 - layer * 527104,
                                                             d_transformer_blocks_add,
                                                             transformer_blocks_attention_rearrange + layer * 16640);
@@ -8952,7 +9285,7 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
     rearrange_forward(images + image * 3072, rearrange + place * 1070144);
-    patch_embed_forward(rearrange + place * 1070144, packed + 37136, parameters + 3182352, parameters + 3165712,
+    patch_embed_forward(packed + 37136, rearrange + place * 1070144, parameters + 3182352, parameters + 3165712,
                         transformer_blocks_carry + image * 1070144);
     add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 1070144);
     norm_backward_2_input_gradient(d_norm_multiply, d_norm_concat + image * 1070144);
@@ -8972,8 +9305,9 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
                                                  transformer_blocks_norm1_add + team.first * 1070144);
         }
         team.wait();
-        transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 1070144,
-                                             packed + 49424 + layer * 196608, parameters + 2967824 - layer * 527104,
+        transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
+                                             transformer_blocks_norm1_add + team.first * 1070144,
+                                             parameters + 2967824 - layer * 527104,
                                              transformer_blocks_attention_add + layer * 49920 + image * 1070144);
         team.wait();
         if (team.part == 0) {
@@ -8993,9 +9327,8 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
                                                transformer_blocks_attention_add + layer * 49920 + image * 1070144,
                                                transformer_blocks_attention_rearrange + team.first * 1070144);
         team.wait();
-        transformer_blocks_attention_out_proj_forward(team,
+        transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
                                                       transformer_blocks_attention_rearrange + team.first * 1070144,
-                                                      packed + 1229072 + layer * 65536,
                                                       transformer_blocks_attention_out_proj_einsum + team.first * 1070144);
         team.wait();
         if (team.part == 0) {
@@ -9010,14 +9343,14 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
                                                                 transformer_blocks_norm2_add + team.first * 1070144);
         }
         team.wait();
-        transformer_blocks_ffn_linear1_forward_input_gradient(team, transformer_blocks_norm2_add + team.first * 1070144,
-                                                              packed + 1622288 + layer * 131072,
+        transformer_blocks_ffn_linear1_forward_input_gradient(team, packed + 1622288 + layer * 131072,
+                                                              transformer_blocks_norm2_add + team.first * 1070144,
                                                               parameters + 2769936 - layer * 527104,
                                                               transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1070144,
                                                               transformer_blocks_ffn_gelu + team.first * 1070144);
         team.wait();
-        transformer_blocks_ffn_linear2_forward(team, transformer_blocks_ffn_gelu + team.first * 1070144,
-                                               packed + 2408720 + layer * 131072,
+        transformer_blocks_ffn_linear2_forward(team, packed + 2408720 + layer * 131072,
+                                               transformer_blocks_ffn_gelu + team.first * 1070144,
                                                transformer_blocks_add + team.first * 1070144,
                                                parameters + 2638608 - layer * 527104,
                                                transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1070144);
@@ -9047,15 +9380,13 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
     {
       const Team team = team_of(batch);
       for (std::int64_t image = team.first; image < team.last; ++image) {
-        transformer_blocks_ffn_linear2_backward_input_gradient(team,
+        transformer_blocks_ffn_linear2_backward_input_gradient(team, packed + 3195152 + layer * 131072,
                                                                d_transformer_blocks_carry + pass % 2 * 16640 + image * 1070144,
-                                                               parameters + 2638864 - layer * 527104,
                                                                transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1070144,
                                                                d_transformer_blocks_ffn_multiply + team.first * 1070144);
         team.wait();
-        transformer_blocks_ffn_linear1_backward_input_gradient(team,
+        transformer_blocks_ffn_linear1_backward_input_gradient(team, packed + 3981584 + layer * 131072,
                                                                d_transformer_blocks_ffn_multiply + team.first * 1070144,
-                                                               parameters + 2770448 - layer * 527104,
                                                                d_transformer_blocks_ffn_linear1_einsum + team.first * 1070144);
         team.wait();
         if (team.part == 0) {
@@ -9067,8 +9398,8 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
                                               d_transformer_blocks_add + team.first * 1070144);
         }
         team.wait();
-        transformer_blocks_attention_out_proj_backward(team, d_transformer_blocks_add + team.first * 1070144,
-                                                       parameters + 2902288 - layer * 527104,
+        transformer_blocks_attention_out_proj_backward(team, packed + 4768016 + layer * 65536,
+                                                       d_transformer_blocks_add + team.first * 1070144,
                                                        d_transformer_blocks_attention_out_proj_einsum + team.first * 1070144);
         team.wait();
         if (team.part == 0) {
@@ -9114,8 +9445,8 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
                                                   d_transformer_blocks_attention_rearrange + team.first * 1070144);
         }
         team.wait();
-        transformer_blocks_attention_backward_10(team, d_transformer_blocks_attention_rearrange + team.first * 1070144,
-                                                 parameters + 2968592 - layer * 527104,
+        transformer_blocks_attention_backward_10(team, packed + 5161232 + layer * 196608,
+                                                 d_transformer_blocks_attention_rearrange + team.first * 1070144,
                                                  d_transformer_blocks_attention_einsum_5 + team.first * 1070144);
         team.wait();
         if (team.part == 0) {
@@ -9133,7 +9464,7 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    patch_embed_backward(d_transformer_blocks_carry + image * 1070144, parameters + 3182608,
+    patch_embed_backward(packed + 6340880, d_transformer_blocks_carry + image * 1070144,
                          d_patch_embed_einsum + place * 1070144);
     images_gradient(d_patch_embed_einsum + place * 1070144, image_gradients + image * 3072);
   }
@@ -9196,7 +9527,7 @@ void vit_cifar_inspect_avx512(const float* packed, const float* images, const st
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
     rearrange_forward(images + image * 3072, rearrange + place * 166928);
-    patch_embed_forward_inspect(rearrange + place * 166928, packed + 37136, patch_embed_einsum + place * 166928);
+    patch_embed_forward_inspect(packed + 37136, rearrange + place * 166928, patch_embed_einsum + place * 166928);
     patch_embed_forward_2(patch_embed_einsum + place * 166928, packed, magnitudes + image * 58, packed + 256,
                           concat + image * 166928);
     inspect_2(packed + 36880, packed + 256, concat + image * 166928);
@@ -9215,8 +9546,9 @@ void vit_cifar_inspect_avx512(const float* packed, const float* images, const st
                                                    transformer_blocks_norm1_maximum + team.first * 166928);
         }
         team.wait();
-        transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 166928,
-                                             packed + 49424 + layer * 196608, packed + 19968 + layer * 768,
+        transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
+                                             transformer_blocks_norm1_add + team.first * 166928,
+                                             packed + 19968 + layer * 768,
                                              transformer_blocks_attention_add + team.first * 166928);
         team.wait();
         if (team.part == 0) {
@@ -9240,9 +9572,8 @@ void vit_cifar_inspect_avx512(const float* packed, const float* images, const st
                                                  magnitudes + 3 + layer * 9 + image * 58);
         }
         team.wait();
-        transformer_blocks_attention_out_proj_forward(team,
+        transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
                                                       transformer_blocks_attention_rearrange + team.first * 166928,
-                                                      packed + 1229072 + layer * 65536,
                                                       transformer_blocks_attention_out_proj_einsum + team.first * 166928);
         team.wait();
         if (team.part == 0) {
@@ -9263,8 +9594,8 @@ void vit_cifar_inspect_avx512(const float* packed, const float* images, const st
                                            transformer_blocks_norm2_maximum + team.first * 166928);
         }
         team.wait();
-        transformer_blocks_ffn_linear1_forward_inspect(team, transformer_blocks_norm2_add + team.first * 166928,
-                                                       packed + 1622288 + layer * 131072,
+        transformer_blocks_ffn_linear1_forward_inspect(team, packed + 1622288 + layer * 131072,
+                                                       transformer_blocks_norm2_add + team.first * 166928,
                                                        transformer_blocks_ffn_linear1_einsum + team.first * 166928);
         team.wait();
         if (team.part == 0) {
@@ -9275,8 +9606,8 @@ void vit_cifar_inspect_avx512(const float* packed, const float* images, const st
                                                    transformer_blocks_ffn_gelu + team.first * 166928);
         }
         team.wait();
-        transformer_blocks_ffn_linear2_forward_inspect(team, transformer_blocks_ffn_gelu + team.first * 166928,
-                                                       packed + 2408720 + layer * 131072,
+        transformer_blocks_ffn_linear2_forward_inspect(team, packed + 2408720 + layer * 131072,
+                                                       transformer_blocks_ffn_gelu + team.first * 166928,
                                                        transformer_blocks_ffn_linear2_einsum + team.first * 166928);
         team.wait();
         if (team.part == 0) {
@@ -9377,6 +9708,28 @@ void vit_cifar_pack_forward_avx512(const float* parameters, float* packed) {
 
 void vit_cifar_pack_avx512(const float* parameters, float* packed) {
   vit_cifar_pack_forward_avx512(parameters, packed);
+  // transformer_blocks.{}.ffn.linear2.weight [256, 512], transposed
+#pragma omp parallel for schedule(static)
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    pack_transposed(parameters + 2638864 - layer * 527104, 512, 256, 64, packed + 3195152 + layer * 131072);
+  }
+  // transformer_blocks.{}.ffn.linear1.weight [512, 256], transposed
+#pragma omp parallel for schedule(static)
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    pack_transposed(parameters + 2770448 - layer * 527104, 256, 512, 64, packed + 3981584 + layer * 131072);
+  }
+  // transformer_blocks.{}.attention.out_proj.weight [256, 256], transposed
+#pragma omp parallel for schedule(static)
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    pack_transposed(parameters + 2902288 - layer * 527104, 256, 256, 64, packed + 4768016 + layer * 65536);
+  }
+  // transformer_blocks.{}.attention.in_proj_weight [768, 256], transposed
+#pragma omp parallel for schedule(static)
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    pack_transposed(parameters + 2968592 - layer * 527104, 256, 768, 64, packed + 5161232 + layer * 196608);
+  }
+  // patch_embed.weight [256, 48], transposed
+  pack_transposed(parameters + 3182608, 48, 256, 48, packed + 6340880);
 }
 
 #if defined(__clang__)

@@ -248,13 +248,24 @@ typedef real vec;
 }
 #endif
 
-// Matrix products read a weight, declared [columns, depth], from panels: [columns / width][depth][width].
-/// Copies a weight into panels of `width` columns; the last panel is filled up with zeros.
-static void pack(const real* weight, std::int64_t columns, std::int64_t depth, std::int64_t width, real* panels) {
+// Matrix products read a weight, [columns, depth], from panels: [columns / width][depth][width].
+/// Copies a weight into panels of `width` columns; the last panel is filled up with zeros. Element [column, k] is at
+/// weight[column * across + k * along].
+static void pack_strided(const real* weight, std::int64_t across, std::int64_t along, std::int64_t columns,
+                         std::int64_t depth, std::int64_t width, real* panels) {
   for (std::int64_t first = 0; first < columns; first += width)
     for (std::int64_t k = 0; k < depth; ++k)
       for (std::int64_t column = first; column < first + width; ++column)
-        *panels++ = column < columns ? weight[column * depth + k] : real(0);
+        *panels++ = column < columns ? weight[column * across + k * along] : real(0);
+}
+[[maybe_unused]] static void pack(const real* weight, std::int64_t columns, std::int64_t depth, std::int64_t width,
+                                  real* panels) {
+  pack_strided(weight, depth, 1, columns, depth, width, panels);
+}
+/// The same of a weight that is stored as [depth, columns].
+[[maybe_unused]] static void pack_transposed(const real* weight, std::int64_t columns, std::int64_t depth,
+                                             std::int64_t width, real* panels) {
+  pack_strided(weight, 1, columns, columns, depth, width, panels);
 }
 
 // Threads take whole images. Where there are fewer images than threads, all threads go through every image together and
@@ -298,15 +309,21 @@ struct Team {
 #endif
 }
 
-// What lies in far memory is asked for in order, before a matrix product goes through it in strides.
+// What lies in far memory is asked for before it is read.
+/// One line of memory.
+template <class T>
+[[maybe_unused]] static inline void v_fetch_line(const T* at) {
+#if defined(__GNUC__)
+  __builtin_prefetch(at, 0, 2);
+#else
+  (void)at;
+#endif
+}
+/// Lines in order, which a matrix product is going to go through in strides.
 template <class T>
 [[maybe_unused]] static inline void v_fetch(const T* first, std::int64_t count) {
   constexpr std::int64_t line = 64 / sizeof(T);
-#if defined(__GNUC__)
-  for (std::int64_t i = 0; i < count; i += line) __builtin_prefetch(first + i, 0, 2);
-#else
-  (void)first, (void)count;
-#endif
+  for (std::int64_t i = 0; i < count; i += line) v_fetch_line(first + i);
 }
 
 // ---- tables ----
@@ -2072,7 +2089,7 @@ static void transformer_blocks_ffn_backward(const std::int64_t image, const std:
 static void transformer_blocks_ffn_linear2_backward(const Team& team, const std::int64_t image,
                                                     const std::int64_t layer,
                                                     const real* d_transformer_blocks_ffn_multiply,
-                                                    const real* transformer_blocks_ffn_linear2_weight,
+                                                    const real* transformer_blocks_ffn_linear2_weight_packed_transposed,
                                                     const real* transformer_blocks_ffn_multiply,
                                                     const std::int32_t* random,
                                                     real* d_transformer_blocks_ffn_multiply_2) {
@@ -2091,13 +2108,13 @@ static void transformer_blocks_ffn_linear2_backward(const Team& team, const std:
       vec sum7 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
         const vec x0 = v_set(d_transformer_blocks_ffn_multiply[n * 256 + d]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512));
+        const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 1));
+        const vec x2 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 1));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 2));
+        const vec x3 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 2));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 3));
+        const vec x4 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 3));
         sum3 = v_fma(x0, x4, sum3);
         const vec x5 = v_set(d_transformer_blocks_ffn_multiply[n * 256 + d + 256]);
         sum4 = v_fma(x5, x1, sum4);
@@ -2134,13 +2151,13 @@ static void transformer_blocks_ffn_linear2_backward(const Team& team, const std:
       vec sum3 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
         const vec x11 = v_set(d_transformer_blocks_ffn_multiply[d + 16384]);
-        const vec x12 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512));
+        const vec x12 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4));
         sum0 = v_fma(x11, x12, sum0);
-        const vec x13 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 1));
+        const vec x13 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 1));
         sum1 = v_fma(x11, x13, sum1);
-        const vec x14 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 2));
+        const vec x14 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 2));
         sum2 = v_fma(x11, x14, sum2);
-        const vec x15 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 3));
+        const vec x15 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 3));
         sum3 = v_fma(x11, x15, sum3);
       }
       alignas(64) real sums[4];
@@ -2178,7 +2195,7 @@ static void transformer_blocks_ffn_backward_2(const Team& team, const real* tran
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed)
 static void transformer_blocks_ffn_linear1_backward(const Team& team, const real* d_transformer_blocks_ffn_multiply_2,
-                                                    const real* transformer_blocks_ffn_linear1_weight,
+                                                    const real* transformer_blocks_ffn_linear1_weight_packed_transposed,
                                                     real* d_transformer_blocks_ffn_linear1_einsum) {
   const std::int64_t begin = team.begin(65, 2);
   const std::int64_t end = team.end(65, 2);
@@ -2194,13 +2211,13 @@ static void transformer_blocks_ffn_linear1_backward(const Team& team, const real
       vec sum7 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
         const vec x0 = v_set(d_transformer_blocks_ffn_multiply_2[n * 512 + m]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256));
+        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 1));
+        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4 + 1));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 2));
+        const vec x3 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4 + 2));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 3));
+        const vec x4 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4 + 3));
         sum3 = v_fma(x0, x4, sum3);
         const vec x5 = v_set(d_transformer_blocks_ffn_multiply_2[n * 512 + m + 512]);
         sum4 = v_fma(x5, x1, sum4);
@@ -2224,13 +2241,13 @@ static void transformer_blocks_ffn_linear1_backward(const Team& team, const real
       vec sum3 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
         const vec x6 = v_set(d_transformer_blocks_ffn_multiply_2[m + 32768]);
-        const vec x7 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256));
+        const vec x7 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4));
         sum0 = v_fma(x6, x7, sum0);
-        const vec x8 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 1));
+        const vec x8 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4 + 1));
         sum1 = v_fma(x6, x8, sum1);
-        const vec x9 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 2));
+        const vec x9 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4 + 2));
         sum2 = v_fma(x6, x9, sum2);
-        const vec x10 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 3));
+        const vec x10 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4 + 3));
         sum3 = v_fma(x6, x10, sum3);
       }
       v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16384), sum0);
@@ -2299,7 +2316,7 @@ static void transformer_blocks_norm2_backward_2(const real* d_transformer_blocks
 
 // b < B, n < N+1=65, d < D=256, d2 < D=256 (summed)
 static void transformer_blocks_attention_out_proj_backward(const Team& team, const real* d_transformer_blocks_add,
-                                                           const real* transformer_blocks_attention_out_proj_weight,
+                                                           const real* transformer_blocks_attention_out_proj_weight_packed_transposed,
                                                            real* d_transformer_blocks_attention_out_proj_einsum) {
   const std::int64_t begin = team.begin(65, 2);
   const std::int64_t end = team.end(65, 2);
@@ -2315,13 +2332,13 @@ static void transformer_blocks_attention_out_proj_backward(const Team& team, con
       vec sum7 = v_zero();
       for (std::int64_t d2 = 0; d2 < 256; ++d2) {
         const vec x0 = v_set(d_transformer_blocks_add[n * 256 + d2]);
-        const vec x1 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256));
+        const vec x1 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 4));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 1));
+        const vec x2 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 4 + 1));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 2));
+        const vec x3 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 4 + 2));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 3));
+        const vec x4 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 4 + 3));
         sum3 = v_fma(x0, x4, sum3);
         const vec x5 = v_set(d_transformer_blocks_add[n * 256 + d2 + 256]);
         sum4 = v_fma(x5, x1, sum4);
@@ -2345,13 +2362,13 @@ static void transformer_blocks_attention_out_proj_backward(const Team& team, con
       vec sum3 = v_zero();
       for (std::int64_t d2 = 0; d2 < 256; ++d2) {
         const vec x6 = v_set(d_transformer_blocks_add[d2 + 16384]);
-        const vec x7 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256));
+        const vec x7 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 4));
         sum0 = v_fma(x6, x7, sum0);
-        const vec x8 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 1));
+        const vec x8 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 4 + 1));
         sum1 = v_fma(x6, x8, sum1);
-        const vec x9 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 2));
+        const vec x9 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 4 + 2));
         sum2 = v_fma(x6, x9, sum2);
-        const vec x10 = v_load(transformer_blocks_attention_out_proj_weight + (d + d2 * 256 + 3));
+        const vec x10 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 4 + 3));
         sum3 = v_fma(x6, x10, sum3);
       }
       v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16384), sum0);
@@ -2752,7 +2769,7 @@ static void transformer_blocks_attention_backward_9(const real* d_transformer_bl
 // b < B, n < N+1=65, d < D=256, d2 < 3*D=768 (summed)
 static void transformer_blocks_attention_backward_10(const Team& team,
                                                      const real* d_transformer_blocks_attention_rearrange,
-                                                     const real* transformer_blocks_attention_in_proj_weight,
+                                                     const real* transformer_blocks_attention_in_proj_weight_packed_transposed,
                                                      real* d_transformer_blocks_attention_einsum_5) {
   const std::int64_t begin = team.begin(65, 2);
   const std::int64_t end = team.end(65, 2);
@@ -2768,13 +2785,13 @@ static void transformer_blocks_attention_backward_10(const Team& team,
       vec sum7 = v_zero();
       for (std::int64_t d2 = 0; d2 < 768; ++d2) {
         const vec x0 = v_set(d_transformer_blocks_attention_rearrange[n * 768 + d2]);
-        const vec x1 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256));
+        const vec x1 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 4));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 1));
+        const vec x2 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 4 + 1));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 2));
+        const vec x3 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 4 + 2));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 3));
+        const vec x4 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 4 + 3));
         sum3 = v_fma(x0, x4, sum3);
         const vec x5 = v_set(d_transformer_blocks_attention_rearrange[n * 768 + d2 + 768]);
         sum4 = v_fma(x5, x1, sum4);
@@ -2798,13 +2815,13 @@ static void transformer_blocks_attention_backward_10(const Team& team,
       vec sum3 = v_zero();
       for (std::int64_t d2 = 0; d2 < 768; ++d2) {
         const vec x6 = v_set(d_transformer_blocks_attention_rearrange[d2 + 49152]);
-        const vec x7 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256));
+        const vec x7 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 4));
         sum0 = v_fma(x6, x7, sum0);
-        const vec x8 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 1));
+        const vec x8 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 4 + 1));
         sum1 = v_fma(x6, x8, sum1);
-        const vec x9 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 2));
+        const vec x9 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 4 + 2));
         sum2 = v_fma(x6, x9, sum2);
-        const vec x10 = v_load(transformer_blocks_attention_in_proj_weight + (d + d2 * 256 + 3));
+        const vec x10 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 4 + 3));
         sum3 = v_fma(x6, x10, sum3);
       }
       v_store(d_transformer_blocks_attention_einsum_5 + (d + 16384), sum0);
@@ -3999,7 +4016,7 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed)
 static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& team,
                                                                    const real* d_transformer_blocks_carry,
-                                                                   const real* transformer_blocks_ffn_linear2_weight,
+                                                                   const real* transformer_blocks_ffn_linear2_weight_packed_transposed,
                                                                    const real* transformer_blocks_ffn_linear1_add,
                                                                    real* d_transformer_blocks_ffn_multiply) {
   const std::int64_t begin = team.begin(65, 2);
@@ -4017,13 +4034,13 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& t
       vec sum7 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
         const vec x0 = v_set(d_transformer_blocks_carry[n * 256 + d]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512));
+        const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 1));
+        const vec x2 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 1));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 2));
+        const vec x3 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 2));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 3));
+        const vec x4 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 3));
         sum3 = v_fma(x0, x4, sum3);
         const vec x5 = v_set(d_transformer_blocks_carry[n * 256 + d + 256]);
         sum4 = v_fma(x5, x1, sum4);
@@ -4057,13 +4074,13 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& t
       vec sum3 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
         const vec x9 = v_set(d_transformer_blocks_carry[d + 16384]);
-        const vec x10 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512));
+        const vec x10 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4));
         sum0 = v_fma(x9, x10, sum0);
-        const vec x11 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 1));
+        const vec x11 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 1));
         sum1 = v_fma(x9, x11, sum1);
-        const vec x12 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 2));
+        const vec x12 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 2));
         sum2 = v_fma(x9, x12, sum2);
-        const vec x13 = v_load(transformer_blocks_ffn_linear2_weight + (m + d * 512 + 3));
+        const vec x13 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 3));
         sum3 = v_fma(x9, x13, sum3);
       }
       alignas(64) real sums[4];
@@ -4085,7 +4102,7 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& t
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed)
 static void transformer_blocks_ffn_linear1_backward_input_gradient(const Team& team,
                                                                    const real* d_transformer_blocks_ffn_multiply,
-                                                                   const real* transformer_blocks_ffn_linear1_weight,
+                                                                   const real* transformer_blocks_ffn_linear1_weight_packed_transposed,
                                                                    real* d_transformer_blocks_ffn_linear1_einsum) {
   const std::int64_t begin = team.begin(65, 2);
   const std::int64_t end = team.end(65, 2);
@@ -4101,13 +4118,13 @@ static void transformer_blocks_ffn_linear1_backward_input_gradient(const Team& t
       vec sum7 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
         const vec x0 = v_set(d_transformer_blocks_ffn_multiply[n * 512 + m]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256));
+        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 1));
+        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4 + 1));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 2));
+        const vec x3 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4 + 2));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 3));
+        const vec x4 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4 + 3));
         sum3 = v_fma(x0, x4, sum3);
         const vec x5 = v_set(d_transformer_blocks_ffn_multiply[n * 512 + m + 512]);
         sum4 = v_fma(x5, x1, sum4);
@@ -4131,13 +4148,13 @@ static void transformer_blocks_ffn_linear1_backward_input_gradient(const Team& t
       vec sum3 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
         const vec x6 = v_set(d_transformer_blocks_ffn_multiply[m + 32768]);
-        const vec x7 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256));
+        const vec x7 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4));
         sum0 = v_fma(x6, x7, sum0);
-        const vec x8 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 1));
+        const vec x8 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4 + 1));
         sum1 = v_fma(x6, x8, sum1);
-        const vec x9 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 2));
+        const vec x9 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4 + 2));
         sum2 = v_fma(x6, x9, sum2);
-        const vec x10 = v_load(transformer_blocks_ffn_linear1_weight + (d + m * 256 + 3));
+        const vec x10 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4 + 3));
         sum3 = v_fma(x6, x10, sum3);
       }
       v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16384), sum0);
@@ -4248,8 +4265,8 @@ static void transformer_blocks_attention_backward_4_input_gradient(const Team& t
 }
 
 // b < B, n < N=64, c < C*P*P=48, d < D=256 (summed)
-static void patch_embed_backward(const real* d_transformer_blocks_carry_next, const real* patch_embed_weight,
-                                 real* d_patch_embed_einsum) {
+static void patch_embed_backward(const real* d_transformer_blocks_carry_next,
+                                 const real* patch_embed_weight_packed_transposed, real* d_patch_embed_einsum) {
   v_fetch(d_transformer_blocks_carry_next, 16640);
   for (std::int64_t c = 0; c < 48; c += 4) {
     for (std::int64_t n = 0; n < 64; n += 2) {
@@ -4263,13 +4280,13 @@ static void patch_embed_backward(const real* d_transformer_blocks_carry_next, co
       vec sum7 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
         const vec x0 = v_set(d_transformer_blocks_carry_next[n * 256 + d + 256]);
-        const vec x1 = v_load(patch_embed_weight + (c + d * 48));
+        const vec x1 = v_load(patch_embed_weight_packed_transposed + (c * 256 + d * 4));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(patch_embed_weight + (c + d * 48 + 1));
+        const vec x2 = v_load(patch_embed_weight_packed_transposed + (c * 256 + d * 4 + 1));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(patch_embed_weight + (c + d * 48 + 2));
+        const vec x3 = v_load(patch_embed_weight_packed_transposed + (c * 256 + d * 4 + 2));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(patch_embed_weight + (c + d * 48 + 3));
+        const vec x4 = v_load(patch_embed_weight_packed_transposed + (c * 256 + d * 4 + 3));
         sum3 = v_fma(x0, x4, sum3);
         const vec x5 = v_set(d_transformer_blocks_carry_next[n * 256 + d + 512]);
         sum4 = v_fma(x5, x1, sum4);
@@ -5455,7 +5472,7 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
         }
         team.wait();
         transformer_blocks_ffn_linear2_backward(team, image, layer, d_transformer_blocks_ffn_multiply + image * 1542304,
-                                                parameters + 2638864 - layer * 527104,
+                                                packed + 3195152 + layer * 131072,
                                                 transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304,
                                                 random, d_transformer_blocks_ffn_multiply_2 + image * 1542304);
         team.wait();
@@ -5463,7 +5480,7 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
                                           d_transformer_blocks_ffn_linear2_copy + image * 1542304);
         team.wait();
         transformer_blocks_ffn_linear1_backward(team, d_transformer_blocks_ffn_multiply_2 + image * 1542304,
-                                                parameters + 2770448 - layer * 527104,
+                                                packed + 3981584 + layer * 131072,
                                                 d_transformer_blocks_ffn_linear1_einsum + image * 1542304);
         team.wait();
         if (team.part == 0) {
@@ -5483,7 +5500,7 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
         }
         team.wait();
         transformer_blocks_attention_out_proj_backward(team, d_transformer_blocks_add + image * 1542304,
-                                                       parameters + 2902288 - layer * 527104,
+                                                       packed + 4768016 + layer * 65536,
                                                        d_transformer_blocks_attention_out_proj_einsum + team.first * 1542304);
         team.wait();
         if (team.part == 0) {
@@ -5530,7 +5547,7 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
         }
         team.wait();
         transformer_blocks_attention_backward_10(team, d_transformer_blocks_attention_rearrange + image * 1542304,
-                                                 parameters + 2968592 - layer * 527104,
+                                                 packed + 5161232 + layer * 196608,
                                                  d_transformer_blocks_attention_einsum_5 + image * 1542304);
         team.wait();
         if (team.part == 0) {
@@ -5834,13 +5851,13 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
       for (std::int64_t image = team.first; image < team.last; ++image) {
         transformer_blocks_ffn_linear2_backward_input_gradient(team,
                                                                d_transformer_blocks_carry + pass % 2 * 16640 + image * 1070144,
-                                                               parameters + 2638864 - layer * 527104,
+                                                               packed + 3195152 + layer * 131072,
                                                                transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1070144,
                                                                d_transformer_blocks_ffn_multiply + team.first * 1070144);
         team.wait();
         transformer_blocks_ffn_linear1_backward_input_gradient(team,
                                                                d_transformer_blocks_ffn_multiply + team.first * 1070144,
-                                                               parameters + 2770448 - layer * 527104,
+                                                               packed + 3981584 + layer * 131072,
                                                                d_transformer_blocks_ffn_linear1_einsum + team.first * 1070144);
         team.wait();
         if (team.part == 0) {
@@ -5853,7 +5870,7 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
         }
         team.wait();
         transformer_blocks_attention_out_proj_backward(team, d_transformer_blocks_add + team.first * 1070144,
-                                                       parameters + 2902288 - layer * 527104,
+                                                       packed + 4768016 + layer * 65536,
                                                        d_transformer_blocks_attention_out_proj_einsum + team.first * 1070144);
         team.wait();
         if (team.part == 0) {
@@ -5900,7 +5917,7 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
         }
         team.wait();
         transformer_blocks_attention_backward_10(team, d_transformer_blocks_attention_rearrange + team.first * 1070144,
-                                                 parameters + 2968592 - layer * 527104,
+                                                 packed + 5161232 + layer * 196608,
                                                  d_transformer_blocks_attention_einsum_5 + team.first * 1070144);
         team.wait();
         if (team.part == 0) {
@@ -5918,7 +5935,7 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    patch_embed_backward(d_transformer_blocks_carry + image * 1070144, parameters + 3182608,
+    patch_embed_backward(d_transformer_blocks_carry + image * 1070144, packed + 6340880,
                          d_patch_embed_einsum + place * 1070144);
     images_gradient(d_patch_embed_einsum + place * 1070144, image_gradients + image * 3072);
   }
@@ -6162,6 +6179,28 @@ void vit_cifar_pack_forward_scalar(const float* parameters, float* packed) {
 
 void vit_cifar_pack_scalar(const float* parameters, float* packed) {
   vit_cifar_pack_forward_scalar(parameters, packed);
+  // transformer_blocks.{}.ffn.linear2.weight [256, 512], transposed
+#pragma omp parallel for schedule(static)
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    pack_transposed(parameters + 2638864 - layer * 527104, 512, 256, 4, packed + 3195152 + layer * 131072);
+  }
+  // transformer_blocks.{}.ffn.linear1.weight [512, 256], transposed
+#pragma omp parallel for schedule(static)
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    pack_transposed(parameters + 2770448 - layer * 527104, 256, 512, 4, packed + 3981584 + layer * 131072);
+  }
+  // transformer_blocks.{}.attention.out_proj.weight [256, 256], transposed
+#pragma omp parallel for schedule(static)
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    pack_transposed(parameters + 2902288 - layer * 527104, 256, 256, 4, packed + 4768016 + layer * 65536);
+  }
+  // transformer_blocks.{}.attention.in_proj_weight [768, 256], transposed
+#pragma omp parallel for schedule(static)
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    pack_transposed(parameters + 2968592 - layer * 527104, 256, 768, 4, packed + 5161232 + layer * 196608);
+  }
+  // patch_embed.weight [256, 48], transposed
+  pack_transposed(parameters + 3182608, 48, 256, 4, packed + 6340880);
 }
 
 // Nothing to undo: portable code needs no target options.

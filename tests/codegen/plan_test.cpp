@@ -18,6 +18,7 @@
 #include "dsl/trace.hpp"
 #include "models/vit_mnist.hpp"
 #include "tests/codegen/support/sketch.hpp"
+#include "tests/models/deep_model.hpp"
 
 namespace tessera::test {
 namespace {
@@ -103,6 +104,20 @@ TEST(PlanMemory, IsUsedAgain) {
     for (const Buffer& buffer : plan.buffers) all += buffer.size;
     EXPECT_LT(plan.scratch.at(1), all) << plan.program.name;
   }
+}
+
+TEST(PlanSchedules, LetTheDepthOfAProductGoByInBlocksWhereItsRowsAreLongerThanNearMemory) {
+  const Plan plan = planned(codegen::differentiate(trace<Deep>("deep"), true), "input_gradient");
+  for (const auto& [target, schedules] : plan.schedules) {
+    std::map<std::string, std::int64_t> depths;
+    for (std::size_t at = 0; at < schedules.size(); ++at)
+      if (schedules[at].depth) depths[plan.program.kernels[at].name] = schedules[at].depth;
+    // 101 rows of 6144 values: the third part would still be more than 768 KiB.
+    EXPECT_EQ(depths, (std::map<std::string, std::int64_t>{{"down_backward", 1536}, {"images_gradient", 1536}}));
+  }
+  for (const Plan& small : vit_mnist())
+    for (const auto& [target, schedules] : small.schedules)
+      EXPECT_TRUE(std::all_of(schedules.begin(), schedules.end(), [](const auto& s) { return s.depth == 0; }));
 }
 
 TEST(PlanStages, JoinKernelsThatGoImageByImageAndSumsOverTheBatch) {
