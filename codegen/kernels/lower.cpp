@@ -215,6 +215,7 @@ class Lowering {
   }
 
   /// Dropout's factor for an element: a function of the random state, the dropout, the layer and the element's number.
+  /// Rows are filled up to multiples of four, because four elements share a counter.
   Expression keep(Context& c, const Node& n, const std::vector<Affine>& index) {
     Expression e;
     e.kind = Expression::Kind::keep;
@@ -224,7 +225,7 @@ class Lowering {
     std::int64_t stride = 1;
     for (std::size_t d = index.size(); d-- > 0;) {
       e.element = e.element + index[d] * stride;
-      if (d) stride *= extent(n.shape[d]).fixed;
+      if (d) stride *= d + 1 == index.size() ? (extent(n.shape[d]).fixed + 3) / 4 * 4 : extent(n.shape[d]).fixed;
     }
     return e;
   }

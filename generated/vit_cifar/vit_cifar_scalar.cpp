@@ -88,12 +88,13 @@ typedef real vec;
 #endif
 
 /// Dropout's factors for elements `element`, `element + step`, ...: 0 where a random word is below `threshold`, else
-/// `scale`. Philox4x32-10 (Salmon et al. 2011) of the element, the stream (which dropout, of which layer) and the step,
-/// keyed by the seed: a factor depends on these alone, so that nothing is stored and every back end draws the same.
+/// `scale`. Four elements in a row have the four words of Philox4x32-10 (Salmon et al. 2011) of their number over four,
+/// the stream (which dropout, of which layer) and the step, keyed by the seed: a factor depends on these alone, so that
+/// nothing is stored and every back end draws the same.
 [[maybe_unused]] static inline vec v_keep(const std::int32_t* random, std::int64_t stream, std::int64_t element,
                                           std::int64_t step, std::int64_t threshold, real scale) {
   (void)step;
-  std::uint32_t a = static_cast<std::uint32_t>(element), b = static_cast<std::uint32_t>(stream);
+  std::uint32_t a = static_cast<std::uint32_t>(element) / 4, b = static_cast<std::uint32_t>(stream);
   std::uint32_t c = static_cast<std::uint32_t>(random[2]), d = static_cast<std::uint32_t>(random[3]);
   std::uint32_t key0 = static_cast<std::uint32_t>(random[0]), key1 = static_cast<std::uint32_t>(random[1]);
   for (int round = 0; round < 10; ++round) {
@@ -105,7 +106,8 @@ typedef real vec;
     key0 += 0x9E3779B9u;
     key1 += 0xBB67AE85u;
   }
-  return a < static_cast<std::uint64_t>(threshold) ? real(0) : scale;
+  const std::uint32_t words[4] = {a, b, c, d};
+  return words[element & 3] < static_cast<std::uint64_t>(threshold) ? real(0) : scale;
 }
 
 // Elementary functions over the v_ names: one text for every instruction set. The single-precision polynomials are
@@ -1359,7 +1361,7 @@ static void transformer_blocks_attention_forward_4_train(const Team& team, const
         const vec t15 = v_exp(t14);
         const vec t16 = v_div(v_set(real(1.0)), row1);
         const vec t17 = v_mul(t15, t16);
-        const vec t18 = v_keep(random, layer * 65536 + 1, image * 33800 + h * 4225 + n * 65 + n2, 1, 858993459,
+        const vec t18 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + n2, 1, 858993459,
                                real(1.25));
         const vec t19 = v_mul(t17, t18);
         v_store(transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t19);
@@ -2565,7 +2567,7 @@ static void transformer_blocks_attention_backward_4(const Team& team, const std:
       vec sum0 = v_zero();
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
         const vec x0 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
-        const vec t1 = v_keep(random, layer * 65536 + 1, image * 33800 + h * 4225 + n * 65 + n2, 1, 858993459,
+        const vec t1 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + n2, 1, 858993459,
                               real(1.25));
         const vec t2 = v_mul(x0, t1);
         const vec x3 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
@@ -2576,7 +2578,7 @@ static void transformer_blocks_attention_backward_4(const Team& team, const std:
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
         const vec x5 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
         const vec x6 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
-        const vec t7 = v_keep(random, layer * 65536 + 1, image * 33800 + h * 4225 + n * 65 + n2, 1, 858993459,
+        const vec t7 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + n2, 1, 858993459,
                               real(1.25));
         const vec t8 = v_mul(x6, t7);
         const vec t9 = v_sub(t8, row0);

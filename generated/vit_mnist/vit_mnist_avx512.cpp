@@ -127,16 +127,14 @@ typedef __m512 vec;
 [[maybe_unused]] static inline __m512i v_low_words(__m512i even, __m512i odd) {
   return _mm512_mask_blend_epi32(0xAAAA, even, _mm512_slli_epi64(odd, 32));
 }
-/// Dropout's factors for elements `element`, `element + step`, ...: 0 where a random word is below `threshold`, else
-/// `scale`. Philox4x32-10 (Salmon et al. 2011) of the element, the stream (which dropout, of which layer) and the step,
-/// keyed by the seed: a factor depends on these alone, so that nothing is stored and every back end draws the same.
-[[maybe_unused]] static inline vec v_keep(const std::int32_t* random, std::int64_t stream, std::int64_t element,
-                                          std::int64_t step, std::int64_t threshold, real scale) {
+/// The word of each of the elements `element`, `element + step`, ...
+[[maybe_unused]] static __m512i v_random_strided(const std::int32_t* random, std::int64_t stream, std::int64_t element,
+                                                 std::int64_t step) {
   const __m512i left = v_word(0xD2511F53), right = v_word(0xCD9E8D57);
-  __m512i a = _mm512_add_epi32(
+  const __m512i elements = _mm512_add_epi32(
       v_word(element),
       _mm512_mullo_epi32(v_word(step), _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)));
-  __m512i b = v_word(stream), c = v_word(random[2]), d = v_word(random[3]);
+  __m512i a = _mm512_srli_epi32(elements, 2), b = v_word(stream), c = v_word(random[2]), d = v_word(random[3]);
   std::uint32_t key0 = static_cast<std::uint32_t>(random[0]), key1 = static_cast<std::uint32_t>(random[1]);
   for (int round = 0; round < 10; ++round) {
     const __m512i left_even = _mm512_mul_epu32(a, left), left_odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), left);
@@ -149,7 +147,42 @@ typedef __m512 vec;
     key0 += 0x9E3779B9u;
     key1 += 0xBB67AE85u;
   }
-  const __mmask16 kept = threshold >> 32 ? 0 : _mm512_cmpge_epu32_mask(a, v_word(threshold));
+  const __mmask16 odd = _mm512_test_epi32_mask(elements, v_word(1)),
+                  later = _mm512_test_epi32_mask(elements, v_word(2));
+  return _mm512_mask_blend_epi32(later, _mm512_mask_blend_epi32(odd, a, b), _mm512_mask_blend_epi32(odd, c, d));
+}
+/// The same four words, again and again.
+[[maybe_unused]] static inline __m512i v_words(std::uint32_t first, std::uint32_t second, std::uint32_t third,
+                                               std::uint32_t fourth) {
+  return _mm512_broadcast_i32x4(_mm_setr_epi32(static_cast<std::int32_t>(first), static_cast<std::int32_t>(second),
+                                               static_cast<std::int32_t>(third), static_cast<std::int32_t>(fourth)));
+}
+/// The words of elements in a row, the first of them a multiple of four: a counter's words beside each other.
+[[maybe_unused]] static inline __m512i v_random(const std::int32_t* random, std::int64_t stream, std::int64_t element) {
+  const __m512i left_and_right = v_words(0xD2511F53, 0, 0xCD9E8D57, 0),
+                next_key = v_words(0x9E3779B9, 0, 0xBB67AE85, 0);
+  __m512i key = v_words(static_cast<std::uint32_t>(random[0]), 0, static_cast<std::uint32_t>(random[1]), 0);
+  __m512i words =
+      _mm512_add_epi32(v_words(static_cast<std::uint32_t>(element) / 4, static_cast<std::uint32_t>(stream),
+                               static_cast<std::uint32_t>(random[2]), static_cast<std::uint32_t>(random[3])),
+                       _mm512_setr_epi32(0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0));
+  for (int round = 0; round < 10; ++round) {
+    const __m512i products = _mm512_mul_epu32(words, left_and_right);
+    words = _mm512_ternarylogic_epi32(_mm512_shuffle_epi32(products, _MM_PERM_ABCD), _mm512_srli_epi64(words, 32), key,
+                                      0x96);
+    key = _mm512_add_epi32(key, next_key);
+  }
+  return words;
+}
+/// Dropout's factors for elements `element`, `element + step`, ...: 0 where a random word is below `threshold`, else
+/// `scale`. Four elements in a row have the four words of Philox4x32-10 (Salmon et al. 2011) of their number over four,
+/// the stream (which dropout, of which layer) and the step, keyed by the seed: a factor depends on these alone, so that
+/// nothing is stored and every back end draws the same.
+[[maybe_unused]] static inline vec v_keep(const std::int32_t* random, std::int64_t stream, std::int64_t element,
+                                          std::int64_t step, std::int64_t threshold, real scale) {
+  const __m512i words = step == 1 && element % 4 == 0 ? v_random(random, stream, element)
+                                                      : v_random_strided(random, stream, element, step);
+  const __mmask16 kept = threshold >> 32 ? 0 : _mm512_cmpge_epu32_mask(words, v_word(threshold));
   return _mm512_maskz_mov_ps(kept, _mm512_set1_ps(scale));
 }
 

@@ -274,13 +274,14 @@ TEST_P(Simd, FactorsOfDropoutAreThoseOfPhiloxAtTheirElements) {
   std::vector<float> factors(static_cast<std::size_t>(GetParam().lanes));
   for (const std::int64_t threshold :
        {std::int64_t{0}, std::int64_t{1} << 30, std::int64_t{0xd0000000}, std::int64_t{1} << 32})
-    for (const std::int64_t element : {std::int64_t{0}, std::int64_t{1000}, std::int64_t{0xfffffff0}})
+    for (const std::int64_t element :
+         {std::int64_t{0}, std::int64_t{1000}, std::int64_t{1001}, std::int64_t{0xfffffff0}})
       for (const std::int64_t step : {1, 197}) {
         GetParam().factors(random, 3, element, step, threshold, 1.25f, factors.data());
         for (std::size_t i = 0; i < factors.size(); ++i) {
           const auto place = static_cast<std::uint32_t>(element + static_cast<std::int64_t>(i) * step);
           const std::uint32_t word =
-              runtime::philox({place, 3, 99, 0x7fffffff}, {12345, static_cast<std::uint32_t>(-7)})[0];
+              runtime::philox({place / 4, 3, 99, 0x7fffffff}, {12345, static_cast<std::uint32_t>(-7)})[place % 4];
           EXPECT_EQ(factors[i], static_cast<std::int64_t>(word) < threshold ? 0.0f : 1.25f) << place;
         }
       }

@@ -98,15 +98,17 @@ typedef __m256 vec;
 [[maybe_unused]] static inline __m256i v_low_words(__m256i even, __m256i odd) {
   return _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xAA);
 }
-/// Dropout's factors for elements `element`, `element + step`, ...: 0 where a random word is below `threshold`, else
-/// `scale`. Philox4x32-10 (Salmon et al. 2011) of the element, the stream (which dropout, of which layer) and the step,
-/// keyed by the seed: a factor depends on these alone, so that nothing is stored and every back end draws the same.
-[[maybe_unused]] static inline vec v_keep(const std::int32_t* random, std::int64_t stream, std::int64_t element,
-                                          std::int64_t step, std::int64_t threshold, real scale) {
+[[maybe_unused]] static inline __m256i v_either(__m256i x, __m256i y, __m256i second) {  // by its signs
+  return _mm256_castps_si256(
+      _mm256_blendv_ps(_mm256_castsi256_ps(x), _mm256_castsi256_ps(y), _mm256_castsi256_ps(second)));
+}
+/// The word of each of the elements `element`, `element + step`, ...
+[[maybe_unused]] static __m256i v_random_strided(const std::int32_t* random, std::int64_t stream, std::int64_t element,
+                                                 std::int64_t step) {
   const __m256i left = v_word(0xD2511F53), right = v_word(0xCD9E8D57);
-  __m256i a =
+  const __m256i elements =
       _mm256_add_epi32(v_word(element), _mm256_mullo_epi32(v_word(step), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)));
-  __m256i b = v_word(stream), c = v_word(random[2]), d = v_word(random[3]);
+  __m256i a = _mm256_srli_epi32(elements, 2), b = v_word(stream), c = v_word(random[2]), d = v_word(random[3]);
   std::uint32_t key0 = static_cast<std::uint32_t>(random[0]), key1 = static_cast<std::uint32_t>(random[1]);
   for (int round = 0; round < 10; ++round) {
     const __m256i left_even = _mm256_mul_epu32(a, left), left_odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), left);
@@ -119,8 +121,42 @@ typedef __m256 vec;
     key0 += 0x9E3779B9u;
     key1 += 0xBB67AE85u;
   }
+  const __m256i odd = _mm256_slli_epi32(elements, 31), later = _mm256_slli_epi32(elements, 30);  // in the sign
+  return v_either(v_either(a, b, odd), v_either(c, d, odd), later);
+}
+/// The same four words, again and again.
+[[maybe_unused]] static inline __m256i v_words(std::uint32_t first, std::uint32_t second, std::uint32_t third,
+                                               std::uint32_t fourth) {
+  return _mm256_broadcastsi128_si256(_mm_setr_epi32(static_cast<std::int32_t>(first), static_cast<std::int32_t>(second),
+                                                    static_cast<std::int32_t>(third),
+                                                    static_cast<std::int32_t>(fourth)));
+}
+/// The words of elements in a row, the first of them a multiple of four: a counter's words beside each other.
+[[maybe_unused]] static inline __m256i v_random(const std::int32_t* random, std::int64_t stream, std::int64_t element) {
+  const __m256i left_and_right = v_words(0xD2511F53, 0, 0xCD9E8D57, 0),
+                next_key = v_words(0x9E3779B9, 0, 0xBB67AE85, 0);
+  __m256i key = v_words(static_cast<std::uint32_t>(random[0]), 0, static_cast<std::uint32_t>(random[1]), 0);
+  __m256i words =
+      _mm256_add_epi32(v_words(static_cast<std::uint32_t>(element) / 4, static_cast<std::uint32_t>(stream),
+                               static_cast<std::uint32_t>(random[2]), static_cast<std::uint32_t>(random[3])),
+                       _mm256_setr_epi32(0, 0, 0, 0, 1, 0, 0, 0));
+  for (int round = 0; round < 10; ++round) {
+    const __m256i products = _mm256_mul_epu32(words, left_and_right);
+    words = _mm256_xor_si256(_mm256_xor_si256(_mm256_shuffle_epi32(products, 0x1B), _mm256_srli_epi64(words, 32)), key);
+    key = _mm256_add_epi32(key, next_key);
+  }
+  return words;
+}
+/// Dropout's factors for elements `element`, `element + step`, ...: 0 where a random word is below `threshold`, else
+/// `scale`. Four elements in a row have the four words of Philox4x32-10 (Salmon et al. 2011) of their number over four,
+/// the stream (which dropout, of which layer) and the step, keyed by the seed: a factor depends on these alone, so that
+/// nothing is stored and every back end draws the same.
+[[maybe_unused]] static inline vec v_keep(const std::int32_t* random, std::int64_t stream, std::int64_t element,
+                                          std::int64_t step, std::int64_t threshold, real scale) {
+  const __m256i words = step == 1 && element % 4 == 0 ? v_random(random, stream, element)
+                                                      : v_random_strided(random, stream, element, step);
   if (threshold >> 32) return v_zero();
-  const __m256i dropped = _mm256_andnot_si256(_mm256_cmpeq_epi32(a, v_word(threshold)),
-                                              _mm256_cmpeq_epi32(_mm256_min_epu32(a, v_word(threshold)), a));
+  const __m256i dropped = _mm256_andnot_si256(_mm256_cmpeq_epi32(words, v_word(threshold)),
+                                              _mm256_cmpeq_epi32(_mm256_min_epu32(words, v_word(threshold)), words));
   return _mm256_andnot_ps(_mm256_castsi256_ps(dropped), _mm256_set1_ps(scale));
 }

@@ -93,14 +93,12 @@ typedef float32x4_t vec;
 [[maybe_unused]] static inline uint32x4_t v_low_words(uint64x2_t lower, uint64x2_t upper) {
   return vuzp1q_u32(vreinterpretq_u32_u64(lower), vreinterpretq_u32_u64(upper));
 }
-/// Dropout's factors for elements `element`, `element + step`, ...: 0 where a random word is below `threshold`, else
-/// `scale`. Philox4x32-10 (Salmon et al. 2011) of the element, the stream (which dropout, of which layer) and the step,
-/// keyed by the seed: a factor depends on these alone, so that nothing is stored and every back end draws the same.
-[[maybe_unused]] static inline vec v_keep(const std::int32_t* random, std::int64_t stream, std::int64_t element,
-                                          std::int64_t step, std::int64_t threshold, real scale) {
+/// The word of each of the elements `element`, `element + step`, ...
+[[maybe_unused]] static uint32x4_t v_random_strided(const std::int32_t* random, std::int64_t stream,
+                                                    std::int64_t element, std::int64_t step) {
   const uint32x4_t left = v_word(0xD2511F53), right = v_word(0xCD9E8D57);
-  uint32x4_t a = vmlaq_u32(v_word(element), v_word(step), v_numbers());
-  uint32x4_t b = v_word(stream), c = v_word(random[2]), d = v_word(random[3]);
+  const uint32x4_t elements = vmlaq_u32(v_word(element), v_word(step), v_numbers());
+  uint32x4_t a = vshrq_n_u32(elements, 2), b = v_word(stream), c = v_word(random[2]), d = v_word(random[3]);
   std::uint32_t key0 = static_cast<std::uint32_t>(random[0]), key1 = static_cast<std::uint32_t>(random[1]);
   for (int round = 0; round < 10; ++round) {
     const uint64x2_t left_lower = vmull_u32(vget_low_u32(a), vget_low_u32(left)), left_upper = vmull_high_u32(a, left);
@@ -113,6 +111,36 @@ typedef float32x4_t vec;
     key0 += 0x9E3779B9u;
     key1 += 0xBB67AE85u;
   }
+  const uint32x4_t odd = vtstq_u32(elements, v_word(1)), later = vtstq_u32(elements, v_word(2));
+  return vbslq_u32(later, vbslq_u32(odd, d, c), vbslq_u32(odd, b, a));
+}
+/// The words of four elements in a row, the first of them a multiple of four: a counter's words beside each other.
+[[maybe_unused]] static inline uint32x4_t v_random(const std::int32_t* random, std::int64_t stream,
+                                                   std::int64_t element) {
+  const std::uint32_t counter[4] = {static_cast<std::uint32_t>(element) / 4, static_cast<std::uint32_t>(stream),
+                                    static_cast<std::uint32_t>(random[2]), static_cast<std::uint32_t>(random[3])},
+                      keys[4] = {static_cast<std::uint32_t>(random[0]), 0, static_cast<std::uint32_t>(random[1]), 0},
+                      next_keys[4] = {0x9E3779B9, 0, 0xBB67AE85, 0}, left_and_right[2] = {0xD2511F53, 0xCD9E8D57};
+  const uint32x2_t factors = vld1_u32(left_and_right);
+  const uint32x4_t next_key = vld1q_u32(next_keys);
+  uint32x4_t words = vld1q_u32(counter), key = vld1q_u32(keys);
+  for (int round = 0; round < 10; ++round) {
+    const uint32x4_t products = vreinterpretq_u32_u64(vmull_u32(vget_low_u32(vuzp1q_u32(words, words)), factors));
+    const uint32x4_t swapped = vrev64q_u32(products),
+                     others = vreinterpretq_u32_u64(vshrq_n_u64(vreinterpretq_u64_u32(words), 32));
+    words = veorq_u32(veorq_u32(vextq_u32(swapped, swapped, 2), others), key);
+    key = vaddq_u32(key, next_key);
+  }
+  return words;
+}
+/// Dropout's factors for elements `element`, `element + step`, ...: 0 where a random word is below `threshold`, else
+/// `scale`. Four elements in a row have the four words of Philox4x32-10 (Salmon et al. 2011) of their number over four,
+/// the stream (which dropout, of which layer) and the step, keyed by the seed: a factor depends on these alone, so that
+/// nothing is stored and every back end draws the same.
+[[maybe_unused]] static inline vec v_keep(const std::int32_t* random, std::int64_t stream, std::int64_t element,
+                                          std::int64_t step, std::int64_t threshold, real scale) {
+  const uint32x4_t words = step == 1 && element % 4 == 0 ? v_random(random, stream, element)
+                                                         : v_random_strided(random, stream, element, step);
   if (threshold >> 32) return v_zero();
-  return v_where(vcgeq_u32(a, v_word(threshold)), vdupq_n_f32(scale));
+  return v_where(vcgeq_u32(words, v_word(threshold)), vdupq_n_f32(scale));
 }

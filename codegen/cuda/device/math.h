@@ -19,12 +19,13 @@ TESSERA_DEVICE real gelu_gradient(real x) {
   return 0.5f * (erff(x * 0.70710678f) + 1.0f) + x * 0.39894228f * expf(x * x * -0.5f);
 }
 
-/// Dropout's factor for an element: 0 where a random word is below `threshold`, else `scale`. Philox4x32-10 (Salmon et
-/// al. 2011) of the element, the stream (which dropout, of which layer) and the step, keyed by the seed, as on a CPU.
-/// `random`: seed and step, two words each, the lower one first.
+/// Dropout's factor for an element: 0 where a random word is below `threshold`, else `scale`. Four elements in a row
+/// have the four words of Philox4x32-10 (Salmon et al. 2011) of their number over four, the stream (which dropout, of
+/// which layer) and the step, keyed by the seed, as on a CPU. `random`: seed and step, two words each, the lower one
+/// first.
 TESSERA_DEVICE real keep(const std::int32_t* random, std::int64_t stream, std::int64_t element, std::int64_t threshold,
                          real scale) {
-  std::uint32_t a = static_cast<std::uint32_t>(element), b = static_cast<std::uint32_t>(stream);
+  std::uint32_t a = static_cast<std::uint32_t>(element) / 4, b = static_cast<std::uint32_t>(stream);
   std::uint32_t c = static_cast<std::uint32_t>(random[2]), d = static_cast<std::uint32_t>(random[3]);
   std::uint32_t key0 = static_cast<std::uint32_t>(random[0]), key1 = static_cast<std::uint32_t>(random[1]);
   for (int round = 0; round < 10; ++round) {
@@ -36,5 +37,6 @@ TESSERA_DEVICE real keep(const std::int32_t* random, std::int64_t stream, std::i
     key0 += 0x9E3779B9u;
     key1 += 0xBB67AE85u;
   }
-  return a < static_cast<std::uint64_t>(threshold) ? 0.0f : scale;
+  const std::uint32_t word = element & 2 ? element & 1 ? d : c : element & 1 ? b : a;
+  return word < static_cast<std::uint64_t>(threshold) ? 0.0f : scale;
 }

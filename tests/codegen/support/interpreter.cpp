@@ -251,7 +251,7 @@ class Interpreter {
         });
         break;
       case Op::keep:
-        map([&](const Index& i) { return factor(n, place(i, shape)); });
+        map([&](const Index& i) { return factor(n, place(i, in_fours(shape))); });
         break;
       case Op::dropout: {
         if (!given_.contains("random")) return x();  // evaluation
@@ -260,7 +260,7 @@ class Interpreter {
         map([&](const Index& i) {
           Index index;
           for (int axis : n.axes) index.push_back(i[at(axis)]);
-          return element(x(), i) * factor(n, place(index, varied));
+          return element(x(), i) * factor(n, place(index, in_fours(varied)));
         });
         break;
       }
@@ -291,13 +291,19 @@ class Interpreter {
     return number;
   }
 
+  /// Rows filled up to multiples of four.
+  static Index in_fours(Index shape) {
+    if (!shape.empty()) shape.back() = (shape.back() + 3) / 4 * 4;
+    return shape;
+  }
+
   /// A factor of a dropout or its keep, of the running layer: see Op::keep and Philox4x32-10, Salmon et al. 2011.
   double factor(const Node& n, std::int64_t number) const {
     std::uint32_t state[4];
     for (std::size_t i = 0; i < 4; ++i) state[i] = static_cast<std::uint32_t>(given_.at("random").numbers.at(i));
     const auto layer = static_cast<std::uint32_t>(n.region == 0 ? 0 : layer_);
-    std::uint32_t word[4] = {static_cast<std::uint32_t>(number), (layer << 16) + static_cast<std::uint32_t>(n.offset),
-                             state[2], state[3]};
+    std::uint32_t word[4] = {static_cast<std::uint32_t>(number) / 4,
+                             (layer << 16) + static_cast<std::uint32_t>(n.offset), state[2], state[3]};
     for (std::uint32_t round = 0; round < 10; ++round) {
       const std::uint64_t even = 0xD2511F53ull * word[0], odd = 0xCD9E8D57ull * word[2];
       const auto high = [](std::uint64_t product) { return static_cast<std::uint32_t>(product >> 32); };
@@ -308,7 +314,7 @@ class Interpreter {
       word[2] = third;
       word[3] = static_cast<std::uint32_t>(even);
     }
-    return word[0] < std::round(std::ldexp(n.value, 32)) ? 0 : 1 / (1 - n.value);
+    return word[number % 4] < std::round(std::ldexp(n.value, 32)) ? 0 : 1 / (1 - n.value);
   }
 
   /// The operand's index of a rearrangement's result index.
