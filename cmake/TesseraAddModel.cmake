@@ -1,5 +1,5 @@
 # tessera_add_model(<name> DECLARATION <header> MODEL <class> [ISA scalar avx2 avx512 avx512_bf16 avx512_vnni amx neon] [CUDA 80 90a]
-#   [PRECISION bf16|int8] [TRAIN])
+#   [PRECISION bf16|int8] [TILES table] [TRAIN])
 #
 # From a declared model to a library. Targets:
 #   <name>_generator  the declaration, compiled (this is where shapes are checked) together with the generator
@@ -13,7 +13,8 @@
 # MODEL is the fully qualified class. ISA are the instruction sets to emit, chosen by CPUID when the program runs (neon: on
 # 64-bit Arm, always); scalar is the portable one that is always needed. PRECISION is what the factors of matrix products are
 # rounded to: fp32 (default), bf16, or int8 (of products with a parameter, where nothing is trained); parameters, gradients
-# and optimiser state are of single precision in all. The emitted files lie in ${CMAKE_BINARY_DIR}/generated/<name>.
+# and optimiser state are of single precision in all. TILES is a table of tiles of matrix products that bench/tune.py has
+# measured for the machine that it is for, in the place of the generator's own (codegen/plan/tiles.txt). The emitted files lie in ${CMAKE_BINARY_DIR}/generated/<name>.
 
 # The target's CUDA sources are compiled as C++20, for these architectures.
 function(_tessera_compile_for_gpus target architectures)
@@ -27,7 +28,7 @@ function(_tessera_compile_for_gpus target architectures)
 endfunction()
 
 function(tessera_add_model name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TRAIN" "DECLARATION;MODEL;PRECISION" "ISA;CUDA")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TRAIN" "DECLARATION;MODEL;PRECISION;TILES" "ISA;CUDA")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "tessera_add_model(${name}) does not know ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -78,6 +79,11 @@ int main(int argc, char** argv) {
     set(cuda_option --cuda)
     set(cuda_files ${folder}/${name}_cuda.cu ${folder}/${name}_cuda.h)
   endif()
+  set(tiles_option)
+  if(arg_TILES)
+    cmake_path(ABSOLUTE_PATH arg_TILES BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+    set(tiles_option --tiles ${arg_TILES})
+  endif()
   set(program_files)
   set(cuda_program_files)
   if(arg_TRAIN)
@@ -91,8 +97,8 @@ int main(int argc, char** argv) {
   add_custom_command(
     OUTPUT ${library_files} ${cuda_files} ${program_files} ${cuda_program_files}
     COMMAND ${name}_generator --out ${folder} --isa ${isas} --precision ${arg_PRECISION} $<$<BOOL:${arg_TRAIN}>:--train>
-      ${cuda_option}
-    DEPENDS ${name}_generator
+      ${cuda_option} ${tiles_option}
+    DEPENDS ${name}_generator ${arg_TILES}
     COMMENT "Generating ${name}"
     COMMAND_EXPAND_LISTS VERBATIM)
 

@@ -17,6 +17,7 @@
 #include "codegen/cuda/plan.hpp"
 #include "codegen/cuda/predict.hpp"
 #include "codegen/cuda/program.hpp"
+#include "codegen/embedded.hpp"
 #include "codegen/emit/entry.hpp"
 #include "codegen/error.hpp"
 #include "codegen/passes/canonical_order.hpp"
@@ -30,6 +31,7 @@
 #include "codegen/passes/simplify.hpp"
 #include "codegen/passes/subgraph.hpp"
 #include "codegen/passes/verify.hpp"
+#include "codegen/plan/tuned.hpp"
 
 namespace tessera::codegen {
 
@@ -84,7 +86,8 @@ std::uint64_t hash_declaration(const graph::Graph& graph) {
 }
 
 /// A graph through every stage after autodiff, each verified before the next reads it.
-Plan plan_program(const graph::Graph& graph, const std::string& name, const GeneratorOptions& options, Stages& stages) {
+Plan plan_program(const graph::Graph& graph, const std::string& name, const GeneratorOptions& options,
+                  const std::vector<Target>& targets, Stages& stages) {
   graph::Graph primitive = bring_columns_innermost(recompute(simplify(decompose(graph))));
   verify(primitive);
   stages.dump(name + "_graph", print(primitive));
@@ -94,7 +97,7 @@ Plan plan_program(const graph::Graph& graph, const std::string& name, const Gene
   kernels.precision = in_fp32 ? Precision::fp32 : options.precision;
   verify(kernels);
   stages.dump(name + "_kernels", print(kernels));
-  Plan plan = make_plan(std::move(kernels), options.targets);
+  Plan plan = make_plan(std::move(kernels), targets);
   stages.dump(name + "_plan", print(plan));
   return plan;
 }
@@ -125,22 +128,24 @@ ModelFiles plan_model(const graph::Graph& traced, const GeneratorOptions& option
   m.hash = hash_declaration(declared);
   m.forward = declared;
   m.targets = options.targets;
+  use_tiles(options.tiles_of_cpu ? *options.tiles_of_cpu : embedded("plan/tiles.txt"), m.targets);
   const graph::Graph evaluated = subgraph(without_dropout(declared), {"outputs", "loss"});
   const graph::Graph forward = subgraph(evaluated, {"outputs"});
   for (const graph::Node& n : forward.nodes)
     if (n.op == graph::Op::input && n.name == "labels")
       throw Error(fmt::format("the outputs of {} depend on the labels, which are there for the loss only", m.name));
-  m.plans.push_back(plan_program(forward, "forward", options, stages));
-  m.plans.push_back(plan_program(evaluated, "evaluate", options, stages));
-  m.plans.push_back(plan_program(joint, "loss_and_gradients", options, stages));
+  m.plans.push_back(plan_program(forward, "forward", options, m.targets, stages));
+  m.plans.push_back(plan_program(evaluated, "evaluate", options, m.targets, stages));
+  m.plans.push_back(plan_program(joint, "loss_and_gradients", options, m.targets, stages));
   m.arena = make_arena(m.plans.back().program);
   if (m.arena.reals == 0) throw Error(fmt::format("the model {} has no parameters: there is nothing to train", m.name));
   const graph::Graph inputs = subgraph(differentiate(evaluated, true), {"outputs", "loss", "images"});
-  m.plans.push_back(plan_program(inputs, "input_gradient", options, stages));
-  m.plans.push_back(plan_program(optimizer(declared.recipe, m.arena.reals, declared.name), "update", options, stages));
+  m.plans.push_back(plan_program(inputs, "input_gradient", options, m.targets, stages));
+  m.plans.push_back(
+      plan_program(optimizer(declared.recipe, m.arena.reals, declared.name), "update", options, m.targets, stages));
 
   m.inspected = inspected(forward);
-  m.plans.push_back(plan_program(m.inspected, "inspect", options, stages));
+  m.plans.push_back(plan_program(m.inspected, "inspect", options, m.targets, stages));
   m.packed = make_packed_arena(m.plans, m.targets);
   return m;
 }
@@ -216,6 +221,7 @@ Writes the sources of {1}: C header, kernels for each instruction set, training 
   --isa LIST     instruction sets, comma separated: scalar (must be there), avx2, avx512 and, for products of bf16,
                  avx512_bf16, amx, for those of int8 avx512_vnni, amx (default: all of these); neon (64-bit Arm)
   --train        write the program with the training loop as well
+  --tiles FILE   tiles of matrix products, measured by bench/tune.py, in the place of the table that is built in
   --cuda         write the kernels for CUDA as well, and with --train what the program needs to use them
   --cuda-tile [KERNEL=]ROWSxCOLUMNS
                  the tile of a CUDA kernel's matrix product, or of all of them; else the sizes decide
@@ -251,6 +257,13 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
         options.dump = value();
       } else if (option == "--train") {
         options.train = true;
+      } else if (option == "--tiles") {
+        const std::string file = value();
+        std::ifstream in(file);
+        std::stringstream table;
+        table << in.rdbuf();
+        if (!in) throw Error(fmt::format("cannot read the table of tiles {}", file));
+        options.tiles_of_cpu = table.str();
       } else if (option == "--cuda") {
         options.cuda = true;
       } else if (option == "--cuda-tile") {

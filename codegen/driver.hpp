@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "codegen/cuda/tile.hpp"
@@ -15,8 +16,10 @@ struct GeneratorOptions {
   Precision precision = Precision::fp32;
   bool train = false;  ///< the program with the training loop as well
   bool cuda = false;   ///< the kernels for CUDA as well
-  cuda::Tiles tiles;   ///< of their matrix products, where others are wanted than those that the sizes suggest
-  std::string dump;    ///< folder for the text of every stage; empty: none
+  std::optional<std::string>
+      tiles_of_cpu;   ///< a table for codegen/plan/tuned.hpp, in the place of codegen/plan/tiles.txt
+  cuda::Tiles tiles;  ///< of their matrix products, where others are wanted than those that the sizes suggest
+  std::string dump;   ///< folder for the text of every stage; empty: none
 };
 
 /// File name -> text. Throws Error with one sentence when the graph cannot be generated.

@@ -369,12 +369,15 @@ class Tessera:
         return run, joined([outputs for _, outputs, _ in parts]), None
 
     def model(self, name, state, images, labels, batch, trains):
-        """A job of one emitted model."""
+        """A job of one emitted model, with PyTorch's parameters or with its own."""
         import numpy as np
         library = ctypes.CDLL(str(pathlib.Path(self.folder) / f"lib{name}.so"))
         rows = (self.Parameter * self.macro(name, "PARAMETERS")).in_dll(library, f"{name}_parameters")
         parameters = self.aligned(self.macro(name, "PARAMETER_FLOATS"))
-        fill(parameters, rows, state)
+        if state is None:
+            check(getattr(library, f"{name}_init")(pointer(parameters), ctypes.c_uint64(1)), f"{name}_init")
+        else:
+            fill(parameters, rows, state)
         pack, floats = ("pack", "PACKED_FLOATS") if trains else ("pack_forward", "PACKED_FORWARD_FLOATS")
         packed = self.aligned(self.macro(name, floats))
         check(getattr(library, f"{name}_{pack}")(pointer(parameters), pointer(packed)), f"{name}_{pack}")

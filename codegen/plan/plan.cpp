@@ -30,6 +30,19 @@ Plan make_plan(KernelProgram program, const std::vector<Target>& targets) {
   return plan;
 }
 
+namespace {
+
+/// Rows, depth (of an image) and columns: "197 x 192 x 768".
+std::string sizes_of_product(const Kernel& kernel) {
+  const auto size = [&](int axis) { return axis < 0 ? 1 : kernel.axes[static_cast<std::size_t>(axis)].dim.value(); };
+  std::int64_t depth = 1;
+  for (int a : kernel.steps.front().over)
+    if (kernel.axes[static_cast<std::size_t>(a)].dim.known()) depth *= size(a);
+  return fmt::format("{} x {} x {}", size(kernel.product.rows), depth, size(kernel.product.columns));
+}
+
+}  // namespace
+
 std::string print(const Plan& plan) {
   const KernelProgram& p = plan.program;
   std::string out = fmt::format("plan of {}: scratch {} reals, lower bound {}\n", p.name, to_string(plan.scratch),
@@ -59,8 +72,8 @@ std::string print(const Plan& plan) {
       if (s.parallel >= 0) out += fmt::format(" threads {}", axis(s.parallel));
       if (s.block > 1) out += fmt::format(" by {}", s.block);
       if (tasks_of(kernel) == Tasks::chunks) out += fmt::format(" threads {} chunks of the batch", batch_chunks);
-      if (kernel.product.columns >= 0) out += " product";
-      if (kernel.product.factors != Element::real) out += fmt::format(" of {}", name_of(kernel.product.factors));
+      if (kernel.product.columns >= 0) out += " product of " + sizes_of_product(kernel);
+      if (kernel.product.factors != Element::real) out += fmt::format(" in {}", name_of(kernel.product.factors));
       if (s.vector >= 0) out += fmt::format(" lanes {}", axis(s.vector));
       for (std::size_t a = 0; a < s.tile.size(); ++a)
         if (s.tile[a] > 1) out += fmt::format(" tile {} {}", kernel.axes[a].name, s.tile[a]);

@@ -19,6 +19,10 @@ struct Target {
   int product_sums = 8;               ///< vector registers that such a tile may hold
   bool tiles = false;                 ///< products of bf16 are computed in tiles of 32 rows, columns and in depth
   std::string processor = "x86_64";   ///< that runs it, by the macro of its compilers: __x86_64__; scalar runs on all
+  std::map<std::int64_t, int>
+      tuned_vectors{};  ///< by a product's columns: the best of `columns`, where it was measured
+  /// By a product's rows and the vectors of its tiles: their rows, likewise.
+  std::map<std::pair<std::int64_t, int>, std::int64_t> tuned_rows{};
 };
 inline const std::vector<Target> cpu_targets{
     {"scalar", 1, 8, {4, 2, 1}, 8}, {"avx2", 8, 12, {2, 3, 1}, 12}, {"avx512", 16, 24, {3, 4, 2, 1}, 27}};

@@ -303,6 +303,7 @@ bool by_tiles(const Kernel& kernel, const Target& target) {
 
 int columns_of(const Target& target, std::int64_t columns, Element factors) {
   if (by_tiles(factors, target)) return static_cast<int>(tile_side / target.lanes);
+  if (const auto at = target.tuned_vectors.find(columns); at != target.tuned_vectors.end()) return at->second;
   for (int vectors : target.columns)
     if (vectors > 1 && columns % (vectors * target.lanes) == 0) return vectors;
   for (int vectors : target.columns)
@@ -329,8 +330,13 @@ Schedule product_schedule(const KernelProgram& program, const std::vector<Layout
   const int vectors = columns_of(target, size_of(kernel, p.columns), p.factors);
   s.tile[static_cast<std::size_t>(p.columns)] = vectors;
   const std::int64_t most = std::min(target.product_sums / vectors, 14);
-  if (p.rows >= 0)
-    s.tile[static_cast<std::size_t>(p.rows)] = tiles ? tile_side : best_rows(size_of(kernel, p.rows), most, vectors);
+  if (p.rows >= 0) {
+    const std::int64_t rows = size_of(kernel, p.rows);
+    const auto tuned = target.tuned_rows.find({rows, vectors});
+    s.tile[static_cast<std::size_t>(p.rows)] = tiles                              ? tile_side
+                                               : tuned != target.tuned_rows.end() ? tuned->second
+                                                                                  : best_rows(rows, most, vectors);
+  }
   for (std::size_t a = 0; a < kernel.axes.size() && s.parallel < 0; ++a)
     if (!kernel.axes[a].inner && !kernel.axes[a].dim.known()) s.parallel = static_cast<int>(a);
   if (!tiles) s.depth = depth_block(program, layouts, kernel);

@@ -15,6 +15,7 @@
 #include "codegen/passes/simplify.hpp"
 #include "codegen/passes/subgraph.hpp"
 #include "codegen/plan/arena.hpp"
+#include "codegen/plan/tuned.hpp"
 #include "dsl/trace.hpp"
 #include "models/vit_mnist.hpp"
 #include "tests/codegen/support/sketch.hpp"
@@ -118,6 +119,44 @@ TEST(PlanSchedules, LetTheDepthOfAProductGoByInBlocksWhereItsRowsAreLongerThanNe
   for (const Plan& small : vit_mnist())
     for (const auto& [target, schedules] : small.schedules)
       EXPECT_TRUE(std::all_of(schedules.begin(), schedules.end(), [](const auto& s) { return s.depth == 0; }));
+}
+
+TEST(PlanSchedules, AreOfTheTilesThatATableNames) {
+  std::vector<codegen::Target> targets = codegen::cpu_targets;
+  codegen::use_tiles(
+      "# measured\navx512 columns 45 vectors 3\n\navx512 rows 101 vectors 3 tile 7  # of 9\nneon columns 45 "
+      "vectors 1\n",
+      targets);
+  const Graph forward = codegen::subgraph(trace<Deep>("deep"), {"outputs"});
+  const auto text = [&](const std::vector<codegen::Target>& of) {
+    return print(codegen::make_plan(codegen::lower(codegen::simplify(codegen::decompose(forward)), "forward"), of));
+  };
+  const std::string usual = text(codegen::cpu_targets), tuned = text(targets);
+  const std::string product = "down_forward threads b product of 101 x 6144 x 45 lanes k ";
+  EXPECT_NE(usual.find(product + "tile n 13 tile k 2 depth by 1536"), std::string::npos) << usual;
+  EXPECT_NE(tuned.find(product + "tile n 7 tile k 3 depth by 1536"), std::string::npos) << tuned;
+}
+
+TEST(PlanSchedules, RefuseATableThatCannotBeReadInOneSentence) {
+  const auto complaint = [](const std::string& table) -> std::string {
+    std::vector<codegen::Target> targets = codegen::cpu_targets;
+    try {
+      codegen::use_tiles(table, targets);
+    } catch (const codegen::Error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  const std::string neither =
+      " of the table of tiles is neither \"ISA columns N vectors V\" nor \"ISA rows M vectors V tile R\": ";
+  for (const std::string line :
+       {"avx2", "avx2 columns", "avx2 columns 45 vectors", "avx2 columns 45 vectors x", "avx2 columns 45 vectors 0",
+        "avx2 columns -1 vectors 2", "avx2 columns 45 vectors 2 3", "avx2 lines 45 vectors 2", "avx2 rows 45 vectors 2",
+        "avx2 rows 45 vectors 2 tile 0"})
+    EXPECT_EQ(complaint("# tiles\n" + line + "\n"), "line 2" + neither + line);
+  EXPECT_EQ(complaint("avx2 rows 45 vectors 4 tile 4"),
+            "line 1 of the table of tiles wants 16 sums at once, and avx2 has registers for 12: avx2 rows 45 vectors 4 "
+            "tile 4");
 }
 
 TEST(PlanStages, JoinKernelsThatGoImageByImageAndSumsOverTheBatch) {

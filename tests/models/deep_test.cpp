@@ -7,13 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "deep_in_odd_tiles.h"
 #include "runtime/philox.hpp"
 #include "tests/models/precision_run.hpp"
 
 namespace tessera::test {
 namespace {
 
-const EmittedModel deep = TESSERA_EMITTED_MODEL(deep, DEEP, "", 0);
+const EmittedModel deep = TESSERA_EMITTED_MODEL(deep, DEEP, "", 0),
+                   in_odd_tiles = TESSERA_EMITTED_MODEL(deep_in_odd_tiles, DEEP_IN_ODD_TILES, "", 0);
 
 constexpr std::size_t tokens = 101, width = 24, middle = 6144, narrow = 45, classes = 18;
 
@@ -89,18 +91,21 @@ TEST_P(Deeper, OutputsAndGradientsAreTheSumsOverTheWholeDepth) {
     for (std::size_t i = 0; i < d_up.size(); ++i) of_up[i] += d_up[i];
   }
 
-  const Results alone = run(deep, parameters, batch);
   const auto floats = [](const Doubles& d) { return Floats(d.begin(), d.end()); };
-  EXPECT_LE(distance(alone.outputs, floats(outputs)), 2e-6);
-  EXPECT_LE(distance(alone.image_gradients, floats(of_images)), 2e-6);
-  EXPECT_LE(distance(floats(named("up.weight", alone.gradients)), floats(of_up)), 2e-6);
-  EXPECT_LE(distance(floats(named("down.weight", alone.gradients)), floats(of_down)), 2e-6);
-  for (const int threads : {2, 3, 7}) {  // more than images: they share an image's rows
-    omp_set_num_threads(threads);
-    const Results together = run(deep, parameters, batch);
-    EXPECT_TRUE(equal(together.outputs, alone.outputs));
-    EXPECT_TRUE(equal(together.gradients, alone.gradients));
-    EXPECT_TRUE(equal(together.image_gradients, alone.image_gradients));
+  for (const EmittedModel& model : {deep, in_odd_tiles}) {
+    omp_set_num_threads(1);
+    const Results alone = run(model, parameters, batch);
+    EXPECT_LE(distance(alone.outputs, floats(outputs)), 2e-6);
+    EXPECT_LE(distance(alone.image_gradients, floats(of_images)), 2e-6);
+    EXPECT_LE(distance(floats(named("up.weight", alone.gradients)), floats(of_up)), 2e-6);
+    EXPECT_LE(distance(floats(named("down.weight", alone.gradients)), floats(of_down)), 2e-6);
+    for (const int threads : {2, 3, 7}) {  // more than images: they share an image's rows
+      omp_set_num_threads(threads);
+      const Results together = run(model, parameters, batch);
+      EXPECT_TRUE(equal(together.outputs, alone.outputs));
+      EXPECT_TRUE(equal(together.gradients, alone.gradients));
+      EXPECT_TRUE(equal(together.image_gradients, alone.image_gradients));
+    }
   }
 }
 
