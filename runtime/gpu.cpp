@@ -35,4 +35,12 @@ void GpuMemory::read(void* to, std::int64_t bytes) const {
   gpu_->wait();
 }
 
+GpuParameters::GpuParameters(const Gpu& gpu, std::int64_t count)
+    : gpu_(&gpu), count_(count), floats_(GpuMemory::of_floats(gpu, count)), packed_(gpu, gpu.cuda().packed_bytes) {}
+
+void GpuParameters::write(const float* from) const {
+  floats_.write(from, 4 * count_);
+  gpu_->check(gpu_->cuda().pack(floats(), packed(), gpu_->stream()));
+}
+
 }  // namespace tessera::runtime

@@ -50,4 +50,21 @@ class GpuMemory {
   std::unique_ptr<void, void (*)(void*)> memory_;
 };
 
+/// Parameters in a GPU's memory, with the copy of them that products read.
+class GpuParameters {
+ public:
+  GpuParameters(const Gpu& gpu, std::int64_t count);
+
+  float* floats() const { return floats_.floats(); }
+  void* packed() const { return packed_.data(); }
+  /// From the CPU's memory, and back.
+  void write(const float* from) const;
+  void read(float* to) const { floats_.read(to, 4 * count_); }
+
+ private:
+  const Gpu* gpu_;
+  std::int64_t count_;
+  GpuMemory floats_, packed_;
+};
+
 }  // namespace tessera::runtime

@@ -25,7 +25,7 @@ GpuTraining::GpuTraining(const Model& model, const Recipe& recipe, const Gpu& gp
       gpu_(gpu),
       cuda_(gpu.cuda()),
       recipe_(recipe),
-      parameters_(GpuMemory::of_floats(gpu, model.parameter_floats)),
+      parameters_(gpu, model.parameter_floats),
       gradients_(GpuMemory::of_floats(gpu, model.parameter_floats)),
       // Not nothing where nothing is kept from step to step: a function wants no null pointer.
       optimizer_(GpuMemory::of_floats(gpu, std::max<std::int64_t>(model.optimizer_floats(), 1))),
@@ -38,12 +38,12 @@ GpuTraining::GpuTraining(const Model& model, const Recipe& recipe, const Gpu& gp
       graph_(nullptr, cuda_.release_graph) {}
 
 void GpuTraining::load(const float* parameters, const float* optimizer) const {
-  parameters_.write(parameters, 4 * model_.parameter_floats);
+  parameters_.write(parameters);
   optimizer_.write(optimizer, 4 * model_.optimizer_floats());
 }
 
 void GpuTraining::store(float* parameters, float* optimizer) const {
-  parameters_.read(parameters, 4 * model_.parameter_floats);
+  parameters_.read(parameters);
   optimizer_.read(optimizer, 4 * model_.optimizer_floats());
 }
 
@@ -61,13 +61,13 @@ void GpuTraining::put(const Batch& batch, std::uint64_t seed, std::int64_t numbe
 }
 
 void GpuTraining::kernels() const {
-  gpu_.check(cuda_.loss_and_gradients(parameters_.floats(), images_.floats(),
+  gpu_.check(cuda_.loss_and_gradients(parameters_.floats(), parameters_.packed(), images_.floats(),
                                       static_cast<const std::int32_t*>(labels_.data()), targets_.floats(), step(),
                                       size_, outputs(), loss(), gradients_.floats(), scratch_.data(), gpu_.stream()));
   gpu_.check(cuda_.check(loss(), gradients_.floats(), step(), gpu_.stream()));
   if (recipe_.accumulate == 1)
-    gpu_.check(cuda_.update(parameters_.floats(), gradients_.floats(), optimizer_.floats(), step(), scratch_.data(),
-                            gpu_.stream()));
+    gpu_.check(cuda_.update(parameters_.floats(), parameters_.packed(), gradients_.floats(), optimizer_.floats(),
+                            step(), scratch_.data(), gpu_.stream()));
 }
 
 void GpuTraining::start() {
@@ -106,8 +106,8 @@ void GpuTraining::update(std::int64_t step_number, float learning_rate) {
   given_.step = step_number;
   given_.learning_rate = learning_rate;
   answer_.write(&given_, sizeof given_);
-  gpu_.check(cuda_.update(parameters_.floats(), gathered_.floats(), optimizer_.floats(), step(), scratch_.data(),
-                          gpu_.stream()));
+  gpu_.check(cuda_.update(parameters_.floats(), parameters_.packed(), gathered_.floats(), optimizer_.floats(), step(),
+                          scratch_.data(), gpu_.stream()));
 }
 
 }  // namespace tessera::runtime

@@ -53,7 +53,8 @@ class GpuTraining {
   const Gpu& gpu_;
   const Cuda& cuda_;
   Recipe recipe_;
-  GpuMemory parameters_, gradients_, optimizer_, gathered_, images_, labels_, targets_, answer_, scratch_;
+  GpuParameters parameters_;
+  GpuMemory gradients_, optimizer_, gathered_, images_, labels_, targets_, answer_, scratch_;
   std::unique_ptr<void, void (*)(void*)> graph_;  ///< of a batch of the recipe's size
   tessera_cuda_step given_{};                     ///< what `put` wrote
   bool warm_ = false;                             ///< a batch of that size was there before

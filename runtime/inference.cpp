@@ -33,11 +33,11 @@ Inference::Inference(const Model& model, const float* parameters, std::int64_t b
   }
   gpu->check_batch(batch);
   const auto floats = [&](std::int64_t count) { return GpuMemory::of_floats(*gpu, std::max<std::int64_t>(count, 1)); };
-  gpu_.emplace(OnGpu{*gpu, floats(model.parameter_floats), floats(batch * image_floats()), floats(batch),
+  gpu_.emplace(OnGpu{*gpu, GpuParameters(*gpu, model.parameter_floats), floats(batch * image_floats()), floats(batch),
                      floats(batch * model.classes), floats(model.attention.floats()),
                      floats(static_cast<std::int64_t>(model.layers.size())), floats(1),
                      GpuMemory(*gpu, scratch_bytes(gpu->cuda(), batch))});
-  gpu_->parameters.write(parameters, 4 * model.parameter_floats);
+  gpu_->parameters.write(parameters);
 }
 
 void Inference::forward(const float* images, std::int64_t count, float* outputs) const {
@@ -48,8 +48,8 @@ void Inference::forward(const float* images, std::int64_t count, float* outputs)
   }
   const OnGpu& on = *gpu_;
   on.images.write(images, 4 * count * image_floats());
-  on.gpu.check(on.gpu.cuda().forward(on.parameters.floats(), on.images.floats(), count, on.outputs.floats(),
-                                     on.scratch.data(), on.gpu.stream()));
+  on.gpu.check(on.gpu.cuda().forward(on.parameters.floats(), on.parameters.packed(), on.images.floats(), count,
+                                     on.outputs.floats(), on.scratch.data(), on.gpu.stream()));
   on.outputs.read(outputs, 4 * count * model_.classes);
 }
 
@@ -63,7 +63,7 @@ void Inference::evaluate(const float* images, const std::int32_t* labels, std::i
   const OnGpu& on = *gpu_;
   on.images.write(images, 4 * count * image_floats());
   on.labels.write(labels, 4 * count);
-  on.gpu.check(on.gpu.cuda().evaluate(on.parameters.floats(), on.images.floats(),
+  on.gpu.check(on.gpu.cuda().evaluate(on.parameters.floats(), on.parameters.packed(), on.images.floats(),
                                       static_cast<const std::int32_t*>(on.labels.data()), count, on.outputs.floats(),
                                       on.loss.floats(), on.scratch.data(), on.gpu.stream()));
   on.outputs.read(outputs, 4 * count * model_.classes);
@@ -84,8 +84,8 @@ Inspection Inference::inspect(const float* image) const {
   }
   const OnGpu& on = *gpu_;
   on.images.write(image, 4 * image_floats());
-  on.gpu.check(on.gpu.cuda().inspect(on.parameters.floats(), on.images.floats(), 1, on.maps.floats(),
-                                     on.magnitudes.floats(), on.scratch.data(), on.gpu.stream()));
+  on.gpu.check(on.gpu.cuda().inspect(on.parameters.floats(), on.parameters.packed(), on.images.floats(), 1,
+                                     on.maps.floats(), on.magnitudes.floats(), on.scratch.data(), on.gpu.stream()));
   Inspection seen{std::vector<float>(static_cast<std::size_t>(model_.attention.floats())),
                   std::vector<float>(static_cast<std::size_t>(layers))};
   on.maps.read(seen.maps.data(), 4 * model_.attention.floats());

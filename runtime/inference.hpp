@@ -46,7 +46,8 @@ class Inference {
   };
   struct OnGpu {
     const Gpu& gpu;
-    GpuMemory parameters, images, labels, outputs, maps, magnitudes, loss, scratch;
+    GpuParameters parameters;
+    GpuMemory images, labels, outputs, maps, magnitudes, loss, scratch;
   };
   std::int64_t image_floats() const { return model_.image_shape[0] * model_.image_shape[1] * model_.image_shape[2]; }
 

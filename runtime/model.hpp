@@ -74,28 +74,32 @@ struct Cuda {
   void (*release_graph)(void* graph) = nullptr;
 
   // Of the model. Pointers are to the GPU's memory.
+  std::int64_t packed_bytes = 0;  ///< of the copy of the parameters that products read; 0: they read them as they are
   std::int64_t (*largest_batch)() = nullptr;
   std::int64_t (*forward_scratch_bytes)(std::int64_t batch) = nullptr;
   std::int64_t (*evaluate_scratch_bytes)(std::int64_t batch) = nullptr;
   std::int64_t (*train_scratch_bytes)(std::int64_t batch) = nullptr;  ///< of loss_and_gradients and of update
   std::int64_t (*inspect_scratch_bytes)(std::int64_t batch) = nullptr;
   const char* (*error)(int code) = nullptr;
-  int (*forward)(const float* parameters, const float* images, std::int64_t batch, float* outputs, void* scratch,
-                 void* stream) = nullptr;
-  int (*evaluate)(const float* parameters, const float* images, const std::int32_t* labels, std::int64_t batch,
-                  float* outputs, float* loss, void* scratch, void* stream) = nullptr;
-  int (*inspect)(const float* parameters, const float* images, std::int64_t batch, float* maps, float* magnitudes,
+  /// Copies the parameters into the form that products read; `update` does so itself.
+  int (*pack)(const float* parameters, void* packed, void* stream) = nullptr;
+  int (*forward)(const float* parameters, const void* packed, const float* images, std::int64_t batch, float* outputs,
                  void* scratch, void* stream) = nullptr;
+  int (*evaluate)(const float* parameters, const void* packed, const float* images, const std::int32_t* labels,
+                  std::int64_t batch, float* outputs, float* loss, void* scratch, void* stream) = nullptr;
+  int (*inspect)(const float* parameters, const void* packed, const float* images, std::int64_t batch, float* maps,
+                 float* magnitudes, void* scratch, void* stream) = nullptr;
   /// Reads the labels or, where the recipe softens them, the targets.
-  int (*loss_and_gradients)(const float* parameters, const float* images, const std::int32_t* labels,
-                            const float* targets, const tessera_cuda_step* step, std::int64_t batch, float* outputs,
-                            float* loss, float* gradients, void* scratch, void* stream) = nullptr;
+  int (*loss_and_gradients)(const float* parameters, const void* packed, const float* images,
+                            const std::int32_t* labels, const float* targets, const tessera_cuda_step* step,
+                            std::int64_t batch, float* outputs, float* loss, float* gradients, void* scratch,
+                            void* stream) = nullptr;
   /// Sets step->stopped where the loss or a gradient is not a number.
   int (*check)(const float* loss, const float* gradients, tessera_cuda_step* step, void* stream) = nullptr;
   /// sum = kept * sum + weight * gradients. Only where the recipe gathers several batches for a step.
   int (*gather)(float* sum, const float* gradients, float kept, float weight, void* stream) = nullptr;
-  int (*update)(float* parameters, const float* gradients, float* optimizer, const tessera_cuda_step* step,
-                void* scratch, void* stream) = nullptr;
+  int (*update)(float* parameters, void* packed, const float* gradients, float* optimizer,
+                const tessera_cuda_step* step, void* scratch, void* stream) = nullptr;
 };
 
 /// Sizes and entry points of one emitted model. Every function returns 0 or an error code that `error` puts into words.

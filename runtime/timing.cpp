@@ -55,13 +55,14 @@ std::string timing_table(const Model& model, const Recipe& recipe, const std::ve
       if (!training && gpu) {
         gpu->check_batch(size);
         const auto floats = [&](std::int64_t count) { return GpuMemory::of_floats(*gpu, count); };
-        const GpuMemory there = floats(model.parameter_floats), input = floats(size * image),
-                        answers = floats(size * model.classes), scratch(*gpu, gpu->cuda().forward_scratch_bytes(size));
-        there.write(parameters.floats(), 4 * model.parameter_floats);
+        const GpuParameters there(*gpu, model.parameter_floats);
+        const GpuMemory input = floats(size * image), answers = floats(size * model.classes),
+                        scratch(*gpu, gpu->cuda().forward_scratch_bytes(size));
+        there.write(parameters.floats());
         input.write(images.floats(), 4 * size * image);
         row("forward", size, median_seconds(runs, counter, [&] {
-              gpu->check(gpu->cuda().forward(there.floats(), input.floats(), size, answers.floats(), scratch.data(),
-                                             gpu->stream()));
+              gpu->check(gpu->cuda().forward(there.floats(), there.packed(), input.floats(), size, answers.floats(),
+                                             scratch.data(), gpu->stream()));
               gpu->wait();
             }));
         continue;

@@ -100,6 +100,7 @@ class Tessera:
         arena = np.zeros(macro("PARAMETER_FLOATS"), np.float32)
         peers.fill(arena, rows, reference(model).state_dict())
         self.parameters = torch.from_numpy(arena).to(device)
+        self.packed = torch.zeros(macro("CUDA_PACKED_BYTES"), dtype=torch.uint8, device=device)
         self.images, self.labels = images.contiguous(), labels.to(torch.int32)
         self.outputs = torch.zeros(batch, macro("OUTPUT_FLOATS"), device=device)
         self.answer = torch.zeros(1, device=device)
@@ -119,13 +120,14 @@ class Tessera:
             peers.check(library[f"{name}_cuda_{function}"](*passed, ctypes.c_void_p(stream)), f"{name}_cuda_{function}")
 
         def forward():
-            call("forward", self.parameters, self.images, count, self.outputs, self.scratch)
+            call("forward", self.parameters, self.packed, self.images, count, self.outputs, self.scratch)
 
         def train():
-            call("train_step", self.parameters, self.gradients, self.optimizer, self.images, self.labels, self.step, count,
-                 self.outputs, self.answer, self.scratch)
+            call("train_step", self.parameters, self.packed, self.gradients, self.optimizer, self.images, self.labels,
+                 self.step, count, self.outputs, self.answer, self.scratch)
             call("next_step", self.step)
 
+        call("pack", self.parameters, self.packed)
         job = train if trains else forward
         job()  # loads the kernels
         first = self.outputs.clone()

@@ -28,17 +28,22 @@ std::vector<std::string> comment_of(const std::string& program) {
   return {comments.at(program)};
 }
 
-/// The C function of a program: its own parameters, with the random state as the step, and the stream.
+/// Whether products read a copy of the parameters as bf16.
+bool packs(const Model& m) { return m.plans.front().program.precision == Precision::bf16; }
+
+/// The C function of a program: parameters and their copy, what else it takes, with the random state as the step, and
+/// the stream.
 tree::Function function_of(const Model& m, const Plan& plan) {
   tree::Function f;
   f.linkage = "";
   f.returns = "int";
   f.name = fmt::format("{}_cuda_{}", m.name, plan.program.name);
   f.comment = comment_of(plan.program.name);
+  f.parameters = {{"const float*", "parameters"}, {"const void*", "packed"}};
   for (const tree::Parameter& p : entry_parameters(plan.program, "float")) {
     if (p.name == "batch" && plan.program.name == "loss_and_gradients")
       f.parameters.push_back({"const tessera_cuda_step*", "step"});
-    if (p.name == "random") continue;
+    if (p.name == "parameters" || p.name == "packed" || p.name == "random") continue;
     if (p.name == "batch")
       f.parameters.push_back({"int64_t", "batch"});
     else if (p.name == "labels")
@@ -52,7 +57,7 @@ tree::Function function_of(const Model& m, const Plan& plan) {
   return f;
 }
 
-/// update, train_step, next_step, check and, where several batches make one step, gather.
+/// pack, update, train_step, next_step, check and, where several batches make one step, gather.
 std::vector<tree::Function> functions_of_steps(const Model& m) {
   const tree::Parameter step{"const tessera_cuda_step*", "step"}, counted{"tessera_cuda_step*", "step"},
       scratch{"void*", "scratch"}, stream{"void*", "stream"};
@@ -68,11 +73,21 @@ std::vector<tree::Function> functions_of_steps(const Model& m) {
     f.comment = {comment};
     functions.push_back(std::move(f));
   };
+  add("pack", {{"const float*", "parameters"}, {"void*", "packed"}, stream},
+      packs(m) ? "Copies the parameters as bf16, which is what products read: after every change but those by update."
+               : "For these kernels there is nothing to pack: `packed` is never read, and may be null.");
   add("update",
-      {{"float*", "parameters"}, {"const float*", "gradients"}, {"float*", "optimizer"}, step, scratch, stream},
+      {{"float*", "parameters"},
+       {"void*", "packed"},
+       {"const float*", "gradients"},
+       {"float*", "optimizer"},
+       step,
+       scratch,
+       stream},
       "One step of the optimiser in place, with the step's number and learning rate; nothing where step->stopped.");
   add("train_step",
       {{"float*", "parameters"},
+       {"void*", "packed"},
        {"float*", "gradients"},
        {"float*", "optimizer"},
        {"const float*", "images"},
@@ -136,8 +151,10 @@ std::string checks(const Model& m, const tree::Function& f, bool batch) {
   const std::string u = upper(m.name);
   std::string nulls;
   for (const tree::Parameter& p : f.parameters)
-    if (p.type.ends_with("*") && p.name != "stream") nulls += fmt::format("{}!{}", nulls.empty() ? "" : " || ", p.name);
+    if (p.type.ends_with("*") && p.name != "stream" && (p.name != "packed" || packs(m)))
+      nulls += fmt::format("{}!{}", nulls.empty() ? "" : " || ", p.name);
   std::string out = fmt::format("  if ({}) return {}_ERROR_NULL;\n", nulls, u);
+  if (!packs(m) && f.parameters[1].name == "packed") out += "  (void)packed;\n";
   if (batch) out += fmt::format("  if (batch < 1 || batch > largest_batch) return {}_ERROR_BATCH;\n", u);
   return out;
 }
@@ -193,6 +210,15 @@ __global__ void __launch_bounds__(32) zero_gaps(real* gradients) {{
 )cpp",
                        all.size(), rows);
   }
+  if (packs(m))
+    out += fmt::format(R"cpp(
+// The parameters as bf16.
+__global__ void __launch_bounds__(256) pack_parameters(const real* parameters, bf16* packed) {{
+  const int i = block_x() * 256 + thread_x();
+  if (i < {}) packed[i] = rounded(parameters[i]);
+}}
+)cpp",
+                       m.arena.reals);
   const bool clips = m.recipe.clip_norm > 0;
   if (clips)
     out += fmt::format(R"cpp(
@@ -279,6 +305,7 @@ int64_t {0}_cuda_largest_batch(void);
     macro(trains ? "TRAIN" : upper(p.program.name), p.scratch, trains ? update_reals : 0);
   }
   out += fmt::format("#define {}_CUDA_UPDATE_SCRATCH_BYTES {}\n", u, 4 * update_reals);
+  out += fmt::format("#define {}_CUDA_PACKED_BYTES INT64_C({})\n", u, packs(m) ? 2 * m.arena.reals : 0);
   auto declare = [&](const tree::Function& f) {
     out += "\n";
     for (const std::string& line : f.comment) out += "/* " + line + " */\n";
@@ -312,6 +339,7 @@ int64_t {}_cuda_largest_batch(void) {{ return largest_batch; }}
     for (const tree::Parameter& q : entry_parameters(p.program, "float"))
       passed.push_back(q.name == "random"    ? "reinterpret_cast<const std::int32_t*>(step)"
                        : q.name == "scratch" ? "static_cast<real*>(scratch)"
+                       : q.name == "packed"  ? "static_cast<const bf16*>(packed)"
                                              : q.name);
     passed.push_back("static_cast<Stream>(stream)");
     std::vector<tree::Expr> arguments;
@@ -324,8 +352,14 @@ int64_t {}_cuda_largest_batch(void) {{ return largest_batch; }}
 
   const std::vector<tree::Function> functions = functions_of_steps(m);
   const std::vector<std::string> numbers = optimizer_numbers(m.recipe), state = optimizer_state(m.recipe);
+  out += "\n" + tree::print_head(functions[0]) + checks(m, functions[0], false) +
+         (packs(m) ? fmt::format("  launch(pack_parameters, dim3({}), dim3(256), 0, static_cast<Stream>(stream), "
+                                 "parameters, static_cast<bf16*>(packed));\n",
+                                 (m.arena.reals + 255) / 256)
+                   : "  (void)stream;\n") +
+         finish(m) + "}\n";
   {
-    tree::Function f = functions[0];
+    tree::Function f = functions[1];
     if (state.empty()) std::erase_if(f.parameters, [](const tree::Parameter& p) { return p.name == "optimizer"; });
     std::string body = checks(m, f, false);
     if (state.empty()) body += "  (void)optimizer;  // nothing is kept from step to step\n";
@@ -340,7 +374,9 @@ int64_t {}_cuda_largest_batch(void) {{ return largest_batch; }}
     else
       body += "  launch(update_numbers, dim3(1), dim3(32), 0, s, step, numbers);\n";
     for (const auto& [first, last, decays] : decay_runs(m)) {
-      std::vector<tree::Expr> arguments{tree::name("parameters"), tree::name("gradients")};
+      std::vector<tree::Expr> arguments{tree::name("parameters")};
+      if (packs(m)) arguments.push_back(tree::name("static_cast<bf16*>(packed)"));
+      arguments.push_back(tree::name("gradients"));
       for (std::size_t i = 0; i < state.size(); ++i)
         arguments.push_back(tree::name("optimizer") + tree::integer(static_cast<std::int64_t>(i) * m.arena.reals));
       for (std::size_t i = 0; i < numbers.size(); ++i) {
@@ -354,28 +390,28 @@ int64_t {}_cuda_largest_batch(void) {{ return largest_batch; }}
       arguments.push_back(tree::name("s"));
       body += tree::print({tree::evaluate(tree::call("run_update", std::move(arguments)))}, 1);
     }
-    out += "\n" + tree::print_head(functions[0]) + body + finish(m) + "}\n";
+    out += "\n" + tree::print_head(functions[1]) + body + finish(m) + "}\n";
   }
-  const tree::Function& train = functions[1];
+  const tree::Function& train = functions[2];
   out +=
       "\n" + tree::print_head(train) +
       fmt::format(
-          R"cpp(  const int code = {0}_cuda_loss_and_gradients(parameters, images, {1}, step, batch, outputs, loss, gradients, scratch,
-                                              stream);
-  return code ? code : {0}_cuda_update(parameters, gradients, optimizer, step, scratch, stream);
+          R"cpp(  const int code = {0}_cuda_loss_and_gradients(parameters, packed, images, {1}, step, batch, outputs, loss,
+                                              gradients, scratch, stream);
+  return code ? code : {0}_cuda_update(parameters, packed, gradients, optimizer, step, scratch, stream);
 }}
 )cpp",
           m.name, softens(m.recipe) ? "targets" : "labels");
-  out += "\n" + tree::print_head(functions[2]) + checks(m, functions[2], false) +
-         "  launch(count_on, dim3(1), dim3(32), 0, static_cast<Stream>(stream), step);\n" + finish(m) + "}\n";
   out += "\n" + tree::print_head(functions[3]) + checks(m, functions[3], false) +
+         "  launch(count_on, dim3(1), dim3(32), 0, static_cast<Stream>(stream), step);\n" + finish(m) + "}\n";
+  out += "\n" + tree::print_head(functions[4]) + checks(m, functions[4], false) +
          fmt::format(
              "  launch(find_no_number, dim3({}), dim3(256), 0, static_cast<Stream>(stream), loss, gradients, "
              "&step->stopped);\n",
              check_blocks(m)) +
          finish(m) + "}\n";
-  if (functions.size() > 4)
-    out += "\n" + tree::print_head(functions[4]) + checks(m, functions[4], false) +
+  if (functions.size() > 5)
+    out += "\n" + tree::print_head(functions[5]) + checks(m, functions[5], false) +
            fmt::format(
                "  launch(add_weighted, dim3({}), dim3(256), 0, static_cast<Stream>(stream), sum, gradients, kept, "
                "weight);\n",

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "codegen/cuda/kernel.hpp"
+#include "codegen/cuda/plan.hpp"
 #include "codegen/cuda/values.hpp"
 
 namespace tessera::codegen::cuda {
@@ -16,12 +16,6 @@ namespace tessera::codegen::cuda {
 constexpr int threads_of_points = 256;  // of a block of points
 
 inline std::int64_t ceiling(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-/// Left and right factor of a sum of products over what one of them does not know.
-struct Factors {
-  int left = -1, right = -1;  ///< expressions
-  std::vector<int> rows, columns, groups, depth;
-};
 
 class Emitter : Values {
  public:
@@ -84,8 +78,7 @@ class Emitter : Values {
   void sweep(tree::Block& b, std::size_t first, std::size_t end, int lanes, const std::string& reducer, bool chunk);
 
   // Matrix products: product.cpp
-  std::set<int> axes_of(int e) const;
-  /// Nothing where the kernel is no matrix product worth a tile.
+  /// Those of factors_of, so that results lie side by side along the columns, and the batch comes first.
   Factors factors() const;
   /// Whether a factor's neighbours in memory are neighbours along the depth.
   bool lies_deep(int factor, const std::vector<int>& across, const std::vector<int>& depth) const;

@@ -152,6 +152,8 @@ class File {
     f.linkage = "";
     f.name = "run_" + plan.program.name;
     f.parameters = entry_parameters(plan.program, "real");
+    for (tree::Parameter& p : f.parameters)
+      if (p.name == "packed") p.type = plan.program.name == "update" ? "bf16*" : "const bf16*";
     if (plan.program.name == "update") f.parameters.push_back({"const std::int32_t*", "stopped"});
     f.parameters.push_back({"const Stream", "stream"});
     used_.clear();
@@ -162,7 +164,8 @@ class File {
       declare_tensor(plan, static_cast<int>(t), f.body);
     }
     region(plan, 0, f.body);
-    std::set<std::string> known{"launch", "dim3", "blocks_for", "product_bytes", "tensor_product_bytes"};
+    std::set<std::string> known{
+        "launch", "dim3", "blocks_for", "product_bytes", "tensor_product_bytes", "reinterpret_cast<bf16*>"};
     known.insert(names_.begin(), names_.end());
     tree::check(f, known);
     return tree::print(f);
@@ -191,7 +194,9 @@ class File {
     b.push_back(
         tree::comment(fmt::format("{}{}, live from kernel {} to {}", dims_of(t),
                                   t.slots > 1 ? fmt::format(" x {} slots", t.slots) : "", buffer.first, buffer.last)));
-    b.push_back(tree::declare("real* const", n, name("scratch") + in_batch(where_of(plan, buffer))));
+    Expr first = name("scratch") + in_batch(where_of(plan, buffer));
+    if (t.element == Element::bf16) first = call("reinterpret_cast<bf16*>", {std::move(first)});
+    b.push_back(tree::declare(type_of(t) + "* const", n, std::move(first)));
   }
 
   void region(const Plan& plan, int r, Block& b) {
@@ -259,10 +264,14 @@ class File {
         return t.slots > 1 ? first + name("layer") * layout.slot : first;
       }
       case Storage::parameter:
+      case Storage::packed:
       case Storage::gradient: {
+        if (p.name == "update") return name(t.name);
         if (p.graph[t.parameter].op == graph::Op::input) return name("image_gradients");
         const ArenaEntry& entry = model_.arena.find(p.graph[t.parameter].name);
-        const Expr base = name(t.storage == Storage::parameter ? "parameters" : "gradients");
+        const Expr base = name(t.storage == Storage::parameter ? "parameters"
+                               : t.storage == Storage::packed  ? "packed"
+                                                               : "gradients");
         if (entry.count == 1) return base + integer(entry.offset);
         return tree::binary("-", base + integer(entry.at(0)), name("layer") * entry.stride);
       }
@@ -273,8 +282,8 @@ class File {
     }
     const Expr base = name(scratch_name_[static_cast<std::size_t>(a.tensor)]);
     if (t.slots == 1) return base;
-    const Extent slot =
-        slot_of(plan.buffers[static_cast<std::size_t>(plan.buffer_of[static_cast<std::size_t>(a.tensor)])]);
+    Extent slot = slot_of(plan.buffers[static_cast<std::size_t>(plan.buffer_of[static_cast<std::size_t>(a.tensor)])]);
+    slot = {slot.fixed * values_in_real(t.element), slot.per_batch * values_in_real(t.element)};
     Expr which;
     if (k.region == 0) {
       which = integer(a.shift % t.slots);

@@ -134,7 +134,7 @@ void Emitter::finish(Emitted& e, Block body, const std::string& how, bool partia
   }
   for (const Argument& a : arguments_) {
     const Tensor& t = plan_.program.tensors[static_cast<std::size_t>(a.tensor)];
-    std::string type = t.type == graph::Type::integer ? "std::int32_t*" : "real*";
+    std::string type = t.type == graph::Type::integer ? "std::int32_t*" : type_of(t) + "*";
     // The update works in place; elsewhere two tensors that a kernel is passed never overlap.
     if (plan_.program.name != "update" &&
         ranges::count_if(arguments_, [&](const Argument& b) { return b.tensor == a.tensor; }) == 1)
@@ -368,6 +368,8 @@ Emitted Emitter::sum_of_chunks() {
   return e;
 }
 
+std::string type_of(const Tensor& tensor) { return tensor.element == Element::bf16 ? "bf16" : "real"; }
+
 const std::set<std::string>& known_names() {
   static const std::set<std::string> names{"thread_x",
                                            "block_x",
@@ -383,6 +385,8 @@ const std::set<std::string>& known_names() {
                                            "one_if_positive",
                                            "select_positive",
                                            "larger",
+                                           "rounded",
+                                           "widened",
                                            "keep",
                                            "gelu",
                                            "gelu_gradient",

@@ -25,6 +25,9 @@ struct Emitted {
   Extent depth;                    ///< that a block of it sums over
 };
 
+/// "real" or "bf16": what the values of a tensor are stored as.
+std::string type_of(const Tensor& tensor);
+
 /// One function; two where partial sums over chunks of the batch are added up afterwards.
 std::vector<Emitted> emit(const Plan& plan, int kernel, const TableName& table, const Tiles& tiles);
 

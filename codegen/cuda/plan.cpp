@@ -1,12 +1,139 @@
 #include "codegen/cuda/plan.hpp"
 
+#include <algorithm>
+#include <map>
+#include <set>
+
 namespace tessera::codegen::cuda {
+
+namespace {
+
+/// The axes that an expression knows.
+void axes_of(const Kernel& k, int e, std::set<int>& axes) {
+  if (e < 0) return;
+  const Expression& x = k.expressions[static_cast<std::size_t>(e)];
+  for (const Affine& index : x.access.index)
+    for (const Affine::Part& p : index.parts) axes.insert(p.axis);
+  for (const Affine::Part& p : x.element.parts) axes.insert(p.axis);
+  if (x.kind == Expression::Kind::index_equals) axes.insert(x.axis);
+  if (x.kind == Expression::Kind::op || x.kind == Expression::Kind::index_equals)
+    for (int operand : {x.a, x.b, x.c}) axes_of(k, operand, axes);
+}
+
+/// Whether several axes together have fewer points; the batch has many.
+bool fewer(const Kernel& k, const std::vector<int>& axes, std::int64_t points) {
+  std::int64_t all = 1;
+  for (int a : axes) {
+    const Dim& dim = k.axes[static_cast<std::size_t>(a)].dim;
+    if (!dim.known()) return false;
+    all *= dim.value();
+  }
+  return all < points;
+}
+
+/// A copy of all parameters as bf16, laid out as they are: what products read, and `update` writes.
+class Parameters {
+ public:
+  explicit Parameters(KernelProgram& program) : p_(program) {}
+
+  /// A factor that is a parameter is read from the copy.
+  void read(Expression& factor) {
+    if (factor.kind != Expression::Kind::load) return;
+    const int original = factor.access.tensor;
+    if (p_.tensors[static_cast<std::size_t>(original)].storage == Storage::parameter)
+      factor.access.tensor = copy_of(original);
+  }
+  void store() {
+    for (Kernel& k : p_.kernels)
+      for (Step& s : k.steps)
+        for (std::size_t i = 0; i < s.stores.size(); ++i) {
+          if (p_.tensors[static_cast<std::size_t>(s.stores[i].to.tensor)].name != "parameters") continue;
+          Step::Store copied = s.stores[i];
+          copied.to.tensor = copy_of(copied.to.tensor);
+          s.stores.push_back(std::move(copied));
+        }
+  }
+
+ private:
+  int copy_of(int original) {
+    auto [at, fresh] = copies_.try_emplace(original, static_cast<int>(p_.tensors.size()));
+    if (fresh) {
+      Tensor copy = p_.tensors[static_cast<std::size_t>(original)];
+      copy.name = copy.storage == Storage::parameter ? copy.name + ".bf16" : "packed";
+      copy.storage = Storage::packed;
+      copy.element = Element::bf16;
+      p_.tensors.push_back(std::move(copy));
+    }
+    return at->second;
+  }
+
+  KernelProgram& p_;
+  std::map<int, int> copies_;
+};
+
+void store_factors(KernelProgram& program) {
+  Parameters parameters(program);
+  if (program.name == "update") return parameters.store();
+  for (Kernel& k : program.kernels) {
+    const Factors f = factors_of(k, program.precision);
+    if (f.left < 0) continue;
+    k.product = {f.rows.back(), f.columns.back(), Element::bf16};
+    parameters.read(k.expressions[static_cast<std::size_t>(f.left)]);
+    parameters.read(k.expressions[static_cast<std::size_t>(f.right)]);
+  }
+  store_factors_as_bf16(program);
+  for (Kernel& k : program.kernels) k.product = {};  // here its sums over the batch are cut into chunks like others
+}
+
+Layout layout_on_gpu(const Tensor& t) {
+  Layout layout = layout_of(t, static_cast<int>(t.shape.size()) - 1);
+  if (t.element != Element::bf16 || t.storage != Storage::scratch || t.shape.size() < 2 || !t.shape.back().known())
+    return layout;
+  constexpr std::int64_t eight = 8, long_row = 16;  // values; eight are copied at once
+  const std::int64_t row = t.shape.back().value();
+  if (row < long_row || row % eight == 0) return layout;
+  const std::int64_t whole = (row + eight - 1) / eight * eight;
+  for (std::size_t d = 0; d + 1 < t.shape.size(); ++d) layout.stride[d] = layout.stride[d] / row * whole;
+  layout.size = {layout.size.fixed / row * whole, layout.size.per_batch / row * whole};
+  return layout;
+}
+
+}  // namespace
+
+Factors factors_of(const Kernel& k, Precision precision) {
+  if (k.anchor != Anchor::contraction) return {};
+  const Step& sum = k.steps.front();
+  if (!sum.reduces || sum.reduction != Reduction::sum || !sum.stores.empty()) return {};
+  for (std::size_t s = 1; s < k.steps.size(); ++s)
+    if (k.steps[s].reduces || !k.steps[s].over.empty()) return {};
+  const Expression& product = k.expressions[static_cast<std::size_t>(sum.value)];
+  if (product.kind != Expression::Kind::op || product.op != graph::Op::multiply) return {};
+  for (int factor : {product.a, product.b})
+    if (k.expressions[static_cast<std::size_t>(factor)].kind == Expression::Kind::index_equals)
+      return {};  // it picks, and multiplies nothing
+  Factors f{product.a, product.b, {}, {}, {}, sum.over};
+  std::set<int> left, right;
+  axes_of(k, f.left, left);
+  axes_of(k, f.right, right);
+  for (int a = 0; a < static_cast<int>(k.axes.size()); ++a) {
+    if (k.axes[static_cast<std::size_t>(a)].inner) continue;
+    if (left.contains(a) == right.contains(a))
+      f.groups.push_back(a);
+    else
+      (left.contains(a) ? f.rows : f.columns).push_back(a);
+  }
+  // What bf16 means does not hang on sizes: there, each product with rows and columns is one.
+  const std::int64_t worth_it = precision == Precision::bf16 ? 2 : 4;
+  for (const std::vector<int>* axes : {&f.rows, &f.columns, &f.depth})
+    if (fewer(k, *axes, worth_it)) return {};
+  return f;
+}
 
 Plan plan_for_gpu(KernelProgram program) {
   Plan plan;
   plan.program = std::move(program);
-  for (const Tensor& t : plan.program.tensors)
-    plan.layouts.push_back(layout_of(t, static_cast<int>(t.shape.size()) - 1));
+  if (plan.program.precision == Precision::bf16) store_factors(plan.program);
+  for (const Tensor& t : plan.program.tensors) plan.layouts.push_back(layout_on_gpu(t));
   plan.stages = make_stages(plan.program);
   place_buffers(plan);
   if (plan.program.name == "inspect") place_inspected(plan);
@@ -14,10 +141,9 @@ Plan plan_for_gpu(KernelProgram program) {
   // Buffers that do not meet in an image's arena do not meet when each is as long as the batch: offsets and sizes grow
   // alike.
   for (const Buffer& b : plan.buffers)
-    if (b.per_image) {
-      const Tensor& t = plan.program.tensors[static_cast<std::size_t>(b.tensor)];
-      plan.layouts[static_cast<std::size_t>(b.tensor)] = layout_of(t, static_cast<int>(t.shape.size()) - 1);
-    }
+    if (b.per_image)
+      plan.layouts[static_cast<std::size_t>(b.tensor)] =
+          layout_on_gpu(plan.program.tensors[static_cast<std::size_t>(b.tensor)]);
   return plan;
 }
 

@@ -3,17 +3,29 @@
 // because a kernel takes all images at once, and the rows of a matrix product run on from one image to the next.
 #pragma once
 
+#include <vector>
+
 #include "codegen/plan/plan.hpp"
 
 namespace tessera::codegen::cuda {
 
-/// Every tensor as declared, the batch outermost and dense. A buffer's offset of an image's arena, in the planner's
-/// words, is here per image of the batch: where_of says where it begins.
+/// Left and right factor of a sum of products over what one of them does not know.
+struct Factors {
+  int left = -1, right = -1;  ///< expressions; -1: the kernel is no matrix product worth a tile
+  std::vector<int> rows, columns, groups, depth;
+};
+/// In the order of the kernel's axes.
+Factors factors_of(const Kernel& kernel, Precision precision);
+
+/// Every tensor as declared, the batch outermost, and dense but for long rows of bf16, which begin on multiples of 16
+/// bytes. A buffer's offset of an image's arena, in the planner's words, is here per image of the batch: where_of says
+/// where it begins. With products of bf16, all that they read is stored as bf16: values by whoever computes them (as
+/// store_factors_as_bf16 says), parameters as a copy of their arena, which `update` writes beside it.
 Plan plan_for_gpu(KernelProgram program);
 
 /// Where a buffer begins, in reals from the start of the scratch memory.
 Extent where_of(const Plan& plan, const Buffer& buffer);
-/// From one slot to the next.
+/// From one slot to the next, in reals.
 Extent slot_of(const Buffer& buffer);
 
 }  // namespace tessera::codegen::cuda

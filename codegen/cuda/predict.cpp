@@ -93,12 +93,14 @@ class Prediction {
   }
 
   /// Each operation once for each point, each element moved once. `stores`: what the kernel stores, not partial sums.
-  static Work work_of(const Kernel& k, bool stores, std::int64_t batch) {
+  static Work work_of(const Plan& plan, const Kernel& k, bool stores, std::int64_t batch) {
     Work w;
     const double points = points_of(k, batch);
     std::set<std::pair<int, int>> counted;  // tensor and shift
     auto move = [&](const Access& access) {
-      if (counted.insert({access.tensor, access.shift}).second) w.bytes += 4 * elements(k, access, batch);
+      if (!counted.insert({access.tensor, access.shift}).second) return;
+      const Element stored = plan.program.tensors[static_cast<std::size_t>(access.tensor)].element;
+      w.bytes += 4.0 / static_cast<double>(values_in_real(stored)) * elements(k, access, batch);
     };
     for (const Step& s : k.steps) {
       double each = points;
@@ -134,7 +136,7 @@ class Prediction {
       const auto work = [&](std::int64_t batch) {
         const double points = points_of(k, batch), partial = 4 * points * static_cast<double>(batch_chunks);
         if (i == 1) return Work{points * static_cast<double>(batch_chunks), partial + 4 * points};
-        Work w = work_of(k, !chunks, batch);
+        Work w = work_of(plan, k, !chunks, batch);
         if (chunks) w.bytes += partial;
         return w;
       };
@@ -148,6 +150,7 @@ class Prediction {
       row.on_tensor_cores = e.tile.function == "tensor_product";
       row.tile = e.tile.rows + e.tile.columns;
       row.depth = {static_cast<double>(e.depth.fixed), static_cast<double>(e.depth.per_batch)};
+      row.factor_bytes = row.on_tensor_cores ? 2 : 4;
       kernels.push_back(std::move(row));
     }
   }
@@ -177,9 +180,9 @@ std::string emit_prediction(const Model& model) {
       std::string grid;
       for (const prediction::Kernel::Along& along : k.grid)
         grid += fmt::format("{}{{{}, {}}}", grid.empty() ? "" : ", ", text_of(along.count), along.size);
-      rows +=
-          fmt::format("         {{\"{}\", {}, {{{}}}, {}, {}, {}, {}, {}, {}}},\n", k.name, k.times, grid, k.resident,
-                      text_of(k.operations), text_of(k.bytes), k.on_tensor_cores, k.tile, text_of(k.depth));
+      rows += fmt::format("         {{\"{}\", {}, {{{}}}, {}, {}, {}, {}, {}, {}, {}}},\n", k.name, k.times, grid,
+                          k.resident, text_of(k.operations), text_of(k.bytes), k.on_tensor_cores, k.tile,
+                          text_of(k.depth), k.factor_bytes);
     }
     rows += "     }},\n";
   }
@@ -189,8 +192,8 @@ std::string emit_prediction(const Model& model) {
 std::string {0}_predict(const std::string& architecture, std::int64_t batch);
 std::string {0}_predict(const std::string& architecture, std::int64_t batch) {{
   using tessera::prediction::Program;
-  // Name, starts, grid, blocks of a multiprocessor, operations, bytes, on tensor cores, tile, depth; what grows with the
-  // batch as {{fixed, of an image}}.
+  // Name, starts, grid, blocks of a multiprocessor, operations, bytes, on tensor cores, tile, depth, bytes of a factor's
+  // number; what grows with the batch as {{fixed, of an image}}.
   static const std::vector<Program> programs{{
 {2}  }};
   return tessera::prediction::table("{0}", programs, architecture, batch);

@@ -7,7 +7,6 @@
 
 namespace tessera::codegen::cuda {
 
-using graph::Op;
 using tree::binary;
 using tree::Block;
 using tree::call;
@@ -15,46 +14,9 @@ using tree::Expr;
 using tree::integer;
 using tree::name;
 
-std::set<int> Emitter::axes_of(int e) const {
-  std::set<int> axes;
-  std::map<int, int> below;
-  reach(e, below);
-  for (auto [i, uses] : below) {
-    const Expression& x = expression(i);
-    if (x.kind == Expression::Kind::load)
-      for (const Affine& index : x.access.index)
-        for (const Affine::Part& p : index.parts) axes.insert(p.axis);
-    for (const Affine::Part& p : x.element.parts) axes.insert(p.axis);
-    if (x.kind == Expression::Kind::index_equals) {
-      axes.insert(x.axis);
-      for (const Affine& index : expression(x.a).access.index)
-        for (const Affine::Part& p : index.parts) axes.insert(p.axis);
-    }
-  }
-  return axes;
-}
-
 Factors Emitter::factors() const {
-  Factors f;
-  if (kernel_.anchor != Anchor::contraction || !step(0).reduces || step(0).reduction != Reduction::sum ||
-      !step(0).stores.empty())
-    return {};
-  for (std::size_t s = 1; s < kernel_.steps.size(); ++s)
-    if (step(s).reduces || !step(s).over.empty()) return {};
-  const Expression& product = expression(step(0).value);
-  if (product.kind != Expression::Kind::op || product.op != Op::multiply) return {};
-  for (int factor : {product.a, product.b})
-    if (expression(factor).kind == Expression::Kind::index_equals) return {};  // it picks, and multiplies nothing
-  f.left = product.a;
-  f.right = product.b;
-  std::set<int> left = axes_of(f.left), right = axes_of(f.right);
-  for (int a : outer_axes()) {
-    if (left.contains(a) == right.contains(a))
-      f.groups.push_back(a);
-    else
-      (left.contains(a) ? f.rows : f.columns).push_back(a);
-  }
-  for (int a : step(0).over) f.depth.push_back(a);
+  Factors f = factors_of(kernel_, plan_.program.precision);
+  if (f.left < 0) return f;
   // Neighbouring threads make neighbouring columns: what lies side by side in the result.
   const std::vector<int> order = point_axes();
   if (!order.empty() && ranges::contains(f.rows, order.back())) {
@@ -62,12 +24,6 @@ Factors Emitter::factors() const {
     std::swap(f.rows, f.columns);
   }
   for (std::vector<int>* axes : {&f.rows, &f.columns, &f.groups, &f.depth}) *axes = batch_first(*axes);
-  // What bf16 means does not hang on sizes: there, each product with rows and columns is one.
-  const std::int64_t worth_it = plan_.program.precision == Precision::bf16 ? 2 : 4;
-  for (const std::vector<int>* axes : {&f.rows, &f.columns, &f.depth}) {
-    const Extent count = points(*axes);
-    if (count.known() && count.fixed < worth_it) return {};
-  }
   return f;
 }
 

@@ -43,16 +43,17 @@ const char* error(int code) {{
   return "CUDA refuses to start a kernel: it may be compiled for another architecture than this GPU's";
 }}
 
-int inspect(const float* parameters, const float* images, std::int64_t batch, float*{3}, float* magnitudes,
-            void* scratch, void* stream) {{
-  return {0}_cuda_inspect(parameters, images, batch, {4}magnitudes, scratch, stream);
+int inspect(const float* parameters, const void* packed, const float* images, std::int64_t batch, float*{3},
+            float* magnitudes, void* scratch, void* stream) {{
+  return {0}_cuda_inspect(parameters, packed, images, batch, {4}magnitudes, scratch, stream);
 }}
 
-int loss_and_gradients(const float* parameters, const float* images, const std::int32_t*{5},
-                       const float*{6}, const tessera_cuda_step* step, std::int64_t batch, float* outputs,
-                       float* loss, float* gradients, void* scratch, void* stream) {{
-  return {0}_cuda_loss_and_gradients(parameters, images, {7}, step, batch, outputs, loss, gradients, scratch,
-                                     stream);
+int loss_and_gradients(const float* parameters, const void* packed, const float* images,
+                       const std::int32_t*{5}, const float*{6}, const tessera_cuda_step* step,
+                       std::int64_t batch, float* outputs, float* loss, float* gradients, void* scratch,
+                       void* stream) {{
+  return {0}_cuda_loss_and_gradients(parameters, packed, images, {7}, step, batch, outputs, loss, gradients,
+                                     scratch, stream);
 }}
 
 }}  // namespace
@@ -71,12 +72,14 @@ const tessera::runtime::Cuda {0}_on_cuda{{
     .end_graph = end_graph,
     .run_graph = run_graph,
     .release_graph = release_graph,
+    .packed_bytes = {1}_CUDA_PACKED_BYTES,
     .largest_batch = {0}_cuda_largest_batch,
     .forward_scratch_bytes = forward_scratch_bytes,
     .evaluate_scratch_bytes = evaluate_scratch_bytes,
     .train_scratch_bytes = train_scratch_bytes,
     .inspect_scratch_bytes = inspect_scratch_bytes,
     .error = error,
+    .pack = {0}_cuda_pack,
     .forward = {0}_cuda_forward,
     .evaluate = {0}_cuda_evaluate,
     .inspect = inspect,

@@ -101,6 +101,10 @@ Expr Values::element(const Access& access, bool written) {
   return tree::index(name(argument(access, written)), linear(strides, constant));
 }
 
+bool Values::rounds(const Access& access) const {
+  return plan_.program.tensors[static_cast<std::size_t>(access.tensor)].element == Element::bf16;
+}
+
 Block Values::declare_needed(const Fused& fused) {
   Block b;
   if (fused.axes.size() < 2) return b;
@@ -159,7 +163,7 @@ Expr Values::make(Block& b, int e) {
     case Expression::Kind::local:
       return locals_.at(x.a);
     case Expression::Kind::load:
-      return element(x.access, false);
+      return rounds(x.access) ? call("widened", {element(x.access, false)}) : element(x.access, false);
     case Expression::Kind::index_equals:
       return call("one_if", {binary("==", position(x.axis), element(expression(x.a).access, false))});
     case Expression::Kind::keep: {
@@ -236,6 +240,7 @@ std::string Values::argument(const Access& access, bool written) {
 
 void Values::put(Block& b, const Step::Store& store) {
   Expr value = evaluate(b, store.value);
+  if (rounds(store.to)) value = call("rounded", {std::move(value)});
   b.push_back(tree::evaluate(binary("=", element(store.to, true), std::move(value))));
 }
 

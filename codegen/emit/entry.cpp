@@ -38,7 +38,9 @@ std::vector<tree::Parameter> entry_parameters(const KernelProgram& of, const std
   const std::string& program = of.name;
   const std::string in = "const " + real + "*", out = real + "*";
   if (program == "update") {
-    std::vector<tree::Parameter> p{{out, "parameters"}, {in, "gradients"}};
+    std::vector<tree::Parameter> p{{out, "parameters"}};
+    if (reads_packed(of)) p.push_back({out, "packed"});
+    p.push_back({in, "gradients"});
     for (const std::string& state : optimizer_state(of.graph.recipe)) p.push_back({out, state});
     for (const std::string& number : optimizer_numbers(of.graph.recipe)) p.push_back({in, number});
     p.push_back({"const std::int64_t", "first"});

@@ -20,7 +20,7 @@ bool softens(const graph::Recipe& recipe);
 
 /// Whether the program takes the parameters as they are: all but those that read packed ones alone.
 bool takes_parameters(const KernelProgram& program);
-/// Whether the program reads packed parameters, which it then takes behind the parameters.
+/// Whether the program reads packed parameters (or, an update, writes them), which it then takes behind the parameters.
 bool reads_packed(const KernelProgram& program);
 /// Whether some of its outputs are attention maps.
 bool has_attention(const KernelProgram& program);

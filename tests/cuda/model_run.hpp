@@ -91,23 +91,28 @@ inline void succeed(int code) {
           DeviceArray<float> forward(count(m.output_floats)), evaluated(count(m.output_floats)),                       \
               outputs(count(m.output_floats)), evaluated_loss(1), loss(1), gradients(m.parameter_floats),              \
               image_gradients(images.size()), maps(count(m.map_floats)), magnitudes(count(m.layers)), x(images),       \
-              p(start), optimizer(Floats(m.optimizer_floats)), scratch1(GPU##_CUDA_FORWARD_SCRATCH_BYTES(batch) / 4),  \
+              p(start), packed((GPU##_CUDA_PACKED_BYTES + 3) / 4), optimizer(Floats(m.optimizer_floats)),              \
+              scratch1(GPU##_CUDA_FORWARD_SCRATCH_BYTES(batch) / 4),                                                   \
               scratch2(GPU##_CUDA_EVALUATE_SCRATCH_BYTES(batch) / 4),                                                  \
               scratch3(GPU##_CUDA_TRAIN_SCRATCH_BYTES(batch) / 4),                                                     \
               scratch4(GPU##_CUDA_INPUT_GRADIENT_SCRATCH_BYTES(batch) / 4),                                            \
               scratch5(GPU##_CUDA_INSPECT_SCRATCH_BYTES(batch) / 4);                                                   \
           DeviceArray<std::int32_t> classes(std::vector<std::int32_t>(labels, labels + batch));                        \
           DeviceArray<tessera_cuda_step> step(std::vector<tessera_cuda_step>{{seed, 1, rate, 0}});                     \
-          succeed(gpu##_cuda_forward(p.data(), x.data(), batch, forward.data(), scratch1.data(), nullptr));            \
-          succeed(gpu##_cuda_evaluate(p.data(), x.data(), classes.data(), batch, evaluated.data(),                     \
+          succeed(gpu##_cuda_pack(p.data(), packed.data(), nullptr));                                                  \
+          succeed(                                                                                                     \
+              gpu##_cuda_forward(p.data(), packed.data(), x.data(), batch, forward.data(), scratch1.data(), nullptr)); \
+          succeed(gpu##_cuda_evaluate(p.data(), packed.data(), x.data(), classes.data(), batch, evaluated.data(),      \
                                       evaluated_loss.data(), scratch2.data(), nullptr));                               \
-          succeed(gpu##_cuda_input_gradient(p.data(), x.data(), classes.data(), batch, evaluated.data(),               \
-                                            evaluated_loss.data(), image_gradients.data(), scratch4.data(), nullptr)); \
-          succeed(gpu##_cuda_inspect(p.data(), x.data(), batch, maps.data(), magnitudes.data(), scratch5.data(),       \
-                                     nullptr));                                                                        \
+          succeed(gpu##_cuda_input_gradient(p.data(), packed.data(), x.data(), classes.data(), batch,                  \
+                                            evaluated.data(), evaluated_loss.data(), image_gradients.data(),           \
+                                            scratch4.data(), nullptr));                                                \
+          succeed(gpu##_cuda_inspect(p.data(), packed.data(), x.data(), batch, maps.data(), magnitudes.data(),         \
+                                     scratch5.data(), nullptr));                                                       \
           for (int i = 0; i < 3; ++i) {                                                                                \
-            succeed(gpu##_cuda_train_step(p.data(), gradients.data(), optimizer.data(), x.data(), classes.data(),      \
-                                          step.data(), batch, outputs.data(), loss.data(), scratch3.data(), nullptr)); \
+            succeed(gpu##_cuda_train_step(p.data(), packed.data(), gradients.data(), optimizer.data(), x.data(),       \
+                                          classes.data(), step.data(), batch, outputs.data(), loss.data(),             \
+                                          scratch3.data(), nullptr));                                                  \
             succeed(gpu##_cuda_next_step(step.data(), nullptr));                                                       \
           }                                                                                                            \
           return Results{forward.values(),   evaluated.values(),  evaluated_loss.values(), image_gradients.values(),   \

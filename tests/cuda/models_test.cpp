@@ -120,9 +120,13 @@ TEST_P(CudaModelsOfBf16, StayAsNearToTheCpusNumbersAsBf16DoesInEveryOrderOfBlock
 
 TEST(CudaApi, NullPointersAndBatchesThatNoGridHasRoomForAreRefused) {
   float x = 0;
-  EXPECT_EQ(toy_mnist_cuda_forward(nullptr, &x, 1, &x, &x, nullptr), TOY_MNIST_ERROR_NULL);
-  EXPECT_EQ(toy_mnist_cuda_forward(&x, &x, 0, &x, &x, nullptr), TOY_MNIST_ERROR_BATCH);
-  EXPECT_EQ(toy_mnist_cuda_forward(&x, &x, toy_mnist_cuda_largest_batch() + 1, &x, &x, nullptr), TOY_MNIST_ERROR_BATCH);
+  EXPECT_EQ(toy_mnist_cuda_forward(nullptr, nullptr, &x, 1, &x, &x, nullptr), TOY_MNIST_ERROR_NULL);
+  EXPECT_EQ(toy_mnist_cuda_forward(&x, nullptr, &x, 0, &x, &x, nullptr), TOY_MNIST_ERROR_BATCH);
+  EXPECT_EQ(toy_mnist_cuda_forward(&x, nullptr, &x, toy_mnist_cuda_largest_batch() + 1, &x, &x, nullptr),
+            TOY_MNIST_ERROR_BATCH);
+  EXPECT_EQ(toy_mnist_cuda_pack(&x, nullptr, nullptr), TOY_MNIST_OK);
+  EXPECT_EQ(toy_mnist_bf16_cuda_pack(&x, nullptr, nullptr), TOY_MNIST_BF16_ERROR_NULL);
+  EXPECT_EQ(toy_mnist_bf16_cuda_forward(&x, nullptr, &x, 1, &x, &x, nullptr), TOY_MNIST_BF16_ERROR_NULL);
 }
 
 INSTANTIATE_TEST_SUITE_P(Toy, CudaModels, testing::ValuesIn(models),

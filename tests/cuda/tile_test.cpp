@@ -78,7 +78,7 @@ TEST(CudaPrediction, OperationsAreTheGraphsAndTimeIsWhatTheSlowestPartTakes) {
   EXPECT_EQ(fc1[0], 12);
   EXPECT_EQ(fc1[1], 394 * 6);
   EXPECT_NEAR(fc1[3], 2e-9 * 256 * 197 * 768 * 192, 0.2);
-  EXPECT_NEAR(fc1[5], 18 * 256 * 192 * 4 / 32 / 1750. + 2, 0.1);
+  EXPECT_NEAR(fc1[5], 18 * 256 * 192 * 2 / 32 / 1750. + 2, 0.1);
   EXPECT_THROW(predict(traced, options, "sm_61", 256), Error);
 }
 

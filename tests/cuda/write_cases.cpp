@@ -49,8 +49,9 @@ std::string row(const std::string& name, const std::string& model) {
            "_SCRATCH_BYTES(batch); }, ";
   };
   return "    {\"" + model + "\", {" + name + "_parameters, " + upper(name) + "_PARAMETERS}, " + upper(name) +
-         "_PARAMETER_FLOATS, " + bytes("FORWARD") + bytes("TRAIN") + bytes("INPUT_GRADIENT") + model +
-         "_cuda_forward, " + model + "_cuda_loss_and_gradients, " + model + "_cuda_input_gradient},\n";
+         "_PARAMETER_FLOATS, " + upper(model) + "_CUDA_PACKED_BYTES, " + bytes("FORWARD") + bytes("TRAIN") +
+         bytes("INPUT_GRADIENT") + model + "_cuda_pack, " + model + "_cuda_forward, " + model +
+         "_cuda_loss_and_gradients, " + model + "_cuda_input_gradient},\n";
 }
 
 /// Writes the files of a case, and returns the text of its kernels.

@@ -15,6 +15,14 @@ struct bf16 {
   std::uint16_t bits;
 };
 
+/// To the nearest bf16, a tie to the even one; and back.
+TESSERA_DEVICE bf16 rounded(float value) {
+  bf16 nearest;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(nearest.bits) : "f"(value));
+  return nearest;
+}
+TESSERA_DEVICE float widened(bf16 value) { return __uint_as_float(std::uint32_t{value.bits} << 16); }
+
 TESSERA_DEVICE int thread_x() { return static_cast<int>(threadIdx.x); }
 TESSERA_DEVICE int threads() { return static_cast<int>(blockDim.x); }
 TESSERA_DEVICE int block_x() { return static_cast<int>(blockIdx.x); }

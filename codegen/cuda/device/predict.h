@@ -26,8 +26,9 @@ struct Kernel {
   double resident = 0;  ///< blocks that a multiprocessor has at a time
   Linear operations, bytes;
   bool on_tensor_cores = false;
-  int tile = 0;  ///< rows and columns of a matrix product's tile, together; 0: it is none
-  Linear depth;  ///< that a block of it sums over
+  int tile = 0;          ///< rows and columns of a matrix product's tile, together; 0: it is none
+  Linear depth;          ///< that a block of it sums over
+  int factor_bytes = 4;  ///< of a number in its factors
 };
 
 struct Program {
@@ -69,7 +70,7 @@ inline double seconds_of(const Kernel& kernel, const Device& device, std::int64_
   // A multiprocessor alone gets little more than its share of the memory's speed.
   const double share = std::min(1.0, blocks / device.multiprocessors);
   seconds = std::max(seconds, kernel.bytes.at(batch) / (device.bytes * share));
-  const double factors = blocks * kernel.tile * kernel.depth.at(batch) * 4;
+  const double factors = blocks * kernel.tile * kernel.depth.at(batch) * kernel.factor_bytes;
   seconds = std::max(seconds, factors * idle / (cached_bytes * device.hertz * device.multiprocessors));
   return seconds + between_starts;
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <numbers>
+#include <optional>
 #include <set>
 #include <stdexcept>
 
@@ -107,11 +108,12 @@ double pointwise(Op op, double a, double b) {
 
 class Interpreter {
  public:
-  Interpreter(const Graph& graph, std::int64_t batch, const Arrays& given, Factors factors)
+  Interpreter(const Graph& graph, std::int64_t batch, const Arrays& given, Factors factors, const Rounds& rounds)
       : graph_(graph),
         batch_(batch),
         given_(given),
         factors_(factors),
+        rounds_(rounds),
         values_(graph.nodes.size()),
         layers_(graph.regions.size()) {}
 
@@ -122,10 +124,10 @@ class Interpreter {
         values_[i] = evaluate(static_cast<NodeId>(i));
         continue;
       }
-      const std::size_t first = i;
-      while (i + 1 < graph_.nodes.size() && graph_.nodes[i + 1].region == region) ++i;
-      repeat(region, first, i);
+      if (layers_[at(region)].empty()) repeat(region);
     }
+    reader_ = graph::none;
+    taken_.clear();
     Arrays results;
     for (const Output& o : graph_.outputs) {
       const int region = graph_[o.node].region;
@@ -142,28 +144,46 @@ class Interpreter {
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   const Region& of(int region) const { return graph_.regions[at(region)]; }
 
-  void repeat(int region, std::size_t first, std::size_t last) {
+  /// All nodes of a region, wherever they stand among others: all that they read from outside stands before the first
+  /// of them, but for copies of what carries begin with.
+  void repeat(int region) {
     const Region& r = of(region);
+    std::vector<std::size_t> nodes;
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
+      if (graph_.nodes[i].region == region) nodes.push_back(i);
     layers_[at(region)].resize(at(r.count));
     for (int run = 0; run < r.count; ++run) {
       layer_ = r.reversed ? r.count - 1 - run : run;
-      for (std::size_t i = first; i <= last; ++i) {
+      for (const std::size_t i : nodes) {
         const auto id = static_cast<NodeId>(i);
+        reader_ = graph::none;
         if (graph_.nodes[i].op == Op::carry)
-          values_[i] = run == 0 ? value(graph_.nodes[i].operands[0]) : carried_.at(id);
+          values_[i] = run == 0 ? beginning(graph_.nodes[i].operands[0]) : carried_.at(id);
         else
           values_[i] = evaluate(id);
       }
       for (std::size_t k = 0; k < r.carries.size(); ++k) carried_[r.carries[k]] = values_[at(r.yields[k])];
-      for (std::size_t i = first; i <= last; ++i) layers_[at(region)][at(layer_)][static_cast<NodeId>(i)] = values_[i];
+      for (const std::size_t i : nodes) layers_[at(region)][at(layer_)][static_cast<NodeId>(i)] = values_[i];
     }
+  }
+
+  Array beginning(NodeId id) {
+    if (values_[at(id)].numbers.empty()) values_[at(id)] = evaluate(id);
+    reader_ = graph::none;
+    return value(id);
   }
 
   /// The value of an operand of a node in `region`: of the same layer where the region's mirror computed it.
   const Array& value(NodeId id, int region = 0) const {
     const int from = graph_[id].region;
-    if (from == 0 || from == region) return values_[at(id)];
-    return layers_[at(from)][at(layer_)].at(id);
+    const Array& exact = from == 0 || from == region ? values_[at(id)] : layers_[at(from)][at(layer_)].at(id);
+    if (!rounds_ || reader_ == graph::none) return exact;
+    auto [taken, fresh] = taken_.try_emplace(id, std::nullopt);
+    if (fresh && rounds_(reader_, id)) {
+      taken->second = exact;
+      for (double& number : taken->second->numbers) number = nearest_bf16(number);
+    }
+    return taken->second ? *taken->second : exact;
   }
 
   Array bound(const Node& n) const {
@@ -174,7 +194,9 @@ class Interpreter {
     return {extents(n.shape, batch_), array.numbers};
   }
 
-  Array evaluate(NodeId id) const {
+  Array evaluate(NodeId id) {
+    reader_ = id;
+    taken_.clear();
     const Node& n = graph_[id];
     auto x = [&](std::size_t k = 0) -> const Array& { return value(n.operands[k], n.region); };
     const Index shape = extents(n.shape, batch_);
@@ -422,6 +444,9 @@ class Interpreter {
   const std::int64_t batch_;
   const Arrays& given_;
   const Factors factors_;
+  const Rounds& rounds_;
+  NodeId reader_ = graph::none;                           // the node that is evaluated
+  mutable std::map<NodeId, std::optional<Array>> taken_;  // by it: the rounded value, or as it is
   std::vector<Array> values_;
   std::vector<std::vector<std::map<NodeId, Array>>> layers_;  // by region, by layer
   std::map<NodeId, Array> carried_;                           // by carry: what the layer before yielded
@@ -441,8 +466,9 @@ std::vector<std::int64_t> extents(const std::vector<Dim>& shape, std::int64_t ba
   return result;
 }
 
-Arrays interpret(const Graph& graph, std::int64_t batch, const Arrays& given, Factors factors) {
-  return Interpreter(graph, batch, given, factors).run();
+Arrays interpret(const graph::Graph& graph, std::int64_t batch, const Arrays& given, Factors factors,
+                 const Rounds& rounds) {
+  return Interpreter(graph, batch, given, factors, rounds).run();
 }
 
 }  // namespace tessera::test

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -30,8 +31,12 @@ std::vector<std::int64_t> extents(const std::vector<Dim>& shape, std::int64_t ba
 /// along an axis of the result that the other does not know.
 enum class Factors { exact, bf16 };
 
+/// Whether a node takes the value of another rounded to bf16, as it is stored.
+using Rounds = std::function<bool(graph::NodeId reader, graph::NodeId value)>;
+
 /// The value of every output. Throws std::out_of_range when `given` lacks an input or a parameter, and
 /// std::invalid_argument when it has another number of elements than the graph says.
-Arrays interpret(const graph::Graph& graph, std::int64_t batch, const Arrays& given, Factors factors = Factors::exact);
+Arrays interpret(const graph::Graph& graph, std::int64_t batch, const Arrays& given, Factors factors = Factors::exact,
+                 const Rounds& rounds = nullptr);
 
 }  // namespace tessera::test

@@ -97,6 +97,9 @@ inline void multiply_add(void* const lanes[32]) {
 
 }  // namespace together
 
+TESSERA_DEVICE bf16 rounded(float value) { return {static_cast<std::uint16_t>(together::to_bf16(value))}; }
+TESSERA_DEVICE float widened(bf16 value) { return together::to_float(value.bits); }
+
 using tessera::cuda_host::Place;
 
 TESSERA_DEVICE int thread_x() { return tessera::cuda_host::current().thread; }
