@@ -82,6 +82,10 @@ class Emitter : Values {
   Factors factors() const;
   /// Whether a factor's neighbours in memory are neighbours along the depth.
   bool lies_deep(int factor, const std::vector<int>& across, const std::vector<int>& depth) const;
+  /// Whether a factor that is stored lies in eights, which can be copied at once, along these axes.
+  bool lies_in_eights(int factor, const std::vector<int>& along) const;
+  /// Instructions of what becomes of a sum, about.
+  double storing(bool chunk) const;
   Emitted matrix_product(const Factors& f, bool chunk);
   /// Of this kernel, or of all of them; empty where nobody asks for one.
   std::string wanted_tile() const;

@@ -23,6 +23,7 @@ struct Emitted {
   std::int64_t largest_batch = 0;  ///< that the grid has room for
   Tile tile;                       ///< of a matrix product
   Extent depth;                    ///< that a block of it sums over
+  double alone = 0;                ///< cycles in which a block of it multiplies nothing
 };
 
 /// "real" or "bf16": what the values of a tensor are stored as.

@@ -151,6 +151,7 @@ class Prediction {
       row.tile = e.tile.rows + e.tile.columns;
       row.depth = {static_cast<double>(e.depth.fixed), static_cast<double>(e.depth.per_batch)};
       row.factor_bytes = row.on_tensor_cores ? 2 : 4;
+      row.alone = e.alone;
       kernels.push_back(std::move(row));
     }
   }
@@ -180,9 +181,9 @@ std::string emit_prediction(const Model& model) {
       std::string grid;
       for (const prediction::Kernel::Along& along : k.grid)
         grid += fmt::format("{}{{{}, {}}}", grid.empty() ? "" : ", ", text_of(along.count), along.size);
-      rows += fmt::format("         {{\"{}\", {}, {{{}}}, {}, {}, {}, {}, {}, {}, {}}},\n", k.name, k.times, grid,
+      rows += fmt::format("         {{\"{}\", {}, {{{}}}, {}, {}, {}, {}, {}, {}, {}, {}}},\n", k.name, k.times, grid,
                           k.resident, text_of(k.operations), text_of(k.bytes), k.on_tensor_cores, k.tile,
-                          text_of(k.depth), k.factor_bytes);
+                          text_of(k.depth), k.factor_bytes, k.alone);
     }
     rows += "     }},\n";
   }
@@ -193,7 +194,7 @@ std::string {0}_predict(const std::string& architecture, std::int64_t batch);
 std::string {0}_predict(const std::string& architecture, std::int64_t batch) {{
   using tessera::prediction::Program;
   // Name, starts, grid, blocks of a multiprocessor, operations, bytes, on tensor cores, tile, depth, bytes of a factor's
-  // number; what grows with the batch as {{fixed, of an image}}.
+  // number, cycles that a block does not multiply; what grows with the batch as {{fixed, of an image}}.
   static const std::vector<Program> programs{{
 {2}  }};
   return tessera::prediction::table("{0}", programs, architecture, batch);

@@ -7,6 +7,7 @@
 
 namespace tessera::codegen::cuda {
 
+using graph::Op;
 using tree::binary;
 using tree::Block;
 using tree::call;
@@ -45,16 +46,63 @@ bool Emitter::lies_deep(int factor, const std::vector<int>& across, const std::v
   return false;
 }
 
+bool Emitter::lies_in_eights(int factor, const std::vector<int>& along) const {
+  const auto whole = [](std::int64_t numbers) { return numbers % 8 == 0; };
+  std::int64_t constant = 0;
+  std::map<int, std::int64_t> strides = strides_of(expression(factor).access, &constant);
+  std::int64_t side_by_side = 1;
+  for (std::size_t i = along.size(); i-- > 0;) {
+    const std::int64_t extent = extent_of(along[i]);
+    if (extent == 1) continue;
+    if (strides[along[i]] != side_by_side) {
+      // What lies further out begins anew: behind whole eights.
+      if (side_by_side == 1 || !whole(side_by_side)) return false;
+      break;
+    }
+    strides.erase(along[i]);
+    if (extent < 0) break;
+    side_by_side *= extent;
+  }
+  for (auto [a, stride] : strides)
+    if (extent_of(a) != 1 && !whole(stride)) return false;
+  return whole(constant);
+}
+
+double Emitter::storing(bool chunk) const {
+  constexpr double moving = 12, memory = 4, simple = 1;  // through shared memory; a load or a store; an operation
+  static const std::map<Op, double> slow{{Op::exp, 10},  {Op::log, 10},   {Op::sqrt, 8},
+                                         {Op::rsqrt, 8}, {Op::divide, 8}, {Op::tanh, 20},
+                                         {Op::erf, 30},  {Op::gelu, 35},  {Op::gelu_gradient, 50}};
+  if (chunk) return moving + memory;
+  std::map<int, int> below;
+  double all = moving;
+  for (std::size_t s = 1; s < kernel_.steps.size(); ++s)
+    for (const Step::Store& store : step(s).stores) {
+      reach(store.value, below);
+      all += memory;
+    }
+  for (auto [e, uses] : below) {
+    const Expression& x = expression(e);
+    if (x.kind == Expression::Kind::load) all += memory;
+    if (x.kind == Expression::Kind::keep) all += 100;
+    if (x.kind != Expression::Kind::op) continue;
+    const auto at = slow.find(x.op);
+    all += at == slow.end() ? simple : at->second;
+  }
+  return all;
+}
+
 Emitted Emitter::matrix_product(const Factors& f, bool chunk) {
   Emitted e = fresh();
+  const bool tensor = plan_.program.precision == Precision::bf16;
   const Extent row_count = points(f.rows), column_count = points(f.columns), group_count = points(f.groups);
   auto nominal = [](const Extent& x) { return x.at(nominal_batch); };
   const Extent depths = points(f.depth);
-  const Tile& tile = e.tile = choose_tile(
-      plan_.program.precision,
-      {nominal(row_count), nominal(column_count), chunk ? ceiling(nominal(depths), batch_chunks) : nominal(depths),
-       chunk ? batch_chunks : nominal(group_count)},
-      wanted_tile());
+  const Products products{nominal(row_count), nominal(column_count),
+                          chunk ? ceiling(nominal(depths), batch_chunks) : nominal(depths),
+                          chunk ? batch_chunks : nominal(group_count), storing(chunk)};
+  const Tile& tile = e.tile = choose_tile(plan_.program.precision, products, wanted_tile());
+  if (tensor) e.alone = alone(tile, products);
   e.depth = chunk ? Extent{depths.fixed / batch_chunks, ceiling(depths.per_batch, batch_chunks)} : depths;
   e.threads = tile.threads;
   e.blocks = tile.blocks;
@@ -79,7 +127,7 @@ Emitted Emitter::matrix_product(const Factors& f, bool chunk) {
     stand(depth);
     Block body;
     begin({value});
-    Expr result = evaluate(body, value);
+    Expr result = tensor ? address(expression(value).access) : evaluate(body, value);
     body.push_back(tree::give(std::move(result)));
     leave();
     leave();
@@ -118,11 +166,17 @@ Emitted Emitter::matrix_product(const Factors& f, bool chunk) {
   b.insert(b.end(), functions.begin(), functions.end());
   const Expr from = chunk ? name("begin") * depths.per_batch : integer(0);
   const Expr to = chunk ? name("end") * depths.per_batch : times_batch(depths);
-  const std::string function =
-      fmt::format("{}<{}, {}, {}, {}, {}>", tile.function, tile.rows, tile.columns, tile.division,
-                  lies_deep(f.left, f.rows, f.depth), lies_deep(f.right, f.columns, f.depth));
-  b.push_back(tree::evaluate(call(function, {times_batch(row_count), times_batch(column_count), from, to, name("left"),
-                                             name("right"), name("store")})));
+  std::string function = fmt::format("{}<{}, {}, {}", tile.function, tile.rows, tile.columns, tile.division);
+  for (const auto& [value, across] : {std::pair{f.left, f.rows}, std::pair{f.right, f.columns}}) {
+    const bool deep = lies_deep(value, across, f.depth);
+    function += fmt::format(", {}", deep);
+    if (!tensor) continue;
+    // A chunk of the depth begins where its first image does.
+    const bool begins = !(chunk && deep) || depths.per_batch % 8 == 0;
+    function += fmt::format(", {}", begins && lies_in_eights(value, deep ? f.depth : across));
+  }
+  b.push_back(tree::evaluate(call(function + ">", {times_batch(row_count), times_batch(column_count), from, to,
+                                                   name("left"), name("right"), name("store")})));
   if (chunk) e.function.name = kernel_.name + "_partial";
   finish(e, std::move(b), fmt::format("a matrix product in tiles of {} x {}", tile.rows, tile.columns), chunk, chunk);
   return e;

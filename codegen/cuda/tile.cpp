@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "codegen/error.hpp"
@@ -24,23 +25,27 @@ Tile simple(int rows, int columns, int of_thread) {
   return {rows, columns, threads, on_multiprocessor / threads, "product", fmt::format("{}", of_thread)};
 }
 
-/// By device/tensor_product.h. A thread with 64 sums needs about 200 registers, one with 32 about 150; else 128 do.
+/// By device/tensor_product.h. A thread with 128 sums needs up to 255 registers, else 128 do.
 Tile tensor(int rows, int columns, int warps_down, int warps_across) {
+  constexpr int shared_bytes = 160 * 1024;  // of an A100
   const int threads = warps_down * warps_across * 32;
-  const int sums = rows * columns / threads, on_multiprocessor = sums > 32 ? 256 : sums == 32 ? 384 : 512;
+  const int on_multiprocessor = rows * columns / threads > 64 ? 256 : 512;
+  const int needed = std::max(4 * (rows + columns) * 32 * 2, rows * (columns + 8) * 4);
   const std::string warps = fmt::format("{}, {}", warps_down, warps_across);
-  return {rows, columns, threads, on_multiprocessor / threads, "tensor_product", warps};
+  return {rows, columns, threads, std::min(on_multiprocessor / threads, shared_bytes / needed), "tensor_product",
+          warps};
 }
 
-/// Cycles of the busiest multiprocessor, about. What a step of 32 along the depth takes is a guess until it is
-/// measured: tensor cores do 1024 multiply-adds a cycle, the second-level cache gives 32 bytes of the factors a cycle,
-/// and while a block waits for its factors, the others on the multiprocessor work.
+/// Cycles of the busiest multiprocessor, about, by guesses until they are measured. A step of 32 along the depth takes
+/// what the tensor cores need, 1340 multiply-adds a cycle, or its factors, of which the second-level cache gives 32
+/// bytes a cycle, whichever is longer: copies run while warps multiply. While a block does not multiply, the others on
+/// its multiprocessor do. How full the last wave is, the batch will decide: half.
 double tensor_cycles(const Tile& tile, const Products& p) {
-  constexpr double wait = 700;
-  const std::int64_t on_one = ceiling(blocks_of(tile, p), multiprocessors);
-  const double step = std::max(tile.rows * tile.columns * 32 / 1024.0, (tile.rows + tile.columns) * 32 * 4 / 32.0);
-  return static_cast<double>(ceiling(p.depth, 32)) *
-         (static_cast<double>(on_one) * step + static_cast<double>(ceiling(on_one, tile.blocks)) * wait);
+  const double waves = static_cast<double>(blocks_of(tile, p)) / static_cast<double>(multiprocessors);
+  const double on_one = waves <= 1 ? 1 : waves + 0.5;
+  const double step = std::max(tile.rows * tile.columns * 32 / 1340.0, (tile.rows + tile.columns) * 32 * 2 / 32.0);
+  const double multiplies = static_cast<double>(ceiling(p.depth, 32)) * step, all = multiplies + alone(tile, p);
+  return on_one * std::max(multiplies, all / std::min<double>(tile.blocks, std::ceil(on_one)));
 }
 
 /// Speeds are guesses until they are measured: a small tile loads more for each multiply-add.
@@ -51,6 +56,11 @@ double simple_time(const Tile& tile, const Products& p, double speed) {
 
 }  // namespace
 
+double alone(const Tile& tile, const Products& p) {
+  constexpr double first_factors = 1000, instructions = 128;  // a cycle, of all lanes
+  return first_factors + tile.rows * tile.columns * p.storing / instructions;
+}
+
 Tile choose_tile(Precision precision, const Products& products, const std::string& wanted) {
   struct Candidate {
     Tile tile;
@@ -58,8 +68,9 @@ Tile choose_tile(Precision precision, const Products& products, const std::strin
   };
   std::vector<Candidate> all;
   if (precision == Precision::bf16) {
-    for (const Tile& tile : {tensor(128, 128, 2, 4), tensor(128, 64, 2, 2), tensor(64, 128, 2, 2), tensor(64, 64, 2, 2),
-                             tensor(64, 32, 2, 2), tensor(32, 64, 2, 2), tensor(32, 32, 2, 2)})
+    for (const Tile& tile :
+         {tensor(128, 256, 2, 4), tensor(128, 128, 2, 4), tensor(128, 64, 2, 2), tensor(64, 128, 2, 2),
+          tensor(64, 64, 2, 2), tensor(64, 32, 2, 2), tensor(32, 64, 2, 2), tensor(32, 32, 2, 2)})
       all.push_back({tile, tensor_cycles(tile, products)});
   } else {
     struct Speed {

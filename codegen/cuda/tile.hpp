@@ -28,7 +28,10 @@ using Tiles = std::map<std::string, std::string>;
 /// A number of equal products.
 struct Products {
   std::int64_t rows = 0, columns = 0, depth = 0, count = 0;
+  double storing = 0;  ///< instructions of what becomes of a sum, about
 };
+/// Cycles in which a block multiplies nothing: it waits for its first factors, and stores its sums.
+double alone(const Tile& tile, const Products& products);
 
 /// The fastest tile, or that of the `wanted` size ("128x64"). Throws Error where there is none.
 Tile choose_tile(Precision precision, const Products& products, const std::string& wanted);

@@ -101,6 +101,12 @@ Expr Values::element(const Access& access, bool written) {
   return tree::index(name(argument(access, written)), linear(strides, constant));
 }
 
+Expr Values::address(const Access& access) {
+  std::int64_t constant = 0;
+  const std::map<int, std::int64_t> strides = strides_of(access, &constant);
+  return name(argument(access, false)) + linear(strides, constant);
+}
+
 bool Values::rounds(const Access& access) const {
   return plan_.program.tensors[static_cast<std::size_t>(access.tensor)].element == Element::bf16;
 }

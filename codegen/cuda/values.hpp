@@ -53,6 +53,8 @@ class Values {
   /// do.
   tree::Expr linear(const std::map<int, std::int64_t>& strides, std::int64_t constant);
   tree::Expr element(const Access& access, bool written);
+  /// Where an element that is read lies.
+  tree::Expr address(const Access& access);
   /// Whether a tensor is stored as bf16: its elements are widened when they are read, and rounded when written.
   bool rounds(const Access& access) const;
   /// The declarations of the axes of a group that were needed since the last call.

@@ -196,30 +196,41 @@ TEST(CudaHost, TensorCoresGiveExactSumsOfWholeNumbersInEveryTileAndStorageOrderW
 }
 
 TEST(CudaHost, EveryFaultPlantedInTheProductOnTensorCoresIsFound) {
-  const Matrices m{64 + 37, 29, 3 * 32 + 19};
-  TensorProduct p = in_tiles<64, 32, 2, 2, true, false>;
-  ASSERT_EQ(right_runs_of(p, m), 8u);
+  // The last of five steps lies where the sums will.
+  const Matrices m{64 + 37, 29, 4 * 32 + 19};
+  TensorProduct eights = in_tiles<64, 32, 2, 2, true, true, false, true>,
+                numbers = in_tiles<64, 32, 2, 2, true, false, false, false>;
+  ASSERT_EQ(right_runs_of(eights, m), 8u);
+  ASSERT_EQ(right_runs_of(numbers, m), 8u);
   for (const auto& fault : planted) {
-    p.kernel = fault.kernel;
-    EXPECT_LT(right_runs_of(p, m), 8u) << fault.name;
+    eights.kernel = fault.eights;
+    numbers.kernel = fault.numbers;
+    EXPECT_LT(right_runs_of(eights, m) + right_runs_of(numbers, m), 16u) << fault.name;
   }
+}
+TEST(CudaHost, AMissingWaitInTheProductIsFoundWhereverCopiesAreLate) {
+  TensorProduct p = in_tiles<64, 32, 2, 2, true, true, false, true>;
+  p.kernel = no_wait::on_tensor_cores<64, 32, 2, 2, true, true, false, true>;
+  EXPECT_EQ(right_runs_of(p, odd_sizes_for(p)), 4u);
 }
 TEST(CudaHost, ATileThatIsNotSwizzledIsFoundByItsBankConflicts) {
   const std::int64_t conflicts = tessera::cuda_host::bank_conflicts();
-  TensorProduct p = in_tiles<64, 32, 2, 2, true, false>;
-  p.kernel = not_swizzled::on_tensor_cores<64, 32, 2, 2, true, false>;
+  TensorProduct p = in_tiles<64, 32, 2, 2, true, true, false, true>;
+  p.kernel = not_swizzled::on_tensor_cores<64, 32, 2, 2, true, true, false, true>;
   EXPECT_EQ(right_runs_of(p, odd_sizes_for(p)), 8u);
   EXPECT_GT(tessera::cuda_host::bank_conflicts(), conflicts);
 }
 
-TEST(CudaHost, AFactorIsRoundedAndASumIsNot) {
-  // 1 + 2^-8 is a tie and becomes 1, 4066 becomes 4064; their sum has more bits than bf16.
-  std::vector<float> left(32 * 32, 1.00390625f), right(32 * 32, 1), wanted(32 * 32, 4064 + 31);
-  for (std::size_t row = 0; row < 32; ++row) left[32 * row] = 4066;
+TEST(CudaHost, SumsOnTensorCoresAreNotRounded) {
+  const bf16 one = rounded(1);
+  std::vector<bf16> left(32 * 32, one), right(32 * 32, one);
+  std::vector<float> wanted(32 * 32, 4064 + 31);  // more bits than bf16 has
+  for (std::size_t row = 0; row < 32; ++row) left[32 * row] = rounded(4064);
   EXPECT_EQ(right_runs(wanted,
                        [&] {
-                         DeviceArray<float> a(left), b(right), out(32 * 32);
-                         launch((on_tensor_cores<32, 32, 2, 2, true, true>), dim3(1), dim3(128),
+                         DeviceArray<bf16> a(left), b(right);
+                         DeviceArray<float> out(32 * 32);
+                         launch((on_tensor_cores<32, 32, 2, 2, true, true, true, true>), dim3(1), dim3(128),
                                 tensor_product_bytes(32, 32), nullptr, a.data(), b.data(), out.data(), 32, 32, 32);
                          return out.values();
                        }),
@@ -316,6 +327,19 @@ TEST(CudaHost, AWritePastTheEndIsFoundWithItsThread) {
   const std::string fault = fault_of(past_the_end, 32);
   EXPECT_NE(fault.find("memory outside of every array is touched; block (0, 0, 0), thread 16"), std::string::npos)
       << fault;
+}
+
+void copy_and_leave(float* numbers) {
+  copy_async(shared_memory<float>() + 4 * thread_x(), numbers, 16);
+  copy_commit();
+}
+TEST(CudaHost, ACopyThatIsNeverWaitedForIsFoundWhereCopiesAreLate) {
+  DeviceArray<float> numbers(64);
+  const auto run = [&] { launch(copy_and_leave, dim3(1), dim3(32), 32 * 16, nullptr, numbers.data()); };
+  EXPECT_NO_THROW(run());
+  tessera::cuda_host::use({Schedule::fixed, 1, true});
+  EXPECT_THROW(run(), Fault);
+  tessera::cuda_host::use({});
 }
 
 void nothing(float*) {}

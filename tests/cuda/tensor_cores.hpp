@@ -20,7 +20,9 @@ struct Given {
 };
 /// Of each lane.
 struct Words {
-  std::uint32_t sums[32][4], matrices[32][4], transposed[32][4], rounded[32], copied[32][4];
+  std::uint32_t sums[32][4], matrices[32][4], transposed[32][4], copied[32][4];
+  bf16 nearest[32];
+  float widened[32];
 };
 
 __global__ void give_words(const Given* given, Words* words) {
@@ -38,7 +40,8 @@ __global__ void give_words(const Given* given, Words* words) {
   std::memcpy(words->sums[lane], sums, sizeof sums);
   load_matrices(words->matrices[lane], tile + (5 * lane + 3) % 32 * 8);
   load_matrices_transposed(words->transposed[lane], tile + (5 * lane + 3) % 32 * 8);
-  words->rounded[lane] = round_pair(given->numbers[lane % 16], given->numbers[(lane + 1) % 16]);
+  words->nearest[lane] = rounded(given->numbers[lane % 16]);
+  words->widened[lane] = widened(given->rows[lane][lane % 8]);
   std::memcpy(words->copied[lane], tile + (32 + lane) * 8, 16);
 }
 
@@ -59,7 +62,9 @@ std::string wrong_wrapper() {
   for (int lane = 0; lane < 32; ++lane) {
     for (int i = 0; i < 8; ++i) given.rows[lane][i].bits = static_cast<std::uint16_t>(8 * lane + i);
     std::memcpy(wanted.copied[lane], given.rows[lane], static_cast<std::size_t>(lane % 17));
-    wanted.rounded[lane] = roundings[lane % 16].rounded | std::uint32_t{roundings[(lane + 1) % 16].rounded} << 16;
+    wanted.nearest[lane].bits = roundings[lane % 16].rounded;
+    const std::uint32_t wide = std::uint32_t{given.rows[lane][lane % 8].bits} << 16;
+    std::memcpy(&wanted.widened[lane], &wide, 4);
   }
   DeviceArray<Given> on_device(operands);
   DeviceArray<Words> words(1);
@@ -73,7 +78,8 @@ std::string wrong_wrapper() {
   const std::pair<const char*, int> all[] = {{"multiply_add", differs(found.sums, wanted.sums)},
                                              {"load_matrices", differs(found.matrices, wanted.matrices)},
                                              {"load_matrices_transposed", differs(found.transposed, wanted.transposed)},
-                                             {"round_pair", differs(found.rounded, wanted.rounded)},
+                                             {"rounded", differs(found.nearest, wanted.nearest)},
+                                             {"widened", differs(found.widened, wanted.widened)},
                                              {"copy_async", differs(found.copied, wanted.copied)}};
   for (const auto& [name, lane] : all)
     if (lane < 32) return std::string(name) + " of lane " + std::to_string(lane);
@@ -97,33 +103,54 @@ struct Matrices {
   }
 };
 
+/// How a factor is stored: along the depth or across it, and in whole eights or dense.
+struct Stored {
+  bool deep, eights;
+};
 struct TensorProduct {
   int tile_rows, tile_columns, threads;
-  bool left_deep, right_deep;  ///< how the factors are stored
-  void (*kernel)(const float* left, const float* right, float* out, int rows, int columns, int depth);
+  Stored left, right;
+  void (*kernel)(const bf16* left, const bf16* right, float* out, int rows, int columns, int depth);
 };
-template <int tile_rows, int tile_columns, int warps_down, int warps_across, bool left_deep, bool right_deep>
-constexpr TensorProduct in_tiles{
-    tile_rows, tile_columns, warps_down* warps_across * 32,
-    left_deep, right_deep,   on_tensor_cores<tile_rows, tile_columns, warps_down, warps_across, left_deep, right_deep>};
+template <int tile_rows, int tile_columns, int warps_down, int warps_across, bool left_deep, bool left_eights,
+          bool right_deep, bool right_eights>
+constexpr TensorProduct in_tiles{tile_rows,
+                                 tile_columns,
+                                 warps_down* warps_across * 32,
+                                 {left_deep, left_eights},
+                                 {right_deep, right_eights},
+                                 on_tensor_cores<tile_rows, tile_columns, warps_down, warps_across, left_deep,
+                                                 left_eights, right_deep, right_eights>};
 
-/// Every tile of codegen/cuda/tile.cpp, and every storage order.
+/// Every tile of codegen/cuda/tile.cpp, and every way to store a factor.
 const TensorProduct tensor_products[] = {
-    in_tiles<128, 128, 2, 4, true, false>, in_tiles<128, 64, 2, 2, false, true>, in_tiles<64, 128, 2, 2, true, true>,
-    in_tiles<64, 64, 2, 2, false, false>,  in_tiles<64, 32, 2, 2, true, false>,  in_tiles<32, 64, 2, 2, false, false>,
-    in_tiles<32, 32, 2, 2, true, true>,    in_tiles<32, 32, 2, 2, false, true>,  in_tiles<32, 32, 2, 2, true, false>};
+    in_tiles<128, 256, 2, 4, true, true, true, true>,  in_tiles<128, 128, 2, 4, true, true, false, true>,
+    in_tiles<128, 64, 2, 2, false, true, true, true>,  in_tiles<64, 128, 2, 2, true, true, true, false>,
+    in_tiles<64, 64, 2, 2, false, true, false, true>,  in_tiles<64, 32, 2, 2, true, true, false, true>,
+    in_tiles<32, 64, 2, 2, false, false, false, true>, in_tiles<32, 32, 2, 2, true, true, true, true>,
+    in_tiles<32, 32, 2, 2, false, false, true, false>, in_tiles<32, 32, 2, 2, true, false, false, false>};
+
+/// Small whole numbers, which bf16 holds exactly; what lies between the lines is not a number.
+template <class Number>
+std::vector<bf16> stored(Stored how, int points, int depths, Number number) {
+  const int lines = how.deep ? points : depths, length = how.deep ? depths : points;
+  const int line = how.eights ? (length + 7) / 8 * 8 : length;
+  std::vector<bf16> all(static_cast<std::size_t>(lines * line), bf16{0xffff});
+  for (int i = 0; i < lines; ++i)
+    for (int at = 0; at < length; ++at) {
+      const float x = how.deep ? number(i, at) : number(at, i);
+      std::uint32_t bits;
+      std::memcpy(&bits, &x, sizeof bits);
+      all[static_cast<std::size_t>(i * line + at)].bits = static_cast<std::uint16_t>(bits >> 16);
+    }
+  return all;
+}
 
 template <template <class> class DeviceArray>
 std::vector<float> product_by(const TensorProduct& p, const Matrices& m) {
-  std::vector<float> left, right;
-  const int left_lines = p.left_deep ? m.rows : m.depth, right_lines = p.right_deep ? m.columns : m.depth;
-  for (int line = 0; line < left_lines; ++line)
-    for (int at = 0; at < m.rows * m.depth / left_lines; ++at)
-      left.push_back(p.left_deep ? m.left(line, at) : m.left(at, line));
-  for (int line = 0; line < right_lines; ++line)
-    for (int at = 0; at < m.columns * m.depth / right_lines; ++at)
-      right.push_back(p.right_deep ? m.right(line, at) : m.right(at, line));
-  DeviceArray<float> left_factor(left), right_factor(right), out(static_cast<std::size_t>(m.rows * m.columns));
+  DeviceArray<bf16> left_factor(stored(p.left, m.rows, m.depth, [&](int row, int k) { return m.left(row, k); })),
+      right_factor(stored(p.right, m.columns, m.depth, [&](int column, int k) { return m.right(column, k); }));
+  DeviceArray<float> out(static_cast<std::size_t>(m.rows * m.columns));
   launch(p.kernel, dim3(blocks_for(m.rows, p.tile_rows), blocks_for(m.columns, p.tile_columns)),
          dim3(static_cast<unsigned>(p.threads)),
          static_cast<std::size_t>(tensor_product_bytes(p.tile_rows, p.tile_columns)), nullptr, left_factor.data(),
@@ -131,7 +158,8 @@ std::vector<float> product_by(const TensorProduct& p, const Matrices& m) {
   return out.values();
 }
 
-/// Two tiles of rows, the second with one row; columns that end within a tile; steps of the depth, the last one short.
-inline Matrices odd_sizes_for(const TensorProduct& p) { return {p.tile_rows + 1, p.tile_columns - 3, 45}; }
+/// Two tiles of rows, the second with one row; columns that end within a tile; more steps of the depth than shared
+/// memory holds, the last one short.
+inline Matrices odd_sizes_for(const TensorProduct& p) { return {p.tile_rows + 1, p.tile_columns - 3, 173}; }
 
 }  // namespace

@@ -72,12 +72,6 @@ TESSERA_DEVICE void load_matrices_transposed(std::uint32_t part[4], const bf16* 
                : "r"(at)
                : "memory");
 }
-/// Two floats rounded to the nearest bf16, a tie to the even one; the first in the lower half.
-TESSERA_DEVICE std::uint32_t round_pair(float first, float second) {
-  std::uint32_t pair;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
-  return pair;
-}
 /// sum += left [16 x 16] right [16 x 8] of a whole warp, in the fragments of PTX's mma.m16n8k16.
 TESSERA_DEVICE void multiply_add(float sum[4], const std::uint32_t left[4], const std::uint32_t right[2]) {
   asm volatile(

@@ -29,6 +29,7 @@ struct Kernel {
   int tile = 0;          ///< rows and columns of a matrix product's tile, together; 0: it is none
   Linear depth;          ///< that a block of it sums over
   int factor_bytes = 4;  ///< of a number in its factors
+  double alone = 0;      ///< cycles in which a block of it multiplies nothing
 };
 
 struct Program {
@@ -61,17 +62,21 @@ inline double waves_of(const Kernel& kernel, const Device& device, std::int64_t 
   return blocks_of(kernel, batch) / (device.multiprocessors * kernel.resident);
 }
 
-/// Seconds of one start: of the slowest of its operations, its bytes, and the way of a product's factors.
+/// Seconds of one start: of the slowest of its operations, its bytes, and the way of a product's factors, which come
+/// while others are multiplied. While a block multiplies nothing, the others on its multiprocessor do, where there are
+/// any.
 inline double seconds_of(const Kernel& kernel, const Device& device, std::int64_t batch) {
   const double blocks = blocks_of(kernel, batch), waves = waves_of(kernel, device, batch);
   const double idle = std::ceil(waves) / waves;
-  double seconds =
+  const double operations =
       kernel.operations.at(batch) / (kernel.on_tensor_cores ? device.on_tensor_cores : device.in_fp32) * idle;
+  const double factors = blocks * kernel.tile * kernel.depth.at(batch) * kernel.factor_bytes;
+  double seconds = std::max(operations, factors * idle / (cached_bytes * device.hertz * device.multiprocessors));
+  const double alone = blocks * idle * kernel.alone / (device.hertz * device.multiprocessors);
+  seconds = std::max(seconds, (seconds + alone) / std::max(1.0, std::min(kernel.resident, waves * kernel.resident)));
   // A multiprocessor alone gets little more than its share of the memory's speed.
   const double share = std::min(1.0, blocks / device.multiprocessors);
   seconds = std::max(seconds, kernel.bytes.at(batch) / (device.bytes * share));
-  const double factors = blocks * kernel.tile * kernel.depth.at(batch) * kernel.factor_bytes;
-  seconds = std::max(seconds, factors * idle / (cached_bytes * device.hertz * device.multiprocessors));
   return seconds + between_starts;
 }
 

@@ -144,9 +144,6 @@ TESSERA_DEVICE void load_matrices_transposed(std::uint32_t part[4], const bf16* 
   together::Matrices mine{part, row, true};
   tessera::cuda_host::warp(place, &mine, together::load_matrices);
 }
-TESSERA_DEVICE std::uint32_t round_pair(float first, float second) {
-  return together::to_bf16(first) | together::to_bf16(second) << 16;
-}
 TESSERA_DEVICE void multiply_add(float sum[4], const std::uint32_t left[4], const std::uint32_t right[2],
                                  const Place& place = Place::current()) {
   together::MultiplyAdd mine{sum, left, right};

@@ -152,6 +152,15 @@ class Launch {
       for (const Copy& copy : mine.groups.front()) do_copy(copy);
   }
 
+  /// At a thread's end: a copy still under way may come later than what the kernel does next with its place.
+  void all_copies_waited_for() {
+    const auto at = copies_.find(running_->thread);
+    if (at == copies_.end()) return;
+    bool under_way = !at->second.open.empty();
+    for (const std::vector<Copy>& group : at->second.groups) under_way = under_way || !group.empty();
+    if (under_way) fail("an asynchronous copy is not waited for");
+  }
+
   [[noreturn]] void fail(const std::string& what) {
     fault_ = name_ + ": " + what + "; block " + text(running_->block) + ", thread " + std::to_string(running_->thread) +
              ", " + schedule();
@@ -301,6 +310,7 @@ Launch the_launch;
 
 void Launch::entry() {
   (*the_launch.kernel_)();
+  the_launch.all_copies_waited_for();
   the_launch.running_->state = State::done;
   for (;;) the_launch.to_main();
 }

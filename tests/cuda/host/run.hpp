@@ -39,7 +39,8 @@ class Fault : public std::runtime_error {
 };
 
 /// Runs `kernel` for every thread of every block. Throws Fault: threads of a block at different barriers, lanes of a
-/// warp at different operations, nobody left to run, memory touched outside of a DeviceArray.
+/// warp at different operations, nobody left to run, memory touched outside of a DeviceArray, asynchronous copies that
+/// are never waited for (where they are late).
 void run(const char* name, dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& kernel);
 
 // ---- for device.hpp: the thread that runs now --------------------------------------------------------------------
