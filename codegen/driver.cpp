@@ -85,13 +85,13 @@ std::uint64_t hash_declaration(const graph::Graph& graph) {
   return hash_text(text);
 }
 
-/// A graph through every stage after autodiff, each verified before the next reads it.
-Plan plan_program(const graph::Graph& graph, const std::string& name, const GeneratorOptions& options,
+/// A graph of primitive ops through every stage behind it, each verified before the next reads it.
+Plan plan_program(const graph::Graph& primitive, const std::string& name, const GeneratorOptions& options,
                   const std::vector<Target>& targets, Stages& stages) {
-  graph::Graph primitive = bring_columns_innermost(recompute(simplify(decompose(graph))));
-  verify(primitive);
-  stages.dump(name + "_graph", print(primitive));
-  KernelProgram kernels = lower(primitive, name);
+  const graph::Graph graph = bring_columns_innermost(primitive);
+  verify(graph);
+  stages.dump(name + "_graph", print(graph));
+  KernelProgram kernels = lower(graph, name);
   // Gradients need more than eight bits: they are of single precision.
   const bool in_fp32 = options.precision == Precision::int8 && differentiates(kernels);
   kernels.precision = in_fp32 ? Precision::fp32 : options.precision;
@@ -112,7 +112,11 @@ graph::Graph training(const graph::Graph& declared) {
 }
 
 /// A model with all its programs planned: what its files are written from.
-ModelFiles plan_model(const graph::Graph& traced, const GeneratorOptions& options) {
+struct Planned {
+  ModelFiles files;
+  std::vector<graph::Graph> primitives;  ///< by plan: what a GPU's plans are made from
+};
+Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) {
   Stages stages(options.dump);
   verify(traced);
   const graph::Graph declared = canonical_order(traced);
@@ -122,7 +126,13 @@ ModelFiles plan_model(const graph::Graph& traced, const GeneratorOptions& option
   verify(joint);
   stages.dump("joint", print(joint));
 
-  ModelFiles m;
+  Planned planned;
+  ModelFiles& m = planned.files;
+  const auto plan = [&](const graph::Graph& graph, const std::string& name) {
+    planned.primitives.push_back(recompute(simplify(decompose(graph))));
+    verify(planned.primitives.back());
+    m.plans.push_back(plan_program(planned.primitives.back(), name, options, m.targets, stages));
+  };
   m.name = declared.name;
   m.real = options.real;
   m.hash = hash_declaration(declared);
@@ -134,20 +144,19 @@ ModelFiles plan_model(const graph::Graph& traced, const GeneratorOptions& option
   for (const graph::Node& n : forward.nodes)
     if (n.op == graph::Op::input && n.name == "labels")
       throw Error(fmt::format("the outputs of {} depend on the labels, which are there for the loss only", m.name));
-  m.plans.push_back(plan_program(forward, "forward", options, m.targets, stages));
-  m.plans.push_back(plan_program(evaluated, "evaluate", options, m.targets, stages));
-  m.plans.push_back(plan_program(joint, "loss_and_gradients", options, m.targets, stages));
+  plan(forward, "forward");
+  plan(evaluated, "evaluate");
+  plan(joint, "loss_and_gradients");
   m.arena = make_arena(m.plans.back().program);
   if (m.arena.reals == 0) throw Error(fmt::format("the model {} has no parameters: there is nothing to train", m.name));
   const graph::Graph inputs = subgraph(differentiate(evaluated, true), {"outputs", "loss", "images"});
-  m.plans.push_back(plan_program(inputs, "input_gradient", options, m.targets, stages));
-  m.plans.push_back(
-      plan_program(optimizer(declared.recipe, m.arena.reals, declared.name), "update", options, m.targets, stages));
+  plan(inputs, "input_gradient");
+  plan(optimizer(declared.recipe, m.arena.reals, declared.name), "update");
 
   m.inspected = inspected(forward);
-  m.plans.push_back(plan_program(m.inspected, "inspect", options, m.targets, stages));
+  plan(m.inspected, "inspect");
   m.packed = make_packed_arena(m.plans, m.targets);
-  return m;
+  return planned;
 }
 
 }  // namespace
@@ -155,15 +164,16 @@ ModelFiles plan_model(const graph::Graph& traced, const GeneratorOptions& option
 std::string summarize(const graph::Graph& traced) {
   const bool trains =
       ranges::any_of(traced.outputs, [](const graph::Output& o) { return o.kind == graph::Output::Kind::loss; });
-  return trains ? summary(plan_model(traced, {})) : shape_table(canonical_order(traced));
+  return trains ? summary(plan_model(traced, {}).files) : shape_table(canonical_order(traced));
 }
 
 namespace {
 
-cuda::Model model_for_gpu(const ModelFiles& m, const GeneratorOptions& options) {
+cuda::Model model_for_gpu(const Planned& planned, const GeneratorOptions& options) {
+  const ModelFiles& m = planned.files;
   cuda::Model model{m.name, {}, m.arena, m.forward.recipe, options.tiles};
-  for (const Plan& plan : m.plans) {
-    KernelProgram kernels = lower(plan.program.graph, plan.program.name);
+  for (std::size_t i = 0; i < m.plans.size(); ++i) {
+    KernelProgram kernels = lower(planned.primitives[i], m.plans[i].program.name);
     kernels.precision = options.precision;
     model.plans.push_back(cuda::plan_for_gpu(std::move(kernels)));
   }
@@ -174,12 +184,14 @@ cuda::Model model_for_gpu(const ModelFiles& m, const GeneratorOptions& options) 
 
 std::string predict(const graph::Graph& traced, const GeneratorOptions& options, const std::string& architecture,
                     std::int64_t batch) {
-  const ModelFiles m = plan_model(traced, options);
-  return cuda::predict(model_for_gpu(m, options), architecture, batch ? batch : m.forward.recipe.batch);
+  const Planned planned = plan_model(traced, options);
+  return cuda::predict(model_for_gpu(planned, options), architecture,
+                       batch ? batch : planned.files.forward.recipe.batch);
 }
 
 std::map<std::string, std::string> generate(const graph::Graph& traced, const GeneratorOptions& options) {
-  const ModelFiles m = plan_model(traced, options);
+  const Planned planned = plan_model(traced, options);
+  const ModelFiles& m = planned.files;
   std::map<std::string, std::string> files;
   files[m.name + ".h"] = emit_header(m);
   files[m.name + "_kernels.h"] = emit_kernels_header(m);
@@ -188,7 +200,7 @@ std::map<std::string, std::string> generate(const graph::Graph& traced, const Ge
     files[fmt::format("{}_{}.cpp", m.name, target.name)] =
         cpu::emit_file(m.name, m.plans, m.arena, m.packed, target, m.real);
   if (options.cuda) {
-    const cuda::Model on_gpu = model_for_gpu(m, options);
+    const cuda::Model on_gpu = model_for_gpu(planned, options);
     files[m.name + "_cuda.h"] = cuda::emit_header(on_gpu);
     files[m.name + "_cuda.cu"] = cuda::emit_file(on_gpu);
     if (options.train) {
