@@ -13,6 +13,7 @@
 #include "toy_notebook_cuda.h"
 #include "toy_vit_bf16_cuda.h"
 #include "toy_vit_cuda.h"
+#include "toy_wide_bf16_cuda.h"
 #include "vit_cifar_cuda.h"
 
 namespace {
@@ -22,6 +23,8 @@ using namespace tessera::test;
 
 /// Which stay as near to the CPU's single precision as bf16 does.
 const Model models_of_bf16[] = {TESSERA_TOY_MODEL_BF16(toy_mnist, TOY_MNIST), TESSERA_TOY_MODEL_BF16(toy_vit, TOY_VIT)};
+/// Both round at the same places.
+const Model rounded_on_both = TESSERA_TOY_MODEL(toy_wide_bf16, TOY_WIDE_BF16);
 const Model models[] = {TESSERA_TOY_MODEL(toy_mnist, TOY_MNIST), TESSERA_TOY_MODEL(toy_cifar, TOY_CIFAR),
                         TESSERA_TOY_MODEL(toy_vit, TOY_VIT), TESSERA_TOY_MODEL(toy_notebook, TOY_NOTEBOOK),
                         TESSERA_TOY_MODEL(vit_cifar, VIT_CIFAR)};
@@ -71,6 +74,7 @@ int main() {
                 "moments");
     for (const Model& m : models) good = check(m, 1e-5, 1e-4) && good;
     for (const Model& m : models_of_bf16) good = check(m, 1e-2, 1e-1) && good;
+    good = check(rounded_on_both, 2e-3, 2e-2) && good;
     return good ? 0 : 1;
   } catch (const std::exception& error) {
     std::printf("%s\n", error.what());

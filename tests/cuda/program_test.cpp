@@ -56,11 +56,11 @@ class CudaProgram : public testing::Test {
     }
     return numbers;
   }
-  void expect_near_curves(const std::string& a, const std::string& b) {
+  void expect_near_curves(const std::string& a, const std::string& b, double most = 2e-4) {
     const std::vector<double> first = curve(a), second = curve(b);
     ASSERT_EQ(first.size(), second.size());
     ASSERT_GT(first.size(), 10u);
-    for (std::size_t i = 0; i < first.size(); ++i) EXPECT_NEAR(first[i], second[i], 2e-4) << "number " << i;
+    for (std::size_t i = 0; i < first.size(); ++i) EXPECT_NEAR(first[i], second[i], most) << "number " << i;
   }
   /// Every tensor of two checkpoints: parameters, moments, averages.
   void expect_near_checkpoints(const std::string& a, const std::string& b, double most) {
@@ -95,7 +95,7 @@ class CudaProgram : public testing::Test {
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
   }
 
-  const std::string mnist = TESSERA_SAMPLE_PROGRAM, probe = TESSERA_PROBE;
+  const std::string mnist = TESSERA_SAMPLE_PROGRAM, probe = TESSERA_PROBE, probe_bf16 = TESSERA_PROBE_BF16;
   TemporaryFolder folder;
 };
 
@@ -108,6 +108,16 @@ TEST_F(CudaProgram, TrainsToTheCpusNumbersWithARecipeThatAsksForEverything) {
   train_on_both(probe);
   expect_near_curves("cuda", "cpu");
   expect_near_checkpoints("cuda", "cpu", 2e-4);
+}
+
+TEST_F(CudaProgram, TrainsInBf16NearTheCpusNumbers) {
+  train_on_both(probe_bf16);
+  // The CPU back end does not round the factors of the last layer, which is too narrow for it: a loss is off by that,
+  // and one of eleven test images is.
+  expect_near_curves("cuda", "cpu", 0.1);
+  expect_near_checkpoints("cuda", "cpu", 0.01);
+  ASSERT_EQ(run(probe, training("cuda", "fp32")).code, 0);
+  EXPECT_NE(slurp(folder / "cuda/curve.csv"), slurp(folder / "fp32/curve.csv")) << "nothing was rounded";
 }
 
 TEST_F(CudaProgram, EvaluatesPredictsAndDrawsAttentionAsTheCpuDoes) {
@@ -135,8 +145,8 @@ TEST_F(CudaProgram, EvaluatesPredictsAndDrawsAttentionAsTheCpuDoes) {
 }
 
 TEST_F(CudaProgram, ARunThatWasKilledEndsWithTheSameBytesOnTheSameDevice) {
-  for (const std::string& program : {mnist, probe}) {
-    const std::string name = program == mnist ? "mnist" : "probe";
+  for (const std::string& program : {mnist, probe, probe_bf16}) {
+    const std::string name = program == mnist ? "mnist" : program == probe ? "probe" : "probe_bf16";
     ASSERT_EQ(run(program, training("cuda", name)).code, 0);
     train_and_kill(program, "cuda", name + "_killed");
     const Result resumed = run(program, training("cuda", name + "_killed", {"--resume"}));

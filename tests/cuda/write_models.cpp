@@ -42,7 +42,7 @@ int run(const fs::path& folder) {
   for (const graph::Graph& traced :
        {trace<models::vit_mnist::VitMnist>("toy_mnist"), trace<models::ToyCifarVit>("toy_cifar"),
         trace<models::ToyVit>("toy_vit"), trace<models::ToyNotebookVit>("toy_notebook"),
-        trace<models::vit_mnist::VitMnist>("toy_mnist_bf16")})
+        trace<models::vit_mnist::VitMnist>("toy_mnist_bf16"), trace<models::ToyWideVit>("toy_wide_bf16")})
     generate_both(traced);
   // Tiles that sizes like these do not suggest.
   generate_both(trace<models::ToyVit>("toy_vit_bf16"), {{"", "64x64"},
