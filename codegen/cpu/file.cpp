@@ -459,6 +459,8 @@ class File {
         if (entry.count > 1) base = base + name("layer") * entry.reals;
         return t.element == Element::real ? base : call(std::string(name_of(t.element)) + "_at", {base});
       }
+      case Storage::registers:
+        throw Error(fmt::format("the CPU back end has no place for {}", t.name));
       case Storage::scratch:
         break;
     }

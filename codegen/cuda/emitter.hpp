@@ -19,7 +19,7 @@ inline std::int64_t ceiling(std::int64_t a, std::int64_t b) { return (a + b - 1)
 
 class Emitter : Values {
  public:
-  Emitter(const Plan& plan, int kernel, const TableName& table, const Tiles& tiles)
+  Emitter(const Plan& plan, const Kernel& kernel, const TableName& table, const Tiles& tiles)
       : Values(plan, kernel, table), tiles_(tiles) {}
 
   std::vector<Emitted> run();
@@ -76,6 +76,15 @@ class Emitter : Values {
   Emitted rows(bool chunk);
   /// The steps from `first` to before `end` in one sweep of the row's lanes.
   void sweep(tree::Block& b, std::size_t first, std::size_t end, int lanes, const std::string& reducer, bool chunk);
+
+  /// const auto name = [=](an index for each of these, what else it takes) { body };
+  tree::Statement function_of(const std::string& function, const std::vector<Fused>& indices,
+                              const std::vector<tree::Parameter>& more, const std::function<void(tree::Block&)>& body);
+  /// What becomes of a sum, "sum".
+  void store_sums(tree::Block& b);
+
+  // Attention: attention.cpp
+  Emitted attention();
 
   // Matrix products: product.cpp
   /// Those of factors_of, so that results lie side by side along the columns, and the batch comes first.

@@ -78,7 +78,12 @@ class File {
         model_.name, tensor_cores() ? " but for the factors of matrix products" : "");
     out += embedded("cuda/device/cuda.h");
     out += "#endif\n\nnamespace {\n\n";
-    for (const char* header : {"math", "reduce", tensor_cores() ? "tensor_product" : "product"})
+    std::vector<std::string> headers{"math", "reduce"};
+    if (tensor_cores())
+      headers.insert(headers.end(), {"tensor_product", "attention"});
+    else
+      headers.emplace_back("product");
+    for (const std::string& header : headers)
       out += std::string(embedded(fmt::format("cuda/device/{}.h", header))) + "\n";
     if (!tables_.empty()) out += "// ---- tables ----\n" + tables_ + "\n";
     out += "// ---- kernels ----\n";
@@ -109,7 +114,7 @@ class File {
     std::set<std::string> known = known_names();
     for (const auto& [numbers, table_name] : table_names_) known.insert(table_name);
     for (const tree::Statement& s : f.body)
-      if (s.value && s.value->text.find("product<") != std::string::npos) known.insert(s.value->text);
+      if (s.value && s.value->text.find('<') != std::string::npos) known.insert(s.value->text);
     tree::check(f, known);
     f.name = "@";
     const std::string text = tree::print(f);
@@ -164,8 +169,13 @@ class File {
       declare_tensor(plan, static_cast<int>(t), f.body);
     }
     region(plan, 0, f.body);
-    std::set<std::string> known{
-        "launch", "dim3", "blocks_for", "product_bytes", "tensor_product_bytes", "reinterpret_cast<bf16*>"};
+    std::set<std::string> known{"launch",
+                                "dim3",
+                                "blocks_for",
+                                "product_bytes",
+                                "tensor_product_bytes",
+                                "attention_bytes",
+                                "reinterpret_cast<bf16*>"};
     known.insert(names_.begin(), names_.end());
     tree::check(f, known);
     return tree::print(f);

@@ -27,6 +27,7 @@ constexpr std::int64_t most_blocks = 65535;  // along y and z
 }  // namespace
 
 std::vector<Emitted> Emitter::run() {
+  if (!kernel_.fused.empty()) return {attention()};
   check_rereads();
   std::vector<Emitted> result;
   const bool chunks = tasks_of(kernel_) == Tasks::chunks;
@@ -226,6 +227,32 @@ bool Emitter::joins_sweep(std::size_t first, std::size_t s) const {
   return true;
 }
 
+tree::Statement Emitter::function_of(const std::string& function, const std::vector<Fused>& indices,
+                                     const std::vector<tree::Parameter>& more,
+                                     const std::function<void(Block&)>& body) {
+  std::vector<tree::Parameter> parameters;
+  for (const Fused& index : indices) {
+    stand(index);
+    parameters.push_back({"int", index.variable});
+  }
+  parameters.insert(parameters.end(), more.begin(), more.end());
+  Block b;
+  body(b);
+  for (const Fused& index : indices) {
+    leave();
+    Block declared = declare_needed(index);
+    b.insert(b.begin(), declared.begin(), declared.end());
+  }
+  return tree::lambda(function, std::move(parameters), std::move(b));
+}
+
+void Emitter::store_sums(Block& b) {
+  locals_[0] = name("sum");
+  begin(values_of(1, kernel_.steps.size()));
+  for (std::size_t s = 1; s < kernel_.steps.size(); ++s)
+    for (const Step::Store& store : step(s).stores) put(b, store);
+}
+
 // ---- one thread a point ------------------------------------------------------------------------------------------
 
 Block Emitter::steps_of_point() {
@@ -397,13 +424,14 @@ const std::set<std::string>& known_names() {
                                            "tanhf",
                                            "erff",
                                            "-",
+                                           "SaveNothing",
                                            "std::int64_t",
                                            "static_cast<real>"};
   return names;
 }
 
 std::vector<Emitted> emit(const Plan& plan, int kernel, const TableName& table, const Tiles& tiles) {
-  return Emitter(plan, kernel, table, tiles).run();
+  return Emitter(plan, plan.program.kernels[static_cast<std::size_t>(kernel)], table, tiles).run();
 }
 
 }  // namespace tessera::codegen::cuda

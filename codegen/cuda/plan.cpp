@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include "codegen/cuda/attention.hpp"
+
 namespace tessera::codegen::cuda {
 
 namespace {
@@ -85,6 +87,8 @@ void store_factors(KernelProgram& program) {
   for (Kernel& k : program.kernels) k.product = {};  // here its sums over the batch are cut into chunks like others
 }
 
+}  // namespace
+
 Layout layout_on_gpu(const Tensor& t) {
   Layout layout = layout_of(t, static_cast<int>(t.shape.size()) - 1);
   if (t.element != Element::bf16 || t.storage != Storage::scratch || t.shape.size() < 2 || !t.shape.back().known())
@@ -97,8 +101,6 @@ Layout layout_on_gpu(const Tensor& t) {
   layout.size = {layout.size.fixed / row * whole, layout.size.per_batch / row * whole};
   return layout;
 }
-
-}  // namespace
 
 Factors factors_of(const Kernel& k, Precision precision) {
   if (k.anchor != Anchor::contraction) return {};
@@ -132,7 +134,10 @@ Factors factors_of(const Kernel& k, Precision precision) {
 Plan plan_for_gpu(KernelProgram program) {
   Plan plan;
   plan.program = std::move(program);
-  if (plan.program.precision == Precision::bf16) store_factors(plan.program);
+  if (plan.program.precision == Precision::bf16) {
+    store_factors(plan.program);
+    fuse_attention(plan.program);
+  }
   for (const Tensor& t : plan.program.tensors) plan.layouts.push_back(layout_on_gpu(t));
   plan.stages = make_stages(plan.program);
   place_buffers(plan);

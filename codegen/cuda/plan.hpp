@@ -23,6 +23,9 @@ Factors factors_of(const Kernel& kernel, Precision precision);
 /// store_factors_as_bf16 says), parameters as a copy of their arena, which `update` writes beside it.
 Plan plan_for_gpu(KernelProgram program);
 
+/// How a tensor lies, the batch outermost.
+Layout layout_on_gpu(const Tensor& tensor);
+
 /// Where a buffer begins, in reals from the start of the scratch memory.
 Extent where_of(const Plan& plan, const Buffer& buffer);
 /// From one slot to the next, in reals.

@@ -95,10 +95,19 @@ class Prediction {
   /// Each operation once for each point, each element moved once. `stores`: what the kernel stores, not partial sums.
   static Work work_of(const Plan& plan, const Kernel& k, bool stores, std::int64_t batch) {
     Work w;
+    std::set<int> made;  // by what is fused into the kernel, which has it still
+    for (const Kernel& before : k.fused) {
+      const Work more = work_of(plan, before, stores, batch);
+      w.operations += more.operations;
+      w.bytes += more.bytes;
+      for (const Step& s : before.steps)
+        for (const Step::Store& store : s.stores) made.insert(store.to.tensor);
+    }
     const double points = points_of(k, batch);
     std::set<std::pair<int, int>> counted;  // tensor and shift
     auto move = [&](const Access& access) {
-      if (!counted.insert({access.tensor, access.shift}).second) return;
+      if (made.contains(access.tensor) || !counted.insert({access.tensor, access.shift}).second) return;
+      if (plan.program.tensors[static_cast<std::size_t>(access.tensor)].storage == Storage::registers) return;
       const Element stored = plan.program.tensors[static_cast<std::size_t>(access.tensor)].element;
       w.bytes += 4.0 / static_cast<double>(values_in_real(stored)) * elements(k, access, batch);
     };
@@ -147,7 +156,7 @@ class Prediction {
       row.resident = e.blocks ? e.blocks : std::floor(most_threads / e.threads);
       row.operations = linear([&](std::int64_t batch) { return work(batch).operations; });
       row.bytes = linear([&](std::int64_t batch) { return work(batch).bytes; });
-      row.on_tensor_cores = e.tile.function == "tensor_product";
+      row.on_tensor_cores = e.tile.function == "tensor_product" || e.tile.function == "attention";
       row.tile = e.tile.rows + e.tile.columns;
       row.depth = {static_cast<double>(e.depth.fixed), static_cast<double>(e.depth.per_batch)};
       row.factor_bytes = row.on_tensor_cores ? 2 : 4;

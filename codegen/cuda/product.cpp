@@ -123,43 +123,20 @@ Emitted Emitter::matrix_product(const Factors& f, bool chunk) {
   stand(group);
   Block functions;
   auto factor = [&](const std::string& which, int value, const Fused& across) {
-    stand(across);
-    stand(depth);
-    Block body;
-    begin({value});
-    Expr result = tensor ? address(expression(value).access) : evaluate(body, value);
-    body.push_back(tree::give(std::move(result)));
-    leave();
-    leave();
-    for (const Fused* group_of : {&across, &depth}) {
-      Block declared = declare_needed(*group_of);
-      body.insert(body.begin(), declared.begin(), declared.end());
-    }
-    functions.push_back(tree::lambda(which, {{"int", across.variable}, {"int", depth.variable}}, std::move(body)));
+    functions.push_back(function_of(which, {across, depth}, {}, [&](Block& body) {
+      begin({value});
+      Expr result = tensor ? address(expression(value).access) : evaluate(body, value);
+      body.push_back(tree::give(std::move(result)));
+    }));
   };
   factor("left", f.left, row);
   factor("right", f.right, column);
-  {
-    stand(row);
-    stand(column);
-    Block body;
-    locals_[0] = name("sum");
-    if (chunk) {
+  functions.push_back(function_of("store", {row, column}, {{"real", "sum"}}, [&](Block& body) {
+    if (chunk)
       body.push_back(tree::evaluate(binary("=", partial(), name("sum"))));
-    } else {
-      begin(values_of(1, kernel_.steps.size()));
-      for (std::size_t s = 1; s < kernel_.steps.size(); ++s)
-        for (const Step::Store& store : step(s).stores) put(body, store);
-    }
-    leave();
-    leave();
-    for (const Fused* group_of : {&row, &column}) {
-      Block declared = declare_needed(*group_of);
-      body.insert(body.begin(), declared.begin(), declared.end());
-    }
-    functions.push_back(
-        tree::lambda("store", {{"int", row.variable}, {"int", column.variable}, {"real", "sum"}}, std::move(body)));
-  }
+    else
+      store_sums(body);
+  }));
   leave();
   Block declared = declare_needed(group);
   b.insert(b.end(), declared.begin(), declared.end());

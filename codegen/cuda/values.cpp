@@ -34,8 +34,8 @@ bool reserved(const std::string& word) {
 
 }  // namespace
 
-Values::Values(const Plan& plan, int kernel, TableName table)
-    : plan_(plan), kernel_(plan.program.kernels[static_cast<std::size_t>(kernel)]), table_(std::move(table)) {}
+Values::Values(const Plan& plan, const Kernel& kernel, TableName table)
+    : plan_(plan), kernel_(kernel), table_(std::move(table)) {}
 
 std::string Values::axis_name(int a) const {
   std::string n = tree::variable(axis(a).name);

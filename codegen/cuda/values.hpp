@@ -31,7 +31,7 @@ using TableName = std::function<std::string(int tensor)>;
 
 class Values {
  public:
-  Values(const Plan& plan, int kernel, TableName table);
+  Values(const Plan& plan, const Kernel& kernel, TableName table);
 
  protected:
   const Expression& expression(int i) const { return kernel_.expressions[static_cast<std::size_t>(i)]; }
@@ -63,6 +63,8 @@ class Values {
   /// Opens a scope of values: those that `roots` name more than once will be variables.
   void begin(const std::vector<int>& roots);
   tree::Expr evaluate(tree::Block& b, int e);
+  /// In this scope, the expression has that value.
+  void take(int e, tree::Expr value) { values_[e] = std::move(value); }
   void put(tree::Block& b, const Step::Store& store);
   /// Strides of an access by axis.
   std::map<int, std::int64_t> strides_of(const Access& access, std::int64_t* constant = nullptr) const;

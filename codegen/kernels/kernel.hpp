@@ -105,6 +105,7 @@ struct Kernel {
   std::vector<NodeId> nodes;  ///< of the graph, which it computes
   bool across_batch = false;  ///< an inner axis is the batch
   Product product;            ///< found when the kernels are planned
+  std::vector<Kernel> fused;  ///< that run within this one, before it: a plan's choice
 };
 
 /// What a kernel's work can be shared out by.
@@ -117,8 +118,19 @@ enum class Tasks : std::uint8_t {
 };
 Tasks tasks_of(const Kernel& kernel);
 
-/// Where a tensor lives.
-enum class Storage : std::uint8_t { input, labels, parameter, packed, gradient, output, loss, table, scratch };
+/// Where a tensor lives; registers: between a kernel and those fused into it alone.
+enum class Storage : std::uint8_t {
+  input,
+  labels,
+  parameter,
+  packed,
+  gradient,
+  output,
+  loss,
+  table,
+  scratch,
+  registers
+};
 
 /// How a copy of a parameter in the packed memory lies: as it is; as a matrix [columns, depth] in panels of columns; or
 /// it is what a matrix in panels of int8 needs beside it, the scales of its columns and then their sums.

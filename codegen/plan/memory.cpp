@@ -56,6 +56,7 @@ Times times_of(const Plan& plan) {
 
 template <class F>
 void for_each_access(const Kernel& k, F f) {  // f(access, writes)
+  for (const Kernel& before : k.fused) for_each_access(before, f);
   for (const Expression& e : k.expressions)
     if (e.kind == Expression::Kind::load) f(e.access, false);
   for (const Step& s : k.steps)

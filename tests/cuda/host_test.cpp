@@ -15,7 +15,9 @@
 #include "codegen/cuda/device/reduce.h"
 #include "codegen/cuda/device/product.h"
 #include "codegen/cuda/device/tensor_product.h"
+#include "codegen/cuda/device/attention.h"
 #include "tests/cuda/tensor_kernel.h"
+#include "tests/cuda/attention_kernel.h"
 #include "tests/cuda/tensor_cores.hpp"
 #include "planted_faults.hpp"
 // clang-format on
@@ -208,6 +210,34 @@ TEST(CudaHost, EveryFaultPlantedInTheProductOnTensorCoresIsFound) {
     EXPECT_LT(right_runs_of(eights, m) + right_runs_of(numbers, m), 16u) << fault.name;
   }
 }
+/// How many of the eight ways to run it are right.
+std::size_t right_runs_of(const HeadAttention& a) {
+  std::size_t right = 0;
+  for (const Options& options : all_options()) {
+    tessera::cuda_host::use(options);
+    try {
+      right += attends<DeviceArray>(a) ? 1 : 0;
+    } catch (const Fault&) {
+    }
+  }
+  tessera::cuda_host::use({});
+  return right;
+}
+TEST(CudaHost, AttentionIsTheSoftmaxOfItsScoresAndTheMixOfValuesWithoutBankConflicts) {
+  const std::int64_t conflicts = tessera::cuda_host::bank_conflicts();
+  for (const HeadAttention& a : attentions)
+    EXPECT_EQ(right_runs_of(a), 8u) << a.most_keys << " keys, " << a.width << " wide";
+  EXPECT_EQ(tessera::cuda_host::bank_conflicts(), conflicts);
+}
+TEST(CudaHost, EveryFaultPlantedInAttentionIsFound) {
+  HeadAttention a = attention_in_blocks<4, 48, 32>;
+  ASSERT_EQ(right_runs_of(a), 8u);
+  for (const auto& fault : planted_in_attention) {
+    a.kernel = fault.kernel;
+    EXPECT_LT(right_runs_of(a), 8u) << fault.name;
+  }
+}
+
 TEST(CudaHost, AMissingWaitInTheProductIsFoundWhereverCopiesAreLate) {
   TensorProduct p = in_tiles<64, 32, 2, 2, true, true, false, true>;
   p.kernel = no_wait::on_tensor_cores<64, 32, 2, 2, true, true, false, true>;

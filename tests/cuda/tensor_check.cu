@@ -10,7 +10,9 @@
 namespace {
 #include "codegen/cuda/device/math.h"
 #include "codegen/cuda/device/tensor_product.h"
+#include "codegen/cuda/device/attention.h"
 #include "tests/cuda/tensor_kernel.h"
+#include "tests/cuda/attention_kernel.h"
 }  // namespace
 #include "tests/cuda/tensor_cores.hpp"
 
@@ -24,6 +26,11 @@ bool tensor_cores_are_right() {
     const bool exact = product_by<DeviceArray>(p, m) == m.product();
     if (!exact) std::printf("the product in tiles of %d x %d FAILED\n", p.tile_rows, p.tile_columns);
     good = exact && good;
+  }
+  for (const HeadAttention& a : attentions) {
+    const bool right = attends<DeviceArray>(a);
+    if (!right) std::printf("attention of %d keys, %d wide FAILED\n", a.most_keys, a.width);
+    good = right && good;
   }
   return good;
 }

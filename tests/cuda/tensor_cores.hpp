@@ -3,6 +3,7 @@
 // DeviceArray.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -161,5 +162,68 @@ std::vector<float> product_by(const TensorProduct& p, const Matrices& m) {
 /// Two tiles of rows, the second with one row; columns that end within a tile; more steps of the depth than shared
 /// memory holds, the last one short.
 inline Matrices odd_sizes_for(const TensorProduct& p) { return {p.tile_rows + 1, p.tile_columns - 3, 173}; }
+
+/// Attention of one head: the kernel's sizes, and those of the problem, which leave a rest everywhere.
+struct HeadAttention {
+  int warps, most_keys, width, rows, keys;
+  void (*kernel)(const bf16* queries, const bf16* keys, const bf16* values, int line, float* p, float* out, int rows,
+                 int key_count);
+};
+template <int warps, int most_keys, int width>
+constexpr HeadAttention attention_in_blocks{
+    warps, most_keys, width, warps * 16 + 21, most_keys - 11, attention_of_a_head<warps, most_keys, width>};
+const HeadAttention attentions[] = {attention_in_blocks<4, 32, 16>, attention_in_blocks<4, 48, 32>,
+                                    attention_in_blocks<4, 208, 64>, attention_in_blocks<4, 64, 128>};
+
+/// Whether p is the softmax of the scores, and the result the mix of values by p, rounded: to the last bits of sums.
+template <template <class> class DeviceArray>
+bool attends(const HeadAttention& a) {
+  const int line = a.width + 8;
+  auto number = [](int i, int seed) { return static_cast<float>((i * 37 + seed * 11) % 15 - 7) / 8; };
+  auto lines = [&](int count, int seed) {
+    std::vector<bf16> all(static_cast<std::size_t>((count - 1) * line + a.width), bf16{0xffff});
+    for (int i = 0; i < count; ++i)
+      for (int k = 0; k < a.width; ++k) {
+        const float x = number(i * a.width + k, seed);
+        std::uint32_t bits;
+        std::memcpy(&bits, &x, sizeof bits);
+        all[static_cast<std::size_t>(i * line + k)].bits = static_cast<std::uint16_t>(bits >> 16);
+      }
+    return all;
+  };
+  DeviceArray<bf16> queries(lines(a.rows, 1)), keys(lines(a.keys, 2)), values(lines(a.keys, 3));
+  DeviceArray<float> p(static_cast<std::size_t>(a.rows * a.keys)), out(static_cast<std::size_t>(a.rows * a.width));
+  launch(a.kernel, dim3(blocks_for(a.rows, a.warps * 16)), dim3(static_cast<unsigned>(a.warps * 32)),
+         static_cast<std::size_t>(attention_bytes(a.warps, a.most_keys, a.width)), nullptr, queries.data(), keys.data(),
+         values.data(), line, p.data(), out.data(), a.rows, a.keys);
+  const std::vector<float> found_p = p.values(), found = out.values();
+  for (int row = 0; row < a.rows; ++row) {
+    std::vector<double> wanted;
+    double sum = 0;
+    for (int key = 0; key < a.keys; ++key) {
+      double score = 0;
+      for (int k = 0; k < a.width; ++k) score += number(row * a.width + k, 1) * number(key * a.width + k, 2);
+      wanted.push_back(std::exp(score * 0.25 + (row + 3 * key) % 7 * 0.125));
+      sum += wanted.back();
+    }
+    std::vector<double> mixed(static_cast<std::size_t>(a.width));
+    for (int key = 0; key < a.keys; ++key) {
+      const float mine = found_p[static_cast<std::size_t>(row * a.keys + key)];
+      const double theirs = wanted[static_cast<std::size_t>(key)] / sum;
+      if (!(std::fabs(mine - theirs) <= 1e-5 * theirs)) return false;
+      std::uint32_t bits;
+      std::memcpy(&bits, &mine, sizeof bits);
+      bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u;
+      float rounded_p;
+      std::memcpy(&rounded_p, &bits, sizeof bits);
+      for (int k = 0; k < a.width; ++k)
+        mixed[static_cast<std::size_t>(k)] += static_cast<double>(rounded_p) * number(key * a.width + k, 3);
+    }
+    for (int k = 0; k < a.width; ++k)
+      if (!(std::fabs(found[static_cast<std::size_t>(row * a.width + k)] - mixed[static_cast<std::size_t>(k)]) <= 1e-6))
+        return false;
+  }
+  return true;
+}
 
 }  // namespace

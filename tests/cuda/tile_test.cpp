@@ -55,6 +55,26 @@ TEST(CudaTiles, TheTileAskedForIsThatOfTheNamedKernelAndOfAllOthers) {
   EXPECT_THROW(generate(traced, options), Error);
 }
 
+/// The CUDA file of a ViT with heads of `width / 2`.
+template <int width>
+std::string vit_in(Precision precision) {
+  GeneratorOptions options;
+  options.targets = {cpu_targets.front()};
+  options.cuda = true;
+  options.precision = precision;
+  using Vit = models::Vit<{.image = 32, .patch = 8, .width = width, .heads = 2, .depth = 2, .classes = 10}>;
+  return generate(trace<Vit>("vit"), options).at("vit_cuda.cu");
+}
+
+TEST(CudaAttention, IsOneKernelInBf16WhereHeadsAreMadeOfWholeFragments) {
+  const std::string text = vit_in<32>(Precision::bf16);
+  EXPECT_NE(text.find("  attention<4, 32, 16>(17, 17, "), std::string::npos);
+  const std::size_t begin = text.find("void run_forward("), end = text.find("void run_inspect(");  // which shows p
+  EXPECT_EQ(text.substr(begin, end - begin).find(" blocks_attn_einsum"), std::string::npos) << "scores are stored";
+  EXPECT_EQ(vit_in<24>(Precision::bf16).find("  attention<"), std::string::npos);
+  EXPECT_EQ(vit_in<32>(Precision::fp32).find("attention<"), std::string::npos);
+}
+
 /// The row of a kernel in a program's table: launches, blocks, waves, GFLOP, MB and microseconds.
 std::vector<double> row_of(const std::string& text, const std::string& program, const std::string& kernel) {
   const std::size_t at = text.find("\n" + kernel + " ", text.find("\n" + program + " ") + 1);

@@ -1,0 +1,320 @@
+#include "codegen/cuda/attention.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <range/v3/algorithm/any_of.hpp>
+#include <range/v3/algorithm/contains.hpp>
+#include <set>
+
+#include "codegen/cuda/emitter.hpp"
+#include "codegen/cuda/plan.hpp"
+
+namespace tessera::codegen::cuda {
+
+using graph::Op;
+using tree::binary;
+using tree::Block;
+using tree::call;
+using tree::Expr;
+using tree::integer;
+using tree::name;
+
+namespace {
+
+constexpr int warps = 4;
+
+const Expression& expression_of(const Kernel& k, int e) { return k.expressions[static_cast<std::size_t>(e)]; }
+std::int64_t size_of(const Kernel& k, int axis) {
+  const Dim& dim = k.axes[static_cast<std::size_t>(axis)].dim;
+  return dim.known() ? dim.value() : -1;
+}
+
+/// The axis that each dim of an access runs along as it is; nothing where one does not.
+std::vector<int> axes_along(const Access& access) {
+  std::vector<int> axes;
+  for (const Affine& index : access.index) {
+    if (index.offset || index.parts.size() != 1 || index.parts[0].coefficient != 1) return {};
+    axes.push_back(index.parts[0].axis);
+  }
+  return axes;
+}
+
+bool same(const Kernel& k, int a, int b) {
+  if (a == b) return true;
+  if (a < 0 || b < 0) return false;
+  const Expression &x = expression_of(k, a), &y = expression_of(k, b);
+  return x.kind == y.kind && x.op == y.op && x.value == y.value && x.access == y.access && x.axis == y.axis &&
+         x.kind != Expression::Kind::keep && x.kind != Expression::Kind::extent && same(k, x.a, y.a) &&
+         same(k, x.b, y.b) && same(k, x.c, y.c);
+}
+
+bool is_op(const Kernel& k, int e, Op op) {
+  return expression_of(k, e).kind == Expression::Kind::op && expression_of(k, e).op == op;
+}
+bool is_local(const Kernel& k, int e, int step) {
+  return expression_of(k, e).kind == Expression::Kind::local && expression_of(k, e).a == step;
+}
+
+std::set<int> tensors_of(const Kernel& k) {
+  std::set<int> tensors;
+  for (const Expression& e : k.expressions)
+    if (e.kind == Expression::Kind::load) tensors.insert(e.access.tensor);
+  for (const Step& s : k.steps)
+    for (const Step::Store& store : s.stores) tensors.insert(store.to.tensor);
+  return tensors;
+}
+
+/// The axes of one kernel in another one: of those that stand at the same dim of a tensor.
+std::vector<int> mapped(const std::vector<int>& axes, const std::vector<int>& from, const std::vector<int>& to) {
+  std::vector<int> result;
+  for (int a : axes) {
+    const auto at = std::find(from.begin(), from.end(), a);
+    result.push_back(at == from.end() ? -1 : to[static_cast<std::size_t>(at - from.begin())]);
+  }
+  return result;
+}
+
+std::vector<int> batch_first(const Kernel& k, std::vector<int> axes) {
+  std::stable_sort(axes.begin(), axes.end(), [&](int x, int y) { return size_of(k, x) < 0 && size_of(k, y) >= 0; });
+  return axes;
+}
+
+/// Whether a stored factor's numbers are neighbours along this axis, and begin on multiples of eight.
+bool in_eights(const KernelProgram& p, const Kernel& k, int factor, int along) {
+  const Expression& e = expression_of(k, factor);
+  if (e.kind != Expression::Kind::load) return false;
+  const Tensor& t = p.tensors[static_cast<std::size_t>(e.access.tensor)];
+  const Layout layout = layout_on_gpu(t);
+  std::int64_t offset = 0;
+  for (std::size_t d = 0; d < e.access.index.size(); ++d) offset += e.access.index[d].offset * layout.stride[d];
+  if (t.element != Element::bf16 || offset % 8 || step_along(e.access, layout, along) != 1) return false;
+  for (int a = 0; a < static_cast<int>(k.axes.size()); ++a)
+    if (a != along && size_of(k, a) != 1 && step_along(e.access, layout, a) % 8) return false;
+  return true;
+}
+
+}  // namespace
+
+std::optional<Attention> attention_of(const KernelProgram& program, const Kernel& scores, const Kernel& softmax,
+                                      const Kernel& mix) {
+  Attention found;
+  // Scores: a product that is stored as it is.
+  const Factors multiplied = factors_of(scores, program.precision);
+  if (multiplied.left < 0 || scores.steps.size() != 2 || scores.steps[1].stores.size() != 1) return {};
+  const Step::Store& stored = scores.steps[1].stores[0];
+  const std::vector<int> in_scores = axes_along(stored.to);
+  if (!is_local(scores, stored.value, 0) || in_scores.empty()) return {};
+
+  // A softmax: the maximum, the sum of exponentials, and their quotients.
+  if (softmax.anchor != Anchor::row || softmax.steps.size() != 3) return {};
+  const Step &most = softmax.steps[0], &sum = softmax.steps[1], &quotient = softmax.steps[2];
+  if (!most.reduces || most.reduction != Reduction::maximum || !most.stores.empty() || most.over.size() != 1 ||
+      !sum.reduces || sum.reduction != Reduction::sum || sum.over != most.over || quotient.reduces ||
+      quotient.over != most.over || quotient.stores.empty())
+    return {};
+  found.score = most.value;
+  found.softmax.key = most.over[0];
+  if (!is_op(softmax, sum.value, Op::exp)) return {};
+  const Expression& exponent = expression_of(softmax, expression_of(softmax, sum.value).a);
+  if (exponent.kind != Expression::Kind::op || exponent.op != Op::subtract || !same(softmax, exponent.a, found.score) ||
+      !is_local(softmax, exponent.b, 0))
+    return {};
+  found.p = quotient.stores[0].value;
+  if (!is_op(softmax, found.p, Op::divide) || !is_local(softmax, expression_of(softmax, found.p).b, 1)) return {};
+  const int divided = expression_of(softmax, found.p).a;
+  const bool stored_before = sum.stores.size() == 1 && same(softmax, sum.stores[0].value, sum.value) &&
+                             expression_of(softmax, divided).kind == Expression::Kind::load &&
+                             expression_of(softmax, divided).access == sum.stores[0].to;
+  if (!stored_before && !(sum.stores.empty() && same(softmax, divided, sum.value))) return {};
+  for (const Step::Store& store : quotient.stores)
+    if (store.value != found.p) return {};
+  std::vector<int> in_softmax;
+  for (int e = 0; e < static_cast<int>(softmax.expressions.size()); ++e) {
+    const Expression& x = expression_of(softmax, e);
+    if (x.kind != Expression::Kind::load || x.access.tensor != stored.to.tensor) continue;
+    if (found.sum >= 0 && !(expression_of(softmax, found.sum).access == x.access)) return {};
+    found.sum = e;
+    in_softmax = axes_along(x.access);
+  }
+  if (in_softmax.size() != in_scores.size()) return {};
+
+  // The mix: a product of what the softmax gives, as bf16, and of values.
+  const Factors mixed = factors_of(mix, program.precision);
+  if (mixed.left < 0 || mixed.depth.size() != 1) return {};
+  std::vector<int> given, taken;
+  for (const bool left : {true, false}) {
+    const Expression& e = expression_of(mix, left ? mixed.left : mixed.right);
+    for (const Step::Store& store : quotient.stores) {
+      const Tensor& t = program.tensors[static_cast<std::size_t>(store.to.tensor)];
+      if (e.kind != Expression::Kind::load || e.access.tensor != store.to.tensor || t.element != Element::bf16)
+        continue;
+      given = axes_along(store.to);
+      taken = axes_along(e.access);
+      const std::vector<int>&row = left ? mixed.rows : mixed.columns, &width = left ? mixed.columns : mixed.rows;
+      if (row.size() != 1 || width.size() != 1) return {};
+      found.value = left ? mixed.right : mixed.left;
+      found.mix = {row[0], mixed.depth[0], width[0], batch_first(mix, mixed.groups)};
+    }
+  }
+  if (found.value < 0 || given.empty() || given.size() != taken.size()) return {};
+
+  // The same rows, keys and groups in all three.
+  for (int a = 0; a < static_cast<int>(softmax.axes.size()); ++a)
+    if (mapped({a}, given, taken) == std::vector{found.mix.row}) found.softmax.row = a;
+  if (found.softmax.row < 0 || mapped({found.softmax.key}, given, taken) != std::vector{found.mix.key}) return {};
+  const std::vector<int> row_and_key = mapped({found.softmax.row, found.softmax.key}, in_softmax, in_scores);
+  const std::vector<int> row{row_and_key[0]}, key{row_and_key[1]};
+  if (multiplied.rows == row && multiplied.columns == key) {
+    found.query = multiplied.left;
+    found.key = multiplied.right;
+  } else if (multiplied.columns == row && multiplied.rows == key) {
+    found.query = multiplied.right;
+    found.key = multiplied.left;
+  } else {
+    return {};
+  }
+  if (multiplied.depth.size() != 1) return {};
+  found.scores = {row[0], key[0], multiplied.depth[0], batch_first(scores, multiplied.groups)};
+  found.softmax.groups = mapped(found.scores.groups, in_scores, in_softmax);
+  if (mapped(found.softmax.groups, given, taken) != found.mix.groups ||
+      found.softmax.groups.size() + 2 != in_softmax.size())
+    return {};
+
+  // Sizes: whole fragments, and all scores of a warp's rows in its registers.
+  const std::int64_t width = size_of(scores, found.scores.width);
+  found.rows = size_of(scores, found.scores.row);
+  found.keys = size_of(scores, found.scores.key);
+  found.most_keys = ceiling(found.keys, 16) * 16;
+  if (found.rows < 1 || found.keys < 1 || found.most_keys > 256 || width != size_of(mix, found.mix.width) ||
+      !ranges::contains(std::vector<std::int64_t>{16, 32, 64, 128}, width) || found.most_keys + width > 320)
+    return {};
+  if (!in_eights(program, scores, found.query, found.scores.width) ||
+      !in_eights(program, scores, found.key, found.scores.width) ||
+      !in_eights(program, mix, found.value, found.mix.width))
+    return {};
+  return found;
+}
+
+void fuse_attention(KernelProgram& program) {
+  std::vector<Kernel>& kernels = program.kernels;
+  std::set<int> gone;
+  for (std::vector<Item>& order : program.order)
+    for (std::size_t i = 0; i + 2 < order.size(); ++i) {
+      const int a = order[i].kernel, b = order[i + 1].kernel, c = order[i + 2].kernel;
+      if (a < 0 || b < 0 || c < 0) continue;
+      auto kernel = [&](int k) -> Kernel& { return kernels[static_cast<std::size_t>(k)]; };
+      if (!attention_of(program, kernel(a), kernel(b), kernel(c))) continue;
+      auto inside = [&](int tensor) {
+        const Tensor& t = program.tensors[static_cast<std::size_t>(tensor)];
+        for (int k = 0; k < static_cast<int>(kernels.size()); ++k)
+          if (k != a && k != b && k != c && !gone.contains(k) && tensors_of(kernel(k)).contains(tensor)) return false;
+        return t.storage == Storage::scratch;
+      };
+      const int scores = kernel(a).steps[1].stores[0].to.tensor;
+      if (!inside(scores)) continue;
+      std::set<int> made{scores};
+      for (const Step& s : kernel(b).steps)
+        for (const Step::Store& store : s.stores) made.insert(store.to.tensor);
+      for (int t : made)
+        if (inside(t)) program.tensors[static_cast<std::size_t>(t)].storage = Storage::registers;
+      kernel(c).fused = {kernel(a), kernel(b)};
+      gone.insert({a, b});
+      order.erase(order.begin() + static_cast<std::ptrdiff_t>(i), order.begin() + static_cast<std::ptrdiff_t>(i) + 2);
+    }
+  std::vector<int> number(kernels.size());
+  std::vector<Kernel> kept;
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    number[k] = static_cast<int>(kept.size());
+    if (!gone.contains(static_cast<int>(k))) kept.push_back(std::move(kernels[k]));
+  }
+  kernels = std::move(kept);
+  for (std::vector<Item>& order : program.order)
+    for (Item& item : order)
+      if (item.kernel >= 0) item.kernel = number[static_cast<std::size_t>(item.kernel)];
+}
+
+// ---- its text ----------------------------------------------------------------------------------------------------
+
+Emitted Emitter::attention() {
+  Emitter scores(plan_, kernel_.fused[0], table_, tiles_), softmax(plan_, kernel_.fused[1], table_, tiles_);
+  const Attention a = *attention_of(plan_.program, kernel_.fused[0], kernel_.fused[1], kernel_);
+  Emitted e = fresh();
+  const std::int64_t width = size_of(kernel_, a.mix.width);
+  const Extent groups = points(a.mix.groups);
+  e.threads = warps * 32;
+  e.blocks = 2;
+  e.shared_bytes = call("attention_bytes", {integer(warps), integer(a.most_keys), integer(width)});
+  e.grid[0] = integer(ceiling(a.rows, warps * 16));
+  e.grid[2] = times_batch(groups);
+  if (!groups.known()) limit(e, groups.per_batch);
+  // A block's queries, and the keys and values that it brings beside them.
+  e.tile = {warps * 16, static_cast<int>(2 * a.most_keys), e.threads, e.blocks, "attention", ""};
+  e.depth = {width, 0};
+  constexpr double of_a_score = 40;  // instructions, about
+  e.alone = cuda::alone({warps * 16, static_cast<int>(a.most_keys), 0, 0, "", ""}, {0, 0, 0, 0, of_a_score});
+
+  Block b, functions;
+  std::set<std::string> declared;
+  std::vector<Argument> arguments;
+  Expr save = call("SaveNothing", {});
+  // The functions of one of the kernels, for the block's group of it.
+  auto of_kernel = [&](Emitter& kernel, const Attention::Axes& axes, const std::function<void(Emitter&)>& add) {
+    kernel.arguments_ = std::move(arguments);
+    const Fused group = kernel.fuse(axes.groups, "group");
+    kernel.stand(group);
+    add(kernel);
+    kernel.leave();
+    Block needed = kernel.declare_needed(group);
+    if (!group.axes.empty())
+      needed.insert(needed.begin(), tree::declare("const int", group.variable, call("block_z", {})));
+    for (const tree::Statement& s : needed)
+      if (declared.insert(s.name).second) b.push_back(s);
+    arguments = std::move(kernel.arguments_);
+  };
+  auto factor = [&](Emitter& kernel, const std::string& which, int value, int across, int along) {
+    functions.push_back(kernel.function_of(
+        which, {kernel.fuse({across}, "line"), kernel.fuse({along}, "place")}, {},
+        [&](Block& body) { body.push_back(tree::give(kernel.address(kernel.expression(value).access))); }));
+  };
+  of_kernel(scores, a.scores, [&](Emitter& k) {
+    factor(k, "query", a.query, a.scores.row, a.scores.width);
+    factor(k, "key", a.key, a.scores.key, a.scores.width);
+  });
+  of_kernel(softmax, a.softmax, [&](Emitter& k) {
+    const std::vector<Fused> at{k.fuse({a.softmax.row}, "row"), k.fuse({a.softmax.key}, "column")};
+    functions.push_back(k.function_of("score", at, {{"real", "sum"}}, [&](Block& body) {
+      k.begin({a.score});
+      k.take(a.sum, name("sum"));
+      body.push_back(tree::give(k.evaluate(body, a.score)));
+    }));
+    for (tree::Parameter& at_place : functions.back().parameters)  // which a mask would read
+      if (at_place.type == "int") at_place.type = "[[maybe_unused]] int";
+    std::vector<Step::Store> saved = kernel_.fused[1].steps[2].stores;
+    std::erase_if(saved, [&](const Step::Store& s) {
+      return plan_.program.tensors[static_cast<std::size_t>(s.to.tensor)].storage == Storage::registers;
+    });
+    if (saved.empty()) return;
+    save = name("save");
+    functions.push_back(k.function_of("save", at, {{"real", "p"}}, [&](Block& body) {
+      k.begin({a.p});
+      k.take(a.p, name("p"));
+      for (const Step::Store& store : saved) k.put(body, store);
+    }));
+  });
+  of_kernel(*this, a.mix, [&](Emitter& k) {
+    factor(k, "value", a.value, a.mix.key, a.mix.width);
+    functions.push_back(k.function_of("store", {k.fuse({a.mix.row}, "row"), k.fuse({a.mix.width}, "column")},
+                                      {{"real", "sum"}}, [&](Block& body) { k.store_sums(body); }));
+  });
+  arguments_ = std::move(arguments);
+  b.insert(b.end(), functions.begin(), functions.end());
+  const std::string function = fmt::format("attention<{}, {}, {}>", warps, a.most_keys, width);
+  b.push_back(tree::evaluate(call(function, {integer(a.rows), integer(a.keys), name("query"), name("key"),
+                                             name("score"), save, name("value"), name("store")})));
+  finish(e, std::move(b), fmt::format("attention, {} queries a block", warps * 16), false, false);
+  return e;
+}
+
+}  // namespace tessera::codegen::cuda

@@ -1,0 +1,133 @@
+/// Attention's forward pass on tensor cores, so many queries of one head a block: store(row, column, sum of p(row, key)
+/// times the value's number at (key, column)) for p the softmax of a row's scores, in two passes over it; and save(row,
+/// key, p). A score is score(row, key, sum of the query's number at (row, depth) times the key's one at (key, depth)).
+/// Factors are of bf16, p among them; everything else is of single precision. Block x counts tiles of queries.
+///
+/// query, key and value say where a number lies: `width` of them are neighbours in memory, and begin on a multiple of
+/// 16 bytes. `most_keys`: `keys`, filled up to a multiple of 16. A warp has 16 queries, and all scores of theirs in its
+/// registers. Shared memory: attention_bytes.
+constexpr int attention_bytes(int warps, int most_keys, int width) {
+  return (warps * 16 + 2 * most_keys) * width * static_cast<int>(sizeof(bf16));
+}
+
+/// Lines of a factor in shared memory; those behind the last one are zeros. They are there when they have been waited
+/// for.
+template <int lines, int width, int block, class Factor>
+TESSERA_DEVICE void bring_lines(bf16* tile, int first, int count, Factor factor) {
+  for (int at = thread_x(); at < lines * (width / 8); at += block) {
+    const int line = at / (width / 8), place = at % (width / 8) * 8;
+    copy_async(tile + swizzled<width>(line, place), factor(first + line, place), first + line < count ? 16 : 0);
+  }
+}
+/// Two neighbours of a fragment, the first in the lower half.
+TESSERA_DEVICE std::uint32_t pair_of(real first, real second) {
+  return rounded(first).bits | std::uint32_t{rounded(second).bits} << 16;
+}
+
+/// Where nobody reads p.
+struct SaveNothing {
+  TESSERA_DEVICE void operator()(int, int, real) const {}
+};
+
+template <int warps, int most_keys, int width, class Query, class Key, class Score, class Save, class Value,
+          class Store>
+TESSERA_DEVICE void attention(int rows, int keys, Query query, Key key, Score score, Save save, Value value,
+                              Store store) {
+  constexpr int block = warps * 32;
+  bf16* const queries = shared_memory<bf16>();
+  bf16* const key_lines = queries + warps * 16 * width;
+  bf16* const value_lines = key_lines + most_keys * width;
+  const int warp = thread_x() / 32, lane = thread_x() % 32, in_matrix = lane % 8;
+  const int second = lane / 8 % 2 * 8, third = lane / 16 * 8;  // which of four matrices this lane names a line of
+  const int first_row = block_x() * warps * 16;
+  bring_lines<warps * 16, width, block>(queries, first_row, rows, query);
+  bring_lines<most_keys, width, block>(key_lines, 0, keys, key);
+  copy_commit();
+  bring_lines<most_keys, width, block>(value_lines, 0, keys, value);
+  copy_commit();
+  copy_wait<1>();
+  barrier();  // queries and keys are there
+
+  real p[most_keys / 8][4];
+  TESSERA_UNROLL
+  for (int i = 0; i < most_keys / 8 * 4; ++i) p[i / 4][i % 4] = 0;
+  TESSERA_UNROLL
+  for (int depth = 0; depth < width; depth += 16) {
+    std::uint32_t of_queries[4], of_keys[4];
+    load_matrices(of_queries, queries + swizzled<width>(warp * 16 + second + in_matrix, depth + third));
+    TESSERA_UNROLL
+    for (int j = 0; j < most_keys / 16; ++j) {
+      load_matrices(of_keys, key_lines + swizzled<width>(j * 16 + third + in_matrix, depth + second));
+      multiply_add(p[2 * j], of_queries, of_keys);
+      multiply_add(p[2 * j + 1], of_queries, of_keys + 2);
+    }
+  }
+
+  // A thread has numbers of two rows, eight apart, which three other lanes share.
+  const int my_row = first_row + warp * 16 + lane / 4;
+  real most[2] = {-INFINITY, -INFINITY}, sums[2] = {0, 0};
+  TESSERA_UNROLL
+  for (int j = 0; j < most_keys / 8; ++j) {
+    TESSERA_UNROLL
+    for (int part = 0; part < 4; ++part) {
+      const int row = my_row + part / 2 * 8, column = j * 8 + lane % 4 * 2 + part % 2;
+      p[j][part] = column < keys ? score(row < rows ? row : rows - 1, column, p[j][part]) : -INFINITY;
+      most[part / 2] = larger(most[part / 2], p[j][part]);
+    }
+  }
+  TESSERA_UNROLL
+  for (int half = 0; half < 2; ++half) {
+    most[half] = larger(most[half], shuffle_xor(most[half], 1));
+    most[half] = larger(most[half], shuffle_xor(most[half], 2));
+  }
+  TESSERA_UNROLL
+  for (int j = 0; j < most_keys / 8; ++j) {
+    TESSERA_UNROLL
+    for (int part = 0; part < 4; ++part) {
+      p[j][part] = expf(p[j][part] - most[part / 2]);
+      sums[part / 2] += p[j][part];
+    }
+  }
+  TESSERA_UNROLL
+  for (int half = 0; half < 2; ++half) {
+    sums[half] += shuffle_xor(sums[half], 1);
+    sums[half] += shuffle_xor(sums[half], 2);
+  }
+  TESSERA_UNROLL
+  for (int j = 0; j < most_keys / 8; ++j) {
+    TESSERA_UNROLL
+    for (int part = 0; part < 4; ++part) {
+      const int row = my_row + part / 2 * 8, column = j * 8 + lane % 4 * 2 + part % 2;
+      p[j][part] = p[j][part] / sums[part / 2];
+      if (column < keys && row < rows) save(row, column, p[j][part]);
+    }
+  }
+
+  copy_wait<0>();
+  barrier();  // values are there
+  real out[width / 8][4];
+  TESSERA_UNROLL
+  for (int i = 0; i < width / 8 * 4; ++i) out[i / 4][i % 4] = 0;
+  TESSERA_UNROLL
+  for (int j = 0; j < most_keys / 16; ++j) {
+    // What a thread has of the sums is what it needs of a left factor.
+    const std::uint32_t of_p[4] = {pair_of(p[2 * j][0], p[2 * j][1]), pair_of(p[2 * j][2], p[2 * j][3]),
+                                   pair_of(p[2 * j + 1][0], p[2 * j + 1][1]),
+                                   pair_of(p[2 * j + 1][2], p[2 * j + 1][3])};
+    std::uint32_t of_values[4];
+    TESSERA_UNROLL
+    for (int k = 0; k < width / 16; ++k) {
+      load_matrices_transposed(of_values, value_lines + swizzled<width>(j * 16 + second + in_matrix, k * 16 + third));
+      multiply_add(out[2 * k], of_p, of_values);
+      multiply_add(out[2 * k + 1], of_p, of_values + 2);
+    }
+  }
+  TESSERA_UNROLL
+  for (int k = 0; k < width / 8; ++k) {
+    TESSERA_UNROLL
+    for (int part = 0; part < 4; ++part) {
+      const int row = my_row + part / 2 * 8;
+      if (row < rows) store(row, k * 8 + lane % 4 * 2 + part % 2, out[k][part]);
+    }
+  }
+}
