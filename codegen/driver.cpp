@@ -129,9 +129,9 @@ Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) 
   Planned planned;
   ModelFiles& m = planned.files;
   const auto plan = [&](const graph::Graph& graph, const std::string& name) {
-    planned.primitives.push_back(recompute(simplify(decompose(graph))));
+    planned.primitives.push_back(simplify(decompose(graph)));
     verify(planned.primitives.back());
-    m.plans.push_back(plan_program(planned.primitives.back(), name, options, m.targets, stages));
+    m.plans.push_back(plan_program(recompute(planned.primitives.back()), name, options, m.targets, stages));
   };
   m.name = declared.name;
   m.real = options.real;

@@ -10,7 +10,6 @@
 #include "codegen/passes/canonical_order.hpp"
 #include "codegen/passes/decompose.hpp"
 #include "codegen/passes/differentiate.hpp"
-#include "codegen/passes/recompute.hpp"
 #include "codegen/passes/simplify.hpp"
 #include "codegen/passes/subgraph.hpp"
 #include "tests/cuda/cuda_case.hpp"
@@ -65,7 +64,7 @@ void expect_near(const float* found, const std::vector<double>& wanted, Factors 
 /// from memory.
 Arrays interpret_planned(const graph::Graph& graph, const std::string& name, std::int64_t batch, const Arrays& given) {
   using namespace codegen;
-  KernelProgram kernels = lower(recompute(simplify(decompose(graph))), name);
+  KernelProgram kernels = lower(simplify(decompose(graph)), name);
   kernels.precision = Precision::bf16;
   const KernelProgram program = cuda::plan_for_gpu(std::move(kernels)).program;
   std::map<graph::NodeId, std::size_t> kernel_of;
