@@ -10,12 +10,9 @@ the old and the new one are timed in turns. What is at least one per cent faster
 stays. --write puts what stays into codegen/plan/tiles.txt, which the generator reads; lines on other sizes remain.
 """
 import argparse
-import concurrent.futures
-import ctypes
 import os
 import pathlib
 import re
-import shutil
 import statistics
 import subprocess
 import sys
@@ -34,7 +31,7 @@ class Candidate:
     def __init__(self, options, generator, table, folder):
         import numpy as np
         sources = folder / "generated" / options.model
-        (folder / "tiles.txt").parent.mkdir(parents=True)
+        folder.mkdir(parents=True)
         (folder / "tiles.txt").write_text("".join(line + "\n" for line in table))
         subprocess.run([generator, "--out", sources, "--isa", f"scalar,{options.isa}", "--tiles", folder / "tiles.txt",
                         "--dump", folder / "dump"], check=True, stdout=subprocess.DEVNULL)

@@ -23,16 +23,15 @@ std::int64_t dividing_rows(std::int64_t rows, std::int64_t most) {
   return most;
 }
 
-/// A tile takes a step for each sum in it, at least the eight that hide an addition's latency, and as many as four
-/// more.
-std::int64_t steps_of_tile(std::int64_t sums) { return sums ? std::max<std::int64_t>(sums, 8) + 4 : 0; }
-
 /// Rows of a tile, at most so many, that make the sweep over all rows the shortest: 197 rows are 21 tiles of 9 and one
 /// of 8, not 24 of 8 and one of 5.
 std::int64_t best_rows(std::int64_t rows, std::int64_t most, std::int64_t columns) {
+  // A tile takes a step for each sum in it, at least the eight that hide an addition's latency, and as many as four
+  // more.
+  const auto steps = [&](std::int64_t r) { return r ? std::max<std::int64_t>(r * columns, 8) + 4 : 0; };
   std::int64_t best = 1, least_steps = 0;
   for (std::int64_t r = 1; r <= std::min(rows, most); ++r) {
-    const std::int64_t all = rows / r * steps_of_tile(r * columns) + steps_of_tile(rows % r * columns);
+    const std::int64_t all = rows / r * steps(r) + steps(rows % r);
     if (r == 1 || all <= least_steps) {
       best = r;
       least_steps = all;
@@ -228,24 +227,6 @@ class Finder {
   std::map<std::tuple<int, bool, Element>, int> packed_;  ///< parameter, whether transposed, as what -> its copy
 };
 
-/// Rows and vectors of the tile of a weight's gradient that make the sweep over it the shortest. Its rows leave no
-/// tail.
-std::pair<std::int64_t, int> gradient_tile(const Kernel& kernel, const Target& target) {
-  const std::int64_t rows = size_of(kernel, kernel.product.rows), columns = size_of(kernel, kernel.product.columns);
-  std::pair<std::int64_t, int> best;
-  std::int64_t least = -1;
-  for (const int vectors : target.columns) {
-    const std::int64_t high = dividing_rows(rows, std::min<std::int64_t>(target.product_sums / vectors, 8));
-    const std::int64_t rest = (columns + target.lanes - 1) / target.lanes;
-    const std::int64_t steps =
-        rows / high * (rest / vectors * steps_of_tile(high * vectors) + steps_of_tile(rest % vectors * high));
-    if (least >= 0 && steps >= least) continue;
-    least = steps;
-    best = {high, vectors};
-  }
-  return best;
-}
-
 /// What may lie in a second cache while all columns go by; processors have 1 MiB of it or more.
 constexpr std::int64_t near_reals = 3 << 16;
 
@@ -318,18 +299,17 @@ Schedule product_schedule(const KernelProgram& program, const std::vector<Layout
   const Product& p = kernel.product;
   const bool tiles = by_tiles(kernel, target);
   s.vector = p.columns;
+  const int vectors = columns_of(target, size_of(kernel, p.columns), p.factors);
+  s.tile[static_cast<std::size_t>(p.columns)] = vectors;
+  const std::int64_t most = std::min(target.product_sums / vectors, 14);
   if (kernel.across_batch) {
-    const auto [rows, vectors] =
-        tiles ? std::pair{tile_side, static_cast<int>(tile_side / target.lanes)} : gradient_tile(kernel, target);
-    s.tile[static_cast<std::size_t>(p.columns)] = vectors;
+    const std::int64_t rows =
+        tiles ? tile_side : dividing_rows(size_of(kernel, p.rows), std::min<std::int64_t>(most, 8));
     s.tile[static_cast<std::size_t>(p.rows)] = rows;
     s.parallel = p.rows;
     s.block = std::max<std::int64_t>(2, rows);  // 1 would be an image
     return s;
   }
-  const int vectors = columns_of(target, size_of(kernel, p.columns), p.factors);
-  s.tile[static_cast<std::size_t>(p.columns)] = vectors;
-  const std::int64_t most = std::min(target.product_sums / vectors, 14);
   if (p.rows >= 0) {
     const std::int64_t rows = size_of(kernel, p.rows);
     const auto tuned = target.tuned_rows.find({rows, vectors});

@@ -4057,7 +4057,7 @@ static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t be
   for (std::int64_t b = 0; b < batch; ++b) {
     v_fetch(d_transformer_blocks_ffn_multiply + b * 1542304, 16640);
     v_fetch(d_transformer_blocks_ffn_linear2_copy + b * 1542304, 33280);
-    for (std::int64_t m = 0; m < 504; m += 24) {
+    for (std::int64_t m = 0; m < 512; m += 16) {
       for (std::int64_t d = begin; d < end; d += 4) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
@@ -4067,81 +4067,39 @@ static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t be
         vec sum5 = v_zero();
         vec sum6 = v_zero();
         vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        vec sum10 = v_zero();
-        vec sum11 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
           const vec x0 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256]);
           const vec x1 = v_load(d_transformer_blocks_ffn_linear2_copy + (m + b * 1542304 + n * 512));
           sum0 = v_fma(x0, x1, sum0);
           const vec x2 = v_load(d_transformer_blocks_ffn_linear2_copy + (m + b * 1542304 + n * 512 + 8));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(d_transformer_blocks_ffn_linear2_copy + (m + b * 1542304 + n * 512 + 16));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 1]);
-          sum3 = v_fma(x4, x1, sum3);
-          sum4 = v_fma(x4, x2, sum4);
-          sum5 = v_fma(x4, x3, sum5);
-          const vec x5 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 2]);
+          const vec x3 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 1]);
+          sum2 = v_fma(x3, x1, sum2);
+          sum3 = v_fma(x3, x2, sum3);
+          const vec x4 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 2]);
+          sum4 = v_fma(x4, x1, sum4);
+          sum5 = v_fma(x4, x2, sum5);
+          const vec x5 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 3]);
           sum6 = v_fma(x5, x1, sum6);
           sum7 = v_fma(x5, x2, sum7);
-          sum8 = v_fma(x5, x3, sum8);
-          const vec x6 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 3]);
-          sum9 = v_fma(x6, x1, sum9);
-          sum10 = v_fma(x6, x2, sum10);
-          sum11 = v_fma(x6, x3, sum11);
         }
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m),
                 v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m)), sum0));
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 8),
                 v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 8)), sum1));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 16),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 16)), sum2));
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 512),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 512)), sum3));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 512)), sum2));
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 520),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 520)), sum4));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 528),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 528)), sum5));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 520)), sum3));
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1024),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1024)), sum6));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1024)), sum4));
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1032),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1032)), sum7));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1040),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1040)), sum8));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1032)), sum5));
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1536),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1536)), sum9));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1536)), sum6));
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1544),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1544)), sum10));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1552),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1552)), sum11));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1544)), sum7));
       }
-    }
-    for (std::int64_t d = begin; d < end; d += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x7 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256]);
-        const vec x8 = v_load(d_transformer_blocks_ffn_linear2_copy + (b * 1542304 + n * 512 + 504));
-        sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 1]);
-        sum1 = v_fma(x9, x8, sum1);
-        const vec x10 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 2]);
-        sum2 = v_fma(x10, x8, sum2);
-        const vec x11 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 3]);
-        sum3 = v_fma(x11, x8, sum3);
-      }
-      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 504),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 504)), sum0));
-      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 1016),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 1016)), sum1));
-      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 1528),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 1528)), sum2));
-      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 2040),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 2040)), sum3));
     }
   }
 }
@@ -4216,7 +4174,7 @@ static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t be
   for (std::int64_t b = 0; b < batch; ++b) {
     v_fetch(d_transformer_blocks_ffn_multiply_2 + b * 1542304, 33280);
     v_fetch(d_transformer_blocks_ffn_linear1_copy + b * 1542304, 16640);
-    for (std::int64_t d = 0; d < 240; d += 24) {
+    for (std::int64_t d = 0; d < 256; d += 16) {
       for (std::int64_t m = begin; m < end; m += 4) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
@@ -4226,98 +4184,39 @@ static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t be
         vec sum5 = v_zero();
         vec sum6 = v_zero();
         vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        vec sum10 = v_zero();
-        vec sum11 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
           const vec x0 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512]);
           const vec x1 = v_load(d_transformer_blocks_ffn_linear1_copy + (d + b * 1542304 + n * 256));
           sum0 = v_fma(x0, x1, sum0);
           const vec x2 = v_load(d_transformer_blocks_ffn_linear1_copy + (d + b * 1542304 + n * 256 + 8));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(d_transformer_blocks_ffn_linear1_copy + (d + b * 1542304 + n * 256 + 16));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 1]);
-          sum3 = v_fma(x4, x1, sum3);
-          sum4 = v_fma(x4, x2, sum4);
-          sum5 = v_fma(x4, x3, sum5);
-          const vec x5 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 2]);
+          const vec x3 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 1]);
+          sum2 = v_fma(x3, x1, sum2);
+          sum3 = v_fma(x3, x2, sum3);
+          const vec x4 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 2]);
+          sum4 = v_fma(x4, x1, sum4);
+          sum5 = v_fma(x4, x2, sum5);
+          const vec x5 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 3]);
           sum6 = v_fma(x5, x1, sum6);
           sum7 = v_fma(x5, x2, sum7);
-          sum8 = v_fma(x5, x3, sum8);
-          const vec x6 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 3]);
-          sum9 = v_fma(x6, x1, sum9);
-          sum10 = v_fma(x6, x2, sum10);
-          sum11 = v_fma(x6, x3, sum11);
         }
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d),
                 v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d)), sum0));
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 8),
                 v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 8)), sum1));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 16),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 16)), sum2));
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 256),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 256)), sum3));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 256)), sum2));
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 264),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 264)), sum4));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 272),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 272)), sum5));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 264)), sum3));
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 512),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 512)), sum6));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 512)), sum4));
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 520),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 520)), sum7));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 528),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 528)), sum8));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 520)), sum5));
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 768),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 768)), sum9));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 768)), sum6));
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 776),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 776)), sum10));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 784),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 784)), sum11));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 776)), sum7));
       }
-    }
-    for (std::int64_t m = begin; m < end; m += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x7 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512]);
-        const vec x8 = v_load(d_transformer_blocks_ffn_linear1_copy + (b * 1542304 + n * 256 + 240));
-        sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load(d_transformer_blocks_ffn_linear1_copy + (b * 1542304 + n * 256 + 248));
-        sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 1]);
-        sum2 = v_fma(x10, x8, sum2);
-        sum3 = v_fma(x10, x9, sum3);
-        const vec x11 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 2]);
-        sum4 = v_fma(x11, x8, sum4);
-        sum5 = v_fma(x11, x9, sum5);
-        const vec x12 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 3]);
-        sum6 = v_fma(x12, x8, sum6);
-        sum7 = v_fma(x12, x9, sum7);
-      }
-      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 240),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 240)), sum0));
-      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 248),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 248)), sum1));
-      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 496),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 496)), sum2));
-      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 504),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 504)), sum3));
-      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 752),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 752)), sum4));
-      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 760),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 760)), sum5));
-      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 1008),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 1008)), sum6));
-      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 1016),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 1016)), sum7));
     }
   }
 }
@@ -4514,7 +4413,7 @@ static void transformer_blocks_attention_out_proj_weight_gradient(const std::int
   for (std::int64_t b = 0; b < batch; ++b) {
     v_fetch(d_transformer_blocks_add + b * 1542304, 16640);
     v_fetch(transformer_blocks_attention_rearrange + b * 1542304, 16640);
-    for (std::int64_t h = 0; h < 240; h += 24) {
+    for (std::int64_t h = 0; h < 256; h += 16) {
       for (std::int64_t d = begin; d < end; d += 4) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
@@ -4524,98 +4423,39 @@ static void transformer_blocks_attention_out_proj_weight_gradient(const std::int
         vec sum5 = v_zero();
         vec sum6 = v_zero();
         vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        vec sum10 = v_zero();
-        vec sum11 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
           const vec x0 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256]);
           const vec x1 = v_load(transformer_blocks_attention_rearrange + (h + b * 1542304 + n * 256));
           sum0 = v_fma(x0, x1, sum0);
           const vec x2 = v_load(transformer_blocks_attention_rearrange + (h + b * 1542304 + n * 256 + 8));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_attention_rearrange + (h + b * 1542304 + n * 256 + 16));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 1]);
-          sum3 = v_fma(x4, x1, sum3);
-          sum4 = v_fma(x4, x2, sum4);
-          sum5 = v_fma(x4, x3, sum5);
-          const vec x5 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 2]);
+          const vec x3 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 1]);
+          sum2 = v_fma(x3, x1, sum2);
+          sum3 = v_fma(x3, x2, sum3);
+          const vec x4 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 2]);
+          sum4 = v_fma(x4, x1, sum4);
+          sum5 = v_fma(x4, x2, sum5);
+          const vec x5 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 3]);
           sum6 = v_fma(x5, x1, sum6);
           sum7 = v_fma(x5, x2, sum7);
-          sum8 = v_fma(x5, x3, sum8);
-          const vec x6 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 3]);
-          sum9 = v_fma(x6, x1, sum9);
-          sum10 = v_fma(x6, x2, sum10);
-          sum11 = v_fma(x6, x3, sum11);
         }
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h),
                 v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h)), sum0));
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 8),
                 v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 8)), sum1));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 16),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 16)), sum2));
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 256),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 256)), sum3));
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 256)), sum2));
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 264),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 264)), sum4));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 272),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 272)), sum5));
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 264)), sum3));
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 512),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 512)), sum6));
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 512)), sum4));
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 520),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 520)), sum7));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 528),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 528)), sum8));
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 520)), sum5));
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 768),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 768)), sum9));
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 768)), sum6));
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 776),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 776)), sum10));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 784),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 784)), sum11));
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 776)), sum7));
       }
-    }
-    for (std::int64_t d = begin; d < end; d += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x7 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256]);
-        const vec x8 = v_load(transformer_blocks_attention_rearrange + (b * 1542304 + n * 256 + 240));
-        sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load(transformer_blocks_attention_rearrange + (b * 1542304 + n * 256 + 248));
-        sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 1]);
-        sum2 = v_fma(x10, x8, sum2);
-        sum3 = v_fma(x10, x9, sum3);
-        const vec x11 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 2]);
-        sum4 = v_fma(x11, x8, sum4);
-        sum5 = v_fma(x11, x9, sum5);
-        const vec x12 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 3]);
-        sum6 = v_fma(x12, x8, sum6);
-        sum7 = v_fma(x12, x9, sum7);
-      }
-      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 240),
-              v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 240)), sum0));
-      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 248),
-              v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 248)), sum1));
-      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 496),
-              v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 496)), sum2));
-      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 504),
-              v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 504)), sum3));
-      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 752),
-              v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 752)), sum4));
-      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 760),
-              v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 760)), sum5));
-      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 1008),
-              v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 1008)), sum6));
-      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 1016),
-              v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 1016)), sum7));
     }
   }
 }
@@ -5017,7 +4857,7 @@ static void patch_embed_weight_gradient(const std::int64_t begin, const std::int
   }
   for (std::int64_t b = 0; b < batch; ++b) {
     v_fetch(d_multiply_2 + b * 1542304, 16640);
-    for (std::int64_t c = 0; c < 48; c += 24) {
+    for (std::int64_t c = 0; c < 48; c += 16) {
       for (std::int64_t d = begin; d < end; d += 4) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
@@ -5027,55 +4867,38 @@ static void patch_embed_weight_gradient(const std::int64_t begin, const std::int
         vec sum5 = v_zero();
         vec sum6 = v_zero();
         vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        vec sum10 = v_zero();
-        vec sum11 = v_zero();
         for (std::int64_t n = 0; n < 64; ++n) {
           const vec x0 = v_set(d_multiply_2[d + b * 1542304 + n * 256 + 256]);
           const vec x1 = v_load(rearrange + (c + b * 1542304 + n * 48));
           sum0 = v_fma(x0, x1, sum0);
           const vec x2 = v_load(rearrange + (c + b * 1542304 + n * 48 + 8));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(rearrange + (c + b * 1542304 + n * 48 + 16));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_set(d_multiply_2[d + b * 1542304 + n * 256 + 257]);
-          sum3 = v_fma(x4, x1, sum3);
-          sum4 = v_fma(x4, x2, sum4);
-          sum5 = v_fma(x4, x3, sum5);
-          const vec x5 = v_set(d_multiply_2[d + b * 1542304 + n * 256 + 258]);
+          const vec x3 = v_set(d_multiply_2[d + b * 1542304 + n * 256 + 257]);
+          sum2 = v_fma(x3, x1, sum2);
+          sum3 = v_fma(x3, x2, sum3);
+          const vec x4 = v_set(d_multiply_2[d + b * 1542304 + n * 256 + 258]);
+          sum4 = v_fma(x4, x1, sum4);
+          sum5 = v_fma(x4, x2, sum5);
+          const vec x5 = v_set(d_multiply_2[d + b * 1542304 + n * 256 + 259]);
           sum6 = v_fma(x5, x1, sum6);
           sum7 = v_fma(x5, x2, sum7);
-          sum8 = v_fma(x5, x3, sum8);
-          const vec x6 = v_set(d_multiply_2[d + b * 1542304 + n * 256 + 259]);
-          sum9 = v_fma(x6, x1, sum9);
-          sum10 = v_fma(x6, x2, sum10);
-          sum11 = v_fma(x6, x3, sum11);
         }
         v_store(gradient_patch_embed_weight + (d * 48 + c),
                 v_add(v_load(gradient_patch_embed_weight + (d * 48 + c)), sum0));
         v_store(gradient_patch_embed_weight + (d * 48 + c + 8),
                 v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 8)), sum1));
-        v_store(gradient_patch_embed_weight + (d * 48 + c + 16),
-                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 16)), sum2));
         v_store(gradient_patch_embed_weight + (d * 48 + c + 48),
-                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 48)), sum3));
+                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 48)), sum2));
         v_store(gradient_patch_embed_weight + (d * 48 + c + 56),
-                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 56)), sum4));
-        v_store(gradient_patch_embed_weight + (d * 48 + c + 64),
-                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 64)), sum5));
+                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 56)), sum3));
         v_store(gradient_patch_embed_weight + (d * 48 + c + 96),
-                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 96)), sum6));
+                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 96)), sum4));
         v_store(gradient_patch_embed_weight + (d * 48 + c + 104),
-                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 104)), sum7));
-        v_store(gradient_patch_embed_weight + (d * 48 + c + 112),
-                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 112)), sum8));
+                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 104)), sum5));
         v_store(gradient_patch_embed_weight + (d * 48 + c + 144),
-                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 144)), sum9));
+                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 144)), sum6));
         v_store(gradient_patch_embed_weight + (d * 48 + c + 152),
-                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 152)), sum10));
-        v_store(gradient_patch_embed_weight + (d * 48 + c + 160),
-                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 160)), sum11));
+                v_add(v_load(gradient_patch_embed_weight + (d * 48 + c + 152)), sum7));
       }
     }
   }

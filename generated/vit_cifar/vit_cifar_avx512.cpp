@@ -5136,8 +5136,8 @@ static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t be
   for (std::int64_t b = 0; b < batch; ++b) {
     v_fetch(d_transformer_blocks_ffn_multiply + b * 1542304, 16640);
     v_fetch(d_transformer_blocks_ffn_linear2_copy + b * 1542304, 33280);
-    for (std::int64_t m = 0; m < 480; m += 48) {
-      for (std::int64_t d = begin; d < end; d += 8) {
+    for (std::int64_t m = 0; m < 512; m += 64) {
+      for (std::int64_t d = begin; d < end; d += 4) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -5154,14 +5154,6 @@ static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t be
         vec sum13 = v_zero();
         vec sum14 = v_zero();
         vec sum15 = v_zero();
-        vec sum16 = v_zero();
-        vec sum17 = v_zero();
-        vec sum18 = v_zero();
-        vec sum19 = v_zero();
-        vec sum20 = v_zero();
-        vec sum21 = v_zero();
-        vec sum22 = v_zero();
-        vec sum23 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
           const vec x0 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256]);
           const vec x1 = v_load(d_transformer_blocks_ffn_linear2_copy + (m + b * 1542304 + n * 512));
@@ -5170,34 +5162,23 @@ static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t be
           sum1 = v_fma(x0, x2, sum1);
           const vec x3 = v_load(d_transformer_blocks_ffn_linear2_copy + (m + b * 1542304 + n * 512 + 32));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 1]);
-          sum3 = v_fma(x4, x1, sum3);
-          sum4 = v_fma(x4, x2, sum4);
-          sum5 = v_fma(x4, x3, sum5);
-          const vec x5 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 2]);
-          sum6 = v_fma(x5, x1, sum6);
-          sum7 = v_fma(x5, x2, sum7);
-          sum8 = v_fma(x5, x3, sum8);
-          const vec x6 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 3]);
-          sum9 = v_fma(x6, x1, sum9);
-          sum10 = v_fma(x6, x2, sum10);
-          sum11 = v_fma(x6, x3, sum11);
-          const vec x7 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 4]);
+          const vec x4 = v_load(d_transformer_blocks_ffn_linear2_copy + (m + b * 1542304 + n * 512 + 48));
+          sum3 = v_fma(x0, x4, sum3);
+          const vec x5 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 1]);
+          sum4 = v_fma(x5, x1, sum4);
+          sum5 = v_fma(x5, x2, sum5);
+          sum6 = v_fma(x5, x3, sum6);
+          sum7 = v_fma(x5, x4, sum7);
+          const vec x6 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 2]);
+          sum8 = v_fma(x6, x1, sum8);
+          sum9 = v_fma(x6, x2, sum9);
+          sum10 = v_fma(x6, x3, sum10);
+          sum11 = v_fma(x6, x4, sum11);
+          const vec x7 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 3]);
           sum12 = v_fma(x7, x1, sum12);
           sum13 = v_fma(x7, x2, sum13);
           sum14 = v_fma(x7, x3, sum14);
-          const vec x8 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 5]);
-          sum15 = v_fma(x8, x1, sum15);
-          sum16 = v_fma(x8, x2, sum16);
-          sum17 = v_fma(x8, x3, sum17);
-          const vec x9 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 6]);
-          sum18 = v_fma(x9, x1, sum18);
-          sum19 = v_fma(x9, x2, sum19);
-          sum20 = v_fma(x9, x3, sum20);
-          const vec x10 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 7]);
-          sum21 = v_fma(x10, x1, sum21);
-          sum22 = v_fma(x10, x2, sum22);
-          sum23 = v_fma(x10, x3, sum23);
+          sum15 = v_fma(x7, x4, sum15);
         }
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m),
                 v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m)), sum0));
@@ -5205,127 +5186,33 @@ static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t be
                 v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 16)), sum1));
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 32),
                 v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 32)), sum2));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 48),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 48)), sum3));
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 512),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 512)), sum3));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 512)), sum4));
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 528),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 528)), sum4));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 528)), sum5));
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 544),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 544)), sum5));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 544)), sum6));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 560),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 560)), sum7));
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1024),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1024)), sum6));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1024)), sum8));
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1040),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1040)), sum7));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1040)), sum9));
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1056),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1056)), sum8));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1056)), sum10));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1072),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1072)), sum11));
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1536),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1536)), sum9));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1536)), sum12));
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1552),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1552)), sum10));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1552)), sum13));
         v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1568),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1568)), sum11));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 2048),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 2048)), sum12));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 2064),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 2064)), sum13));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 2080),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 2080)), sum14));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 2560),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 2560)), sum15));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 2576),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 2576)), sum16));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 2592),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 2592)), sum17));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 3072),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 3072)), sum18));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 3088),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 3088)), sum19));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 3104),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 3104)), sum20));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 3584),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 3584)), sum21));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 3600),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 3600)), sum22));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 3616),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 3616)), sum23));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1568)), sum14));
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1584),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1584)), sum15));
       }
-    }
-    for (std::int64_t d = begin; d < end; d += 8) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      vec sum12 = v_zero();
-      vec sum13 = v_zero();
-      vec sum14 = v_zero();
-      vec sum15 = v_zero();
-      for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x11 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256]);
-        const vec x12 = v_load(d_transformer_blocks_ffn_linear2_copy + (b * 1542304 + n * 512 + 480));
-        sum0 = v_fma(x11, x12, sum0);
-        const vec x13 = v_load(d_transformer_blocks_ffn_linear2_copy + (b * 1542304 + n * 512 + 496));
-        sum1 = v_fma(x11, x13, sum1);
-        const vec x14 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 1]);
-        sum2 = v_fma(x14, x12, sum2);
-        sum3 = v_fma(x14, x13, sum3);
-        const vec x15 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 2]);
-        sum4 = v_fma(x15, x12, sum4);
-        sum5 = v_fma(x15, x13, sum5);
-        const vec x16 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 3]);
-        sum6 = v_fma(x16, x12, sum6);
-        sum7 = v_fma(x16, x13, sum7);
-        const vec x17 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 4]);
-        sum8 = v_fma(x17, x12, sum8);
-        sum9 = v_fma(x17, x13, sum9);
-        const vec x18 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 5]);
-        sum10 = v_fma(x18, x12, sum10);
-        sum11 = v_fma(x18, x13, sum11);
-        const vec x19 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 6]);
-        sum12 = v_fma(x19, x12, sum12);
-        sum13 = v_fma(x19, x13, sum13);
-        const vec x20 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 7]);
-        sum14 = v_fma(x20, x12, sum14);
-        sum15 = v_fma(x20, x13, sum15);
-      }
-      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 480),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 480)), sum0));
-      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 496),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 496)), sum1));
-      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 992),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 992)), sum2));
-      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 1008),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 1008)), sum3));
-      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 1504),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 1504)), sum4));
-      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 1520),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 1520)), sum5));
-      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 2016),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 2016)), sum6));
-      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 2032),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 2032)), sum7));
-      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 2528),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 2528)), sum8));
-      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 2544),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 2544)), sum9));
-      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 3040),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 3040)), sum10));
-      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 3056),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 3056)), sum11));
-      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 3552),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 3552)), sum12));
-      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 3568),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 3568)), sum13));
-      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 4064),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 4064)), sum14));
-      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 4080),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + 4080)), sum15));
     }
   }
 }
@@ -5400,8 +5287,8 @@ static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t be
   for (std::int64_t b = 0; b < batch; ++b) {
     v_fetch(d_transformer_blocks_ffn_multiply_2 + b * 1542304, 33280);
     v_fetch(d_transformer_blocks_ffn_linear1_copy + b * 1542304, 16640);
-    for (std::int64_t d = 0; d < 240; d += 48) {
-      for (std::int64_t m = begin; m < end; m += 8) {
+    for (std::int64_t d = 0; d < 256; d += 64) {
+      for (std::int64_t m = begin; m < end; m += 4) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -5418,14 +5305,6 @@ static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t be
         vec sum13 = v_zero();
         vec sum14 = v_zero();
         vec sum15 = v_zero();
-        vec sum16 = v_zero();
-        vec sum17 = v_zero();
-        vec sum18 = v_zero();
-        vec sum19 = v_zero();
-        vec sum20 = v_zero();
-        vec sum21 = v_zero();
-        vec sum22 = v_zero();
-        vec sum23 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
           const vec x0 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512]);
           const vec x1 = v_load(d_transformer_blocks_ffn_linear1_copy + (d + b * 1542304 + n * 256));
@@ -5434,34 +5313,23 @@ static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t be
           sum1 = v_fma(x0, x2, sum1);
           const vec x3 = v_load(d_transformer_blocks_ffn_linear1_copy + (d + b * 1542304 + n * 256 + 32));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 1]);
-          sum3 = v_fma(x4, x1, sum3);
-          sum4 = v_fma(x4, x2, sum4);
-          sum5 = v_fma(x4, x3, sum5);
-          const vec x5 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 2]);
-          sum6 = v_fma(x5, x1, sum6);
-          sum7 = v_fma(x5, x2, sum7);
-          sum8 = v_fma(x5, x3, sum8);
-          const vec x6 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 3]);
-          sum9 = v_fma(x6, x1, sum9);
-          sum10 = v_fma(x6, x2, sum10);
-          sum11 = v_fma(x6, x3, sum11);
-          const vec x7 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 4]);
+          const vec x4 = v_load(d_transformer_blocks_ffn_linear1_copy + (d + b * 1542304 + n * 256 + 48));
+          sum3 = v_fma(x0, x4, sum3);
+          const vec x5 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 1]);
+          sum4 = v_fma(x5, x1, sum4);
+          sum5 = v_fma(x5, x2, sum5);
+          sum6 = v_fma(x5, x3, sum6);
+          sum7 = v_fma(x5, x4, sum7);
+          const vec x6 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 2]);
+          sum8 = v_fma(x6, x1, sum8);
+          sum9 = v_fma(x6, x2, sum9);
+          sum10 = v_fma(x6, x3, sum10);
+          sum11 = v_fma(x6, x4, sum11);
+          const vec x7 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 3]);
           sum12 = v_fma(x7, x1, sum12);
           sum13 = v_fma(x7, x2, sum13);
           sum14 = v_fma(x7, x3, sum14);
-          const vec x8 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 5]);
-          sum15 = v_fma(x8, x1, sum15);
-          sum16 = v_fma(x8, x2, sum16);
-          sum17 = v_fma(x8, x3, sum17);
-          const vec x9 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 6]);
-          sum18 = v_fma(x9, x1, sum18);
-          sum19 = v_fma(x9, x2, sum19);
-          sum20 = v_fma(x9, x3, sum20);
-          const vec x10 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 7]);
-          sum21 = v_fma(x10, x1, sum21);
-          sum22 = v_fma(x10, x2, sum22);
-          sum23 = v_fma(x10, x3, sum23);
+          sum15 = v_fma(x7, x4, sum15);
         }
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d),
                 v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d)), sum0));
@@ -5469,94 +5337,33 @@ static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t be
                 v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 16)), sum1));
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 32),
                 v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 32)), sum2));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 48),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 48)), sum3));
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 256),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 256)), sum3));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 256)), sum4));
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 272),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 272)), sum4));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 272)), sum5));
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 288),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 288)), sum5));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 288)), sum6));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 304),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 304)), sum7));
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 512),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 512)), sum6));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 512)), sum8));
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 528),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 528)), sum7));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 528)), sum9));
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 544),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 544)), sum8));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 544)), sum10));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 560),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 560)), sum11));
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 768),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 768)), sum9));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 768)), sum12));
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 784),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 784)), sum10));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 784)), sum13));
         v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 800),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 800)), sum11));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1024),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1024)), sum12));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1040),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1040)), sum13));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1056),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1056)), sum14));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1280),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1280)), sum15));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1296),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1296)), sum16));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1312),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1312)), sum17));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1536),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1536)), sum18));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1552),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1552)), sum19));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1568),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1568)), sum20));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1792),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1792)), sum21));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1808),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1808)), sum22));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1824),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 1824)), sum23));
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 800)), sum14));
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 816),
+                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 816)), sum15));
       }
-    }
-    for (std::int64_t m = begin; m < end; m += 8) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x11 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512]);
-        const vec x12 = v_load(d_transformer_blocks_ffn_linear1_copy + (b * 1542304 + n * 256 + 240));
-        sum0 = v_fma(x11, x12, sum0);
-        const vec x13 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 1]);
-        sum1 = v_fma(x13, x12, sum1);
-        const vec x14 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 2]);
-        sum2 = v_fma(x14, x12, sum2);
-        const vec x15 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 3]);
-        sum3 = v_fma(x15, x12, sum3);
-        const vec x16 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 4]);
-        sum4 = v_fma(x16, x12, sum4);
-        const vec x17 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 5]);
-        sum5 = v_fma(x17, x12, sum5);
-        const vec x18 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 6]);
-        sum6 = v_fma(x18, x12, sum6);
-        const vec x19 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 7]);
-        sum7 = v_fma(x19, x12, sum7);
-      }
-      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 240),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 240)), sum0));
-      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 496),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 496)), sum1));
-      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 752),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 752)), sum2));
-      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 1008),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 1008)), sum3));
-      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 1264),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 1264)), sum4));
-      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 1520),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 1520)), sum5));
-      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 1776),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 1776)), sum6));
-      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 2032),
-              v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + 2032)), sum7));
     }
   }
 }
@@ -5753,8 +5560,8 @@ static void transformer_blocks_attention_out_proj_weight_gradient(const std::int
   for (std::int64_t b = 0; b < batch; ++b) {
     v_fetch(d_transformer_blocks_add + b * 1542304, 16640);
     v_fetch(transformer_blocks_attention_rearrange + b * 1542304, 16640);
-    for (std::int64_t h = 0; h < 240; h += 48) {
-      for (std::int64_t d = begin; d < end; d += 8) {
+    for (std::int64_t h = 0; h < 256; h += 64) {
+      for (std::int64_t d = begin; d < end; d += 4) {
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -5771,14 +5578,6 @@ static void transformer_blocks_attention_out_proj_weight_gradient(const std::int
         vec sum13 = v_zero();
         vec sum14 = v_zero();
         vec sum15 = v_zero();
-        vec sum16 = v_zero();
-        vec sum17 = v_zero();
-        vec sum18 = v_zero();
-        vec sum19 = v_zero();
-        vec sum20 = v_zero();
-        vec sum21 = v_zero();
-        vec sum22 = v_zero();
-        vec sum23 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
           const vec x0 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256]);
           const vec x1 = v_load(transformer_blocks_attention_rearrange + (h + b * 1542304 + n * 256));
@@ -5787,34 +5586,23 @@ static void transformer_blocks_attention_out_proj_weight_gradient(const std::int
           sum1 = v_fma(x0, x2, sum1);
           const vec x3 = v_load(transformer_blocks_attention_rearrange + (h + b * 1542304 + n * 256 + 32));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 1]);
-          sum3 = v_fma(x4, x1, sum3);
-          sum4 = v_fma(x4, x2, sum4);
-          sum5 = v_fma(x4, x3, sum5);
-          const vec x5 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 2]);
-          sum6 = v_fma(x5, x1, sum6);
-          sum7 = v_fma(x5, x2, sum7);
-          sum8 = v_fma(x5, x3, sum8);
-          const vec x6 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 3]);
-          sum9 = v_fma(x6, x1, sum9);
-          sum10 = v_fma(x6, x2, sum10);
-          sum11 = v_fma(x6, x3, sum11);
-          const vec x7 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 4]);
+          const vec x4 = v_load(transformer_blocks_attention_rearrange + (h + b * 1542304 + n * 256 + 48));
+          sum3 = v_fma(x0, x4, sum3);
+          const vec x5 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 1]);
+          sum4 = v_fma(x5, x1, sum4);
+          sum5 = v_fma(x5, x2, sum5);
+          sum6 = v_fma(x5, x3, sum6);
+          sum7 = v_fma(x5, x4, sum7);
+          const vec x6 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 2]);
+          sum8 = v_fma(x6, x1, sum8);
+          sum9 = v_fma(x6, x2, sum9);
+          sum10 = v_fma(x6, x3, sum10);
+          sum11 = v_fma(x6, x4, sum11);
+          const vec x7 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 3]);
           sum12 = v_fma(x7, x1, sum12);
           sum13 = v_fma(x7, x2, sum13);
           sum14 = v_fma(x7, x3, sum14);
-          const vec x8 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 5]);
-          sum15 = v_fma(x8, x1, sum15);
-          sum16 = v_fma(x8, x2, sum16);
-          sum17 = v_fma(x8, x3, sum17);
-          const vec x9 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 6]);
-          sum18 = v_fma(x9, x1, sum18);
-          sum19 = v_fma(x9, x2, sum19);
-          sum20 = v_fma(x9, x3, sum20);
-          const vec x10 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 7]);
-          sum21 = v_fma(x10, x1, sum21);
-          sum22 = v_fma(x10, x2, sum22);
-          sum23 = v_fma(x10, x3, sum23);
+          sum15 = v_fma(x7, x4, sum15);
         }
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h),
                 v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h)), sum0));
@@ -5822,94 +5610,33 @@ static void transformer_blocks_attention_out_proj_weight_gradient(const std::int
                 v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 16)), sum1));
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 32),
                 v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 32)), sum2));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 48),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 48)), sum3));
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 256),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 256)), sum3));
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 256)), sum4));
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 272),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 272)), sum4));
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 272)), sum5));
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 288),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 288)), sum5));
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 288)), sum6));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 304),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 304)), sum7));
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 512),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 512)), sum6));
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 512)), sum8));
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 528),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 528)), sum7));
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 528)), sum9));
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 544),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 544)), sum8));
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 544)), sum10));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 560),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 560)), sum11));
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 768),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 768)), sum9));
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 768)), sum12));
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 784),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 784)), sum10));
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 784)), sum13));
         v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 800),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 800)), sum11));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1024),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1024)), sum12));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1040),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1040)), sum13));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1056),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1056)), sum14));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1280),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1280)), sum15));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1296),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1296)), sum16));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1312),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1312)), sum17));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1536),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1536)), sum18));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1552),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1552)), sum19));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1568),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1568)), sum20));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1792),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1792)), sum21));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1808),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1808)), sum22));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1824),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 1824)), sum23));
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 800)), sum14));
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 816),
+                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 816)), sum15));
       }
-    }
-    for (std::int64_t d = begin; d < end; d += 8) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x11 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256]);
-        const vec x12 = v_load(transformer_blocks_attention_rearrange + (b * 1542304 + n * 256 + 240));
-        sum0 = v_fma(x11, x12, sum0);
-        const vec x13 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 1]);
-        sum1 = v_fma(x13, x12, sum1);
-        const vec x14 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 2]);
-        sum2 = v_fma(x14, x12, sum2);
-        const vec x15 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 3]);
-        sum3 = v_fma(x15, x12, sum3);
-        const vec x16 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 4]);
-        sum4 = v_fma(x16, x12, sum4);
-        const vec x17 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 5]);
-        sum5 = v_fma(x17, x12, sum5);
-        const vec x18 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 6]);
-        sum6 = v_fma(x18, x12, sum6);
-        const vec x19 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 7]);
-        sum7 = v_fma(x19, x12, sum7);
-      }
-      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 240),
-              v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 240)), sum0));
-      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 496),
-              v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 496)), sum1));
-      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 752),
-              v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 752)), sum2));
-      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 1008),
-              v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 1008)), sum3));
-      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 1264),
-              v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 1264)), sum4));
-      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 1520),
-              v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 1520)), sum5));
-      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 1776),
-              v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 1776)), sum6));
-      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 2032),
-              v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + 2032)), sum7));
     }
   }
 }
@@ -9139,7 +8866,7 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
     transformer_blocks_ffn_linear2_bias_gradient_sum(gradients + 2638608 - layer * 527104, scratch);
 #pragma omp parallel for schedule(static)
     for (std::int64_t part = 0; part < parts; ++part) {
-      transformer_blocks_ffn_linear2_weight_gradient(share(256, 8, part, parts), share(256, 8, part + 1, parts), batch,
+      transformer_blocks_ffn_linear2_weight_gradient(share(256, 4, part, parts), share(256, 4, part + 1, parts), batch,
                                                      gradients + 2638864 - layer * 527104,
                                                      d_transformer_blocks_ffn_multiply,
                                                      d_transformer_blocks_ffn_linear2_copy);
@@ -9151,7 +8878,7 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
     transformer_blocks_ffn_linear1_bias_gradient_sum(gradients + 2769936 - layer * 527104, scratch);
 #pragma omp parallel for schedule(static)
     for (std::int64_t part = 0; part < parts; ++part) {
-      transformer_blocks_ffn_linear1_weight_gradient(share(512, 8, part, parts), share(512, 8, part + 1, parts), batch,
+      transformer_blocks_ffn_linear1_weight_gradient(share(512, 4, part, parts), share(512, 4, part + 1, parts), batch,
                                                      gradients + 2770448 - layer * 527104,
                                                      d_transformer_blocks_ffn_multiply_2,
                                                      d_transformer_blocks_ffn_linear1_copy);
@@ -9170,7 +8897,7 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
     transformer_blocks_attention_out_proj_bias_gradient_sum(gradients + 2902032 - layer * 527104, scratch + 8192);
 #pragma omp parallel for schedule(static)
     for (std::int64_t part = 0; part < parts; ++part) {
-      transformer_blocks_attention_out_proj_weight_gradient(share(256, 8, part, parts), share(256, 8, part + 1, parts),
+      transformer_blocks_attention_out_proj_weight_gradient(share(256, 4, part, parts), share(256, 4, part + 1, parts),
                                                             batch, gradients + 2902288 - layer * 527104,
                                                             d_transformer_blocks_add,
                                                             transformer_blocks_attention_rearrange + layer * 16640);
