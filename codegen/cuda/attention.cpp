@@ -76,11 +76,6 @@ std::vector<int> mapped(const std::vector<int>& axes, const std::vector<int>& fr
   return result;
 }
 
-std::vector<int> batch_first(const Kernel& k, std::vector<int> axes) {
-  std::stable_sort(axes.begin(), axes.end(), [&](int x, int y) { return size_of(k, x) < 0 && size_of(k, y) >= 0; });
-  return axes;
-}
-
 /// Whether a stored factor's numbers are neighbours along this axis, and begin on multiples of eight.
 bool in_eights(const KernelProgram& p, const Kernel& k, int factor, int along) {
   const Expression& e = expression_of(k, factor);

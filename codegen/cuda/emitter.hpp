@@ -30,8 +30,6 @@ class Emitter : Values {
   std::vector<int> outer_axes() const;
   /// The outer axes but for the batch, so that the one along which results lie side by side is the last.
   std::vector<int> point_axes() const;
-  /// In their order, but for the batch, which comes first.
-  std::vector<int> batch_first(std::vector<int> axes) const;
   std::vector<int> batch_axes(bool inner) const;
   /// Whether two accesses to a tensor have no element in common: along some dim.
   bool apart(const Access& a, const Access& b) const;

@@ -73,12 +73,6 @@ std::vector<int> Emitter::point_axes() const {
   return axes;
 }
 
-std::vector<int> Emitter::batch_first(std::vector<int> axes) const {
-  std::sort(axes.begin(), axes.end());
-  std::stable_sort(axes.begin(), axes.end(), [&](int x, int y) { return is_batch(x) && !is_batch(y); });
-  return axes;
-}
-
 std::vector<int> Emitter::batch_axes(bool inner) const {
   std::vector<int> axes;
   for (std::size_t a = 0; a < kernel_.axes.size(); ++a)
@@ -334,7 +328,7 @@ Emitted Emitter::each_point() {
 
 Emitted Emitter::columns() {
   Emitted e = fresh();
-  const Fused point = fuse(point_axes(), "point"), element = fuse(batch_first(step(0).over), "element");
+  const Fused point = fuse(point_axes(), "point"), element = fuse(batch_first(kernel_, step(0).over), "element");
   const std::int64_t count = points(point.axes).fixed;
   constexpr int lanes = 32, warps = threads_of_points / lanes;
   e.threads = threads_of_points;

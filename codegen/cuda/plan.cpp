@@ -131,6 +131,13 @@ Factors factors_of(const Kernel& k, Precision precision) {
   return f;
 }
 
+std::vector<int> batch_first(const Kernel& kernel, std::vector<int> axes) {
+  const auto is_batch = [&](int a) { return !kernel.axes[static_cast<std::size_t>(a)].dim.known(); };
+  std::sort(axes.begin(), axes.end());
+  std::stable_partition(axes.begin(), axes.end(), is_batch);
+  return axes;
+}
+
 Plan plan_for_gpu(KernelProgram program) {
   Plan plan;
   plan.program = std::move(program);

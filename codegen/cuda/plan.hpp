@@ -16,6 +16,8 @@ struct Factors {
 };
 /// In the order of the kernel's axes.
 Factors factors_of(const Kernel& kernel, Precision precision);
+/// Axes in the kernel's order, but the batch before all others.
+std::vector<int> batch_first(const Kernel& kernel, std::vector<int> axes);
 
 /// Every tensor as declared, the batch outermost, and dense but for long rows of bf16, which begin on multiples of 16
 /// bytes. A buffer's offset of an image's arena, in the planner's words, is here per image of the batch: where_of says

@@ -24,7 +24,7 @@ Factors Emitter::factors() const {
     std::swap(f.left, f.right);
     std::swap(f.rows, f.columns);
   }
-  for (std::vector<int>* axes : {&f.rows, &f.columns, &f.groups, &f.depth}) *axes = batch_first(*axes);
+  for (std::vector<int>* axes : {&f.rows, &f.columns, &f.groups, &f.depth}) *axes = batch_first(kernel_, *axes);
   return f;
 }
 

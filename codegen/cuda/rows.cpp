@@ -91,7 +91,7 @@ Emitted Emitter::rows(bool chunk) {
 void Emitter::sweep(Block& b, std::size_t first, std::size_t end, int lanes, const std::string& reducer, bool chunk) {
   for (std::size_t s = first; s < end; ++s)
     if (step(s).reduces) b.push_back(tree::declare("real", result_of(s, step(s)), start_of(step(s))));
-  const Fused element = fuse(batch_first(step(first).over), "element");
+  const Fused element = fuse(batch_first(kernel_, step(first).over), "element");
   stand(element);
   Block inside;
   begin(values_of(first, end));
