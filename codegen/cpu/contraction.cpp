@@ -225,7 +225,7 @@ void Emitter::fetch_next_panel(Block& b) {
   for (std::size_t d = 1; d < right.index.size(); ++d)
     for (const Affine::Part& p : right.index[d].parts)
       ahead = ahead + along(p.axis, p.coefficient * layout.stride[d] * part);
-  b.push_back(tree::evaluate(call("v_fetch_line", {name(argument(right, false)) + ahead})));
+  b.push_back(tree::evaluate(call("v_fetch_line", {name(argument(right, false)), ahead})));
 }
 
 bool Emitter::elaborate() const {

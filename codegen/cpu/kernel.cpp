@@ -259,10 +259,11 @@ void Emitter::finish(Emitted& e) {
 }
 
 std::vector<std::string> Emitter::describe() const {
+  const std::string summed = schedule_.depth ? fmt::format(" (summed, {} at a time)", schedule_.depth) : " (summed)";
   std::string axes;
   for (std::size_t a = 0; a < kernel_.axes.size(); ++a)
     axes += fmt::format("{}{} < {}{}", a ? ", " : "", kernel_.axes[a].name, to_string(kernel_.axes[a].dim),
-                        kernel_.axes[a].inner ? (kernel_.anchor == Anchor::row ? " (row)" : " (summed)") : "");
+                        kernel_.axes[a].inner ? (kernel_.anchor == Anchor::row ? " (row)" : summed) : "");
   std::string lanes = schedule_.vector >= 0 && target_.lanes > 1 ? "; lanes along " + axis_name(schedule_.vector) : "";
   return {axes + lanes};
 }

@@ -387,20 +387,21 @@ struct Team {
 }
 
 // What lies in far memory is asked for before it is read.
-/// One line of memory.
+/// The line that holds element `at`, which may lie behind the array: then it is asked for in vain.
 template <class T>
-[[maybe_unused]] static inline void v_fetch_line(const T* at) {
+[[maybe_unused]] static inline void v_fetch_line(const T* first, std::int64_t at) {
 #if defined(__GNUC__)
-  __builtin_prefetch(at, 0, 2);
+  const auto address = reinterpret_cast<std::uintptr_t>(first) + static_cast<std::uintptr_t>(at) * sizeof(T);
+  __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 2);
 #else
-  (void)at;
+  (void)first, (void)at;
 #endif
 }
 /// Lines in order, which a matrix product is going to go through in strides.
 template <class T>
 [[maybe_unused]] static inline void v_fetch(const T* first, std::int64_t count) {
   constexpr std::int64_t line = 64 / sizeof(T);
-  for (std::int64_t i = 0; i < count; i += line) v_fetch_line(first + i);
+  for (std::int64_t i = 0; i < count; i += line) v_fetch_line(first, i);
 }
 
 // ---- tables ----
@@ -439,7 +440,7 @@ static void patch_embed_forward(const real* patch_embed_weight_packed, const rea
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
-        v_fetch_line(patch_embed_weight_packed + (d * 48 + 768 + n * 16 + c * 2));
+        v_fetch_line(patch_embed_weight_packed, d * 48 + 768 + n * 16 + c * 2);
         const vec x0 = v_set(rearrange[n * 48 + c]);
         const vec x1 = v_load(patch_embed_weight_packed + (d * 48 + c * 16));
         sum0 = v_fma(x0, x1, sum0);
@@ -522,7 +523,7 @@ static void patch_embed_forward(const real* patch_embed_weight_packed, const rea
       vec sum6 = v_zero();
       vec sum7 = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
-        v_fetch_line(patch_embed_weight_packed + (d * 48 + 768 + 960 + c * 2));
+        v_fetch_line(patch_embed_weight_packed, d * 48 + 768 + 960 + c * 2);
         const vec x46 = v_set(rearrange[c + 2880]);
         const vec x47 = v_load(patch_embed_weight_packed + (d * 48 + c * 16));
         sum0 = v_fma(x46, x47, sum0);
@@ -652,7 +653,7 @@ static void transformer_blocks_attention_forward(const Team& team,
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-        v_fetch_line(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + 4096 + n * 85 + d2 * 2));
+        v_fetch_line(transformer_blocks_attention_in_proj_weight_packed, d * 256 + 4096 + n * 85 + d2 * 2);
         const vec x0 = v_set(transformer_blocks_norm1_add[n * 256 + d2]);
         const vec x1 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 16));
         sum0 = v_fma(x0, x1, sum0);
@@ -713,7 +714,7 @@ static void transformer_blocks_attention_forward(const Team& team,
       vec sum8 = v_zero();
       vec sum9 = v_zero();
       for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-        v_fetch_line(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + 4096 + 5100 + d2 * 2));
+        v_fetch_line(transformer_blocks_attention_in_proj_weight_packed, d * 256 + 4096 + 5100 + d2 * 2);
         const vec x22 = v_set(transformer_blocks_norm1_add[d2 + 15360]);
         const vec x23 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 16));
         sum0 = v_fma(x22, x23, sum0);
@@ -1110,7 +1111,7 @@ static void transformer_blocks_attention_out_proj_forward(const Team& team,
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t h = 0; h < 256; ++h) {
-        v_fetch_line(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + 4096 + n * 85 + h * 2));
+        v_fetch_line(transformer_blocks_attention_out_proj_weight_packed, d * 256 + 4096 + n * 85 + h * 2);
         const vec x0 = v_set(transformer_blocks_attention_rearrange[n * 256 + h]);
         const vec x1 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 16));
         sum0 = v_fma(x0, x1, sum0);
@@ -1157,7 +1158,7 @@ static void transformer_blocks_attention_out_proj_forward(const Team& team,
       vec sum8 = v_zero();
       vec sum9 = v_zero();
       for (std::int64_t h = 0; h < 256; ++h) {
-        v_fetch_line(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + 4096 + 5100 + h * 2));
+        v_fetch_line(transformer_blocks_attention_out_proj_weight_packed, d * 256 + 4096 + 5100 + h * 2);
         const vec x8 = v_set(transformer_blocks_attention_rearrange[h + 15360]);
         const vec x9 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 16));
         sum0 = v_fma(x8, x9, sum0);
@@ -1270,7 +1271,7 @@ static void transformer_blocks_ffn_linear1_forward(const Team& team,
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + 4096 + n * 85 + d * 2));
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 4096 + n * 85 + d * 2);
         const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
         const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16));
         sum0 = v_fma(x0, x1, sum0);
@@ -1327,7 +1328,7 @@ static void transformer_blocks_ffn_linear1_forward(const Team& team,
       vec sum8 = v_zero();
       vec sum9 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + 4096 + 5100 + d * 2));
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 4096 + 5100 + d * 2);
         const vec x11 = v_set(transformer_blocks_norm2_add[d + 15360]);
         const vec x12 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16));
         sum0 = v_fma(x11, x12, sum0);
@@ -1394,7 +1395,7 @@ static void transformer_blocks_ffn_linear2_forward(const Team& team,
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
-        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + 8192 + n * 170 + m * 2));
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed, d * 512 + 8192 + n * 170 + m * 2);
         const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + m]);
         const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 16));
         sum0 = v_fma(x0, x1, sum0);
@@ -1479,7 +1480,7 @@ static void transformer_blocks_ffn_linear2_forward(const Team& team,
       vec sum8 = v_zero();
       vec sum9 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
-        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + 8192 + 10200 + m * 2));
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed, d * 512 + 8192 + 10200 + m * 2);
         const vec x46 = v_set(transformer_blocks_ffn_gelu[m + 30720]);
         const vec x47 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 16));
         sum0 = v_fma(x46, x47, sum0);
@@ -1708,7 +1709,7 @@ static void patch_embed_forward_train(const std::int64_t image, const real* patc
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
-        v_fetch_line(patch_embed_weight_packed + (d * 48 + 768 + n * 16 + c * 2));
+        v_fetch_line(patch_embed_weight_packed, d * 48 + 768 + n * 16 + c * 2);
         const vec x0 = v_set(rearrange[n * 48 + c]);
         const vec x1 = v_load(patch_embed_weight_packed + (d * 48 + c * 16));
         sum0 = v_fma(x0, x1, sum0);
@@ -1767,7 +1768,7 @@ static void patch_embed_forward_train(const std::int64_t image, const real* patc
       vec sum6 = v_zero();
       vec sum7 = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
-        v_fetch_line(patch_embed_weight_packed + (d * 48 + 768 + 960 + c * 2));
+        v_fetch_line(patch_embed_weight_packed, d * 48 + 768 + 960 + c * 2);
         const vec x14 = v_set(rearrange[c + 2880]);
         const vec x15 = v_load(patch_embed_weight_packed + (d * 48 + c * 16));
         sum0 = v_fma(x14, x15, sum0);
@@ -2161,7 +2162,7 @@ static void transformer_blocks_ffn_linear1_forward_train(const Team& team, const
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + 4096 + n * 85 + d * 2));
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 4096 + n * 85 + d * 2);
         const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
         const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16));
         sum0 = v_fma(x0, x1, sum0);
@@ -2222,7 +2223,7 @@ static void transformer_blocks_ffn_linear1_forward_train(const Team& team, const
       vec sum8 = v_zero();
       vec sum9 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + 4096 + 5100 + d * 2));
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 4096 + 5100 + d * 2);
         const vec x13 = v_set(transformer_blocks_norm2_add[d + 15360]);
         const vec x14 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16));
         sum0 = v_fma(x13, x14, sum0);
@@ -2295,7 +2296,7 @@ static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
-        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + 8192 + n * 170 + m * 2));
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed, d * 512 + 8192 + n * 170 + m * 2);
         const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + m]);
         const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 16));
         sum0 = v_fma(x0, x1, sum0);
@@ -2356,7 +2357,7 @@ static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const
       vec sum8 = v_zero();
       vec sum9 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
-        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + 8192 + 10200 + m * 2));
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed, d * 512 + 8192 + 10200 + m * 2);
         const vec x14 = v_set(transformer_blocks_ffn_gelu[m + 30720]);
         const vec x15 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 16));
         sum0 = v_fma(x14, x15, sum0);
@@ -2859,7 +2860,7 @@ static void transformer_blocks_ffn_linear2_backward(const Team& team, const std:
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + 4096 + n * 85 + d * 2));
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + 4096 + n * 85 + d * 2);
         const vec x0 = v_set(d_transformer_blocks_ffn_multiply[n * 256 + d]);
         const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16));
         sum0 = v_fma(x0, x1, sum0);
@@ -2919,7 +2920,7 @@ static void transformer_blocks_ffn_linear2_backward(const Team& team, const std:
       vec sum8 = v_zero();
       vec sum9 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + 4096 + 5100 + d * 2));
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + 4096 + 5100 + d * 2);
         const vec x13 = v_set(d_transformer_blocks_ffn_multiply[d + 15360]);
         const vec x14 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16));
         sum0 = v_fma(x13, x14, sum0);
@@ -3001,7 +3002,7 @@ static void transformer_blocks_ffn_linear1_backward(const Team& team,
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
-        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + 8192 + n * 170 + m * 2));
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + 8192 + n * 170 + m * 2);
         const vec x0 = v_set(d_transformer_blocks_ffn_multiply_2[n * 512 + m]);
         const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 16));
         sum0 = v_fma(x0, x1, sum0);
@@ -3048,7 +3049,7 @@ static void transformer_blocks_ffn_linear1_backward(const Team& team,
       vec sum8 = v_zero();
       vec sum9 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
-        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + 8192 + 10200 + m * 2));
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + 8192 + 10200 + m * 2);
         const vec x8 = v_set(d_transformer_blocks_ffn_multiply_2[m + 30720]);
         const vec x9 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 16));
         sum0 = v_fma(x8, x9, sum0);
@@ -3161,7 +3162,7 @@ static void transformer_blocks_attention_out_proj_backward(const Team& team,
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-        v_fetch_line(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + 4096 + n * 85 + d2 * 2));
+        v_fetch_line(transformer_blocks_attention_out_proj_weight_packed_transposed, d * 256 + 4096 + n * 85 + d2 * 2);
         const vec x0 = v_set(d_transformer_blocks_add[n * 256 + d2]);
         const vec x1 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 16));
         sum0 = v_fma(x0, x1, sum0);
@@ -3208,7 +3209,7 @@ static void transformer_blocks_attention_out_proj_backward(const Team& team,
       vec sum8 = v_zero();
       vec sum9 = v_zero();
       for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-        v_fetch_line(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + 4096 + 5100 + d2 * 2));
+        v_fetch_line(transformer_blocks_attention_out_proj_weight_packed_transposed, d * 256 + 4096 + 5100 + d2 * 2);
         const vec x8 = v_set(d_transformer_blocks_add[d2 + 15360]);
         const vec x9 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 16));
         sum0 = v_fma(x8, x9, sum0);
@@ -3849,7 +3850,7 @@ static void transformer_blocks_attention_backward_10(const Team& team,
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t d2 = 0; d2 < 768; ++d2) {
-        v_fetch_line(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + 12288 + n * 256 + d2 * 2));
+        v_fetch_line(transformer_blocks_attention_in_proj_weight_packed_transposed, d * 768 + 12288 + n * 256 + d2 * 2);
         const vec x0 = v_set(d_transformer_blocks_attention_rearrange[n * 768 + d2]);
         const vec x1 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 16));
         sum0 = v_fma(x0, x1, sum0);
@@ -3896,7 +3897,7 @@ static void transformer_blocks_attention_backward_10(const Team& team,
       vec sum8 = v_zero();
       vec sum9 = v_zero();
       for (std::int64_t d2 = 0; d2 < 768; ++d2) {
-        v_fetch_line(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + 12288 + 15360 + d2 * 2));
+        v_fetch_line(transformer_blocks_attention_in_proj_weight_packed_transposed, d * 768 + 12288 + 15360 + d2 * 2);
         const vec x8 = v_set(d_transformer_blocks_attention_rearrange[d2 + 46080]);
         const vec x9 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 16));
         sum0 = v_fma(x8, x9, sum0);
@@ -5020,7 +5021,7 @@ static void transformer_blocks_ffn_linear1_forward_input_gradient(const Team& te
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + 4096 + n * 85 + d * 2));
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 4096 + n * 85 + d * 2);
         const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
         const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16));
         sum0 = v_fma(x0, x1, sum0);
@@ -5078,7 +5079,7 @@ static void transformer_blocks_ffn_linear1_forward_input_gradient(const Team& te
       vec sum8 = v_zero();
       vec sum9 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + 4096 + 5100 + d * 2));
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 4096 + 5100 + d * 2);
         const vec x11 = v_set(transformer_blocks_norm2_add[d + 15360]);
         const vec x12 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16));
         sum0 = v_fma(x11, x12, sum0);
@@ -5212,7 +5213,7 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& t
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + 4096 + n * 85 + d * 2));
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + 4096 + n * 85 + d * 2);
         const vec x0 = v_set(d_transformer_blocks_carry[n * 256 + d]);
         const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16));
         sum0 = v_fma(x0, x1, sum0);
@@ -5269,7 +5270,7 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& t
       vec sum8 = v_zero();
       vec sum9 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + 4096 + 5100 + d * 2));
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + 4096 + 5100 + d * 2);
         const vec x11 = v_set(d_transformer_blocks_carry[d + 15360]);
         const vec x12 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16));
         sum0 = v_fma(x11, x12, sum0);
@@ -5334,7 +5335,7 @@ static void transformer_blocks_ffn_linear1_backward_input_gradient(const Team& t
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
-        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + 8192 + n * 170 + m * 2));
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + 8192 + n * 170 + m * 2);
         const vec x0 = v_set(d_transformer_blocks_ffn_multiply[n * 512 + m]);
         const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 16));
         sum0 = v_fma(x0, x1, sum0);
@@ -5381,7 +5382,7 @@ static void transformer_blocks_ffn_linear1_backward_input_gradient(const Team& t
       vec sum8 = v_zero();
       vec sum9 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
-        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + 8192 + 10200 + m * 2));
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + 8192 + 10200 + m * 2);
         const vec x8 = v_set(d_transformer_blocks_ffn_multiply[m + 30720]);
         const vec x9 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 16));
         sum0 = v_fma(x8, x9, sum0);
@@ -5581,7 +5582,7 @@ static void patch_embed_backward(const real* patch_embed_weight_packed_transpose
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        v_fetch_line(patch_embed_weight_packed_transposed + (c * 256 + 4096 + n * 85 + d * 2));
+        v_fetch_line(patch_embed_weight_packed_transposed, c * 256 + 4096 + n * 85 + d * 2);
         const vec x0 = v_set(d_transformer_blocks_carry_next[n * 256 + d + 256]);
         const vec x1 = v_load(patch_embed_weight_packed_transposed + (c * 256 + d * 16));
         sum0 = v_fma(x0, x1, sum0);
@@ -5626,7 +5627,7 @@ static void patch_embed_backward(const real* patch_embed_weight_packed_transpose
       vec sum6 = v_zero();
       vec sum7 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        v_fetch_line(patch_embed_weight_packed_transposed + (c * 256 + 4096 + 5100 + d * 2));
+        v_fetch_line(patch_embed_weight_packed_transposed, c * 256 + 4096 + 5100 + d * 2);
         const vec x8 = v_set(d_transformer_blocks_carry_next[d + 15616]);
         const vec x9 = v_load(patch_embed_weight_packed_transposed + (c * 256 + d * 16));
         sum0 = v_fma(x8, x9, sum0);
@@ -5751,7 +5752,7 @@ static void patch_embed_forward_inspect(const real* patch_embed_weight_packed, c
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
-        v_fetch_line(patch_embed_weight_packed + (d * 48 + 768 + n * 16 + c * 2));
+        v_fetch_line(patch_embed_weight_packed, d * 48 + 768 + n * 16 + c * 2);
         const vec x0 = v_set(rearrange[n * 48 + c]);
         const vec x1 = v_load(patch_embed_weight_packed + (d * 48 + c * 16));
         sum0 = v_fma(x0, x1, sum0);
@@ -5796,7 +5797,7 @@ static void patch_embed_forward_inspect(const real* patch_embed_weight_packed, c
       vec sum6 = v_zero();
       vec sum7 = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
-        v_fetch_line(patch_embed_weight_packed + (d * 48 + 768 + 960 + c * 2));
+        v_fetch_line(patch_embed_weight_packed, d * 48 + 768 + 960 + c * 2);
         const vec x8 = v_set(rearrange[c + 2880]);
         const vec x9 = v_load(patch_embed_weight_packed + (d * 48 + c * 16));
         sum0 = v_fma(x8, x9, sum0);
@@ -6215,7 +6216,7 @@ static void transformer_blocks_ffn_linear1_forward_inspect(const Team& team,
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + 4096 + n * 85 + d * 2));
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 4096 + n * 85 + d * 2);
         const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
         const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16));
         sum0 = v_fma(x0, x1, sum0);
@@ -6262,7 +6263,7 @@ static void transformer_blocks_ffn_linear1_forward_inspect(const Team& team,
       vec sum8 = v_zero();
       vec sum9 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + 4096 + 5100 + d * 2));
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 4096 + 5100 + d * 2);
         const vec x8 = v_set(transformer_blocks_norm2_add[d + 15360]);
         const vec x9 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16));
         sum0 = v_fma(x8, x9, sum0);
@@ -6355,7 +6356,7 @@ static void transformer_blocks_ffn_linear2_forward_inspect(const Team& team,
       vec sum10 = v_zero();
       vec sum11 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
-        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + 8192 + n * 170 + m * 2));
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed, d * 512 + 8192 + n * 170 + m * 2);
         const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + m]);
         const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 16));
         sum0 = v_fma(x0, x1, sum0);
@@ -6402,7 +6403,7 @@ static void transformer_blocks_ffn_linear2_forward_inspect(const Team& team,
       vec sum8 = v_zero();
       vec sum9 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
-        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + 8192 + 10200 + m * 2));
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed, d * 512 + 8192 + 10200 + m * 2);
         const vec x8 = v_set(transformer_blocks_ffn_gelu[m + 30720]);
         const vec x9 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 16));
         sum0 = v_fma(x8, x9, sum0);

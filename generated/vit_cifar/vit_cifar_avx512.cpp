@@ -388,20 +388,21 @@ struct Team {
 }
 
 // What lies in far memory is asked for before it is read.
-/// One line of memory.
+/// The line that holds element `at`, which may lie behind the array: then it is asked for in vain.
 template <class T>
-[[maybe_unused]] static inline void v_fetch_line(const T* at) {
+[[maybe_unused]] static inline void v_fetch_line(const T* first, std::int64_t at) {
 #if defined(__GNUC__)
-  __builtin_prefetch(at, 0, 2);
+  const auto address = reinterpret_cast<std::uintptr_t>(first) + static_cast<std::uintptr_t>(at) * sizeof(T);
+  __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 2);
 #else
-  (void)at;
+  (void)first, (void)at;
 #endif
 }
 /// Lines in order, which a matrix product is going to go through in strides.
 template <class T>
 [[maybe_unused]] static inline void v_fetch(const T* first, std::int64_t count) {
   constexpr std::int64_t line = 64 / sizeof(T);
-  for (std::int64_t i = 0; i < count; i += line) v_fetch_line(first + i);
+  for (std::int64_t i = 0; i < count; i += line) v_fetch_line(first, i);
 }
 
 // ---- tables ----
@@ -452,7 +453,7 @@ static void patch_embed_forward(const real* patch_embed_weight_packed, const rea
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
-        v_fetch_line(patch_embed_weight_packed + (d * 48 + 3072 + n * 48 + c * 6));
+        v_fetch_line(patch_embed_weight_packed, d * 48 + 3072 + n * 48 + c * 6);
         const vec x0 = v_set(rearrange[n * 48 + c]);
         const vec x1 = v_load(patch_embed_weight_packed + (d * 48 + c * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -607,7 +608,7 @@ static void patch_embed_forward(const real* patch_embed_weight_packed, const rea
       vec sum14 = v_zero();
       vec sum15 = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
-        v_fetch_line(patch_embed_weight_packed + (d * 48 + 3072 + 2880 + c * 6));
+        v_fetch_line(patch_embed_weight_packed, d * 48 + 3072 + 2880 + c * 6);
         const vec x86 = v_set(rearrange[c + 2880]);
         const vec x87 = v_load(patch_embed_weight_packed + (d * 48 + c * 64));
         sum0 = v_fma(x86, x87, sum0);
@@ -796,7 +797,7 @@ static void transformer_blocks_attention_forward(const Team& team,
       vec sum25 = v_zero();
       vec sum26 = v_zero();
       for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-        v_fetch_line(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + 12288 + n * 170 + d2 * 6));
+        v_fetch_line(transformer_blocks_attention_in_proj_weight_packed, d * 256 + 12288 + n * 170 + d2 * 6);
         const vec x0 = v_set(transformer_blocks_norm1_add[n * 256 + d2]);
         const vec x1 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 48));
         sum0 = v_fma(x0, x1, sum0);
@@ -903,7 +904,7 @@ static void transformer_blocks_attention_forward(const Team& team,
       vec sum4 = v_zero();
       vec sum5 = v_zero();
       for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-        v_fetch_line(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + 12288 + 10710 + d2 * 6));
+        v_fetch_line(transformer_blocks_attention_in_proj_weight_packed, d * 256 + 12288 + 10710 + d2 * 6);
         const vec x42 = v_set(transformer_blocks_norm1_add[d2 + 16128]);
         const vec x43 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 48));
         sum0 = v_fma(x42, x43, sum0);
@@ -1373,7 +1374,7 @@ static void transformer_blocks_attention_out_proj_forward(const Team& team,
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t h = 0; h < 256; ++h) {
-        v_fetch_line(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + 16384 + n * 256 + h * 6));
+        v_fetch_line(transformer_blocks_attention_out_proj_weight_packed, d * 256 + 16384 + n * 256 + h * 6);
         const vec x0 = v_set(transformer_blocks_attention_rearrange[n * 256 + h]);
         const vec x1 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -1456,7 +1457,7 @@ static void transformer_blocks_attention_out_proj_forward(const Team& team,
       vec sum18 = v_zero();
       vec sum19 = v_zero();
       for (std::int64_t h = 0; h < 256; ++h) {
-        v_fetch_line(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + 16384 + 15360 + h * 6));
+        v_fetch_line(transformer_blocks_attention_out_proj_weight_packed, d * 256 + 16384 + 15360 + h * 6);
         const vec x10 = v_set(transformer_blocks_attention_rearrange[h + 15360]);
         const vec x11 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 64));
         sum0 = v_fma(x10, x11, sum0);
@@ -1603,7 +1604,7 @@ static void transformer_blocks_ffn_linear1_forward(const Team& team,
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + 16384 + n * 256 + d * 6));
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 16384 + n * 256 + d * 6);
         const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
         const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -1696,7 +1697,7 @@ static void transformer_blocks_ffn_linear1_forward(const Team& team,
       vec sum18 = v_zero();
       vec sum19 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + 16384 + 15360 + d * 6));
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 16384 + 15360 + d * 6);
         const vec x13 = v_set(transformer_blocks_norm2_add[d + 15360]);
         const vec x14 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
         sum0 = v_fma(x13, x14, sum0);
@@ -1797,7 +1798,7 @@ static void transformer_blocks_ffn_linear2_forward(const Team& team,
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
-        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + 32768 + n * 512 + m * 6));
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed, d * 512 + 32768 + n * 512 + m * 6);
         const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + m]);
         const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -1956,7 +1957,7 @@ static void transformer_blocks_ffn_linear2_forward(const Team& team,
       vec sum18 = v_zero();
       vec sum19 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
-        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + 32768 + 30720 + m * 6));
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed, d * 512 + 32768 + 30720 + m * 6);
         const vec x86 = v_set(transformer_blocks_ffn_gelu[m + 30720]);
         const vec x87 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64));
         sum0 = v_fma(x86, x87, sum0);
@@ -2234,7 +2235,7 @@ static void patch_embed_forward_train(const std::int64_t image, const real* patc
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
-        v_fetch_line(patch_embed_weight_packed + (d * 48 + 3072 + n * 48 + c * 6));
+        v_fetch_line(patch_embed_weight_packed, d * 48 + 3072 + n * 48 + c * 6);
         const vec x0 = v_set(rearrange[n * 48 + c]);
         const vec x1 = v_load(patch_embed_weight_packed + (d * 48 + c * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -2327,7 +2328,7 @@ static void patch_embed_forward_train(const std::int64_t image, const real* patc
       vec sum14 = v_zero();
       vec sum15 = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
-        v_fetch_line(patch_embed_weight_packed + (d * 48 + 3072 + 2880 + c * 6));
+        v_fetch_line(patch_embed_weight_packed, d * 48 + 3072 + 2880 + c * 6);
         const vec x16 = v_set(rearrange[c + 2880]);
         const vec x17 = v_load(patch_embed_weight_packed + (d * 48 + c * 64));
         sum0 = v_fma(x16, x17, sum0);
@@ -2757,7 +2758,7 @@ static void transformer_blocks_ffn_linear1_forward_train(const Team& team, const
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + 16384 + n * 256 + d * 6));
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 16384 + n * 256 + d * 6);
         const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
         const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -2854,7 +2855,7 @@ static void transformer_blocks_ffn_linear1_forward_train(const Team& team, const
       vec sum18 = v_zero();
       vec sum19 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + 16384 + 15360 + d * 6));
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 16384 + 15360 + d * 6);
         const vec x15 = v_set(transformer_blocks_norm2_add[d + 15360]);
         const vec x16 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
         sum0 = v_fma(x15, x16, sum0);
@@ -2961,7 +2962,7 @@ static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
-        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + 32768 + n * 512 + m * 6));
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed, d * 512 + 32768 + n * 512 + m * 6);
         const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + m]);
         const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -3058,7 +3059,7 @@ static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const
       vec sum18 = v_zero();
       vec sum19 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
-        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + 32768 + 30720 + m * 6));
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed, d * 512 + 32768 + 30720 + m * 6);
         const vec x16 = v_set(transformer_blocks_ffn_gelu[m + 30720]);
         const vec x17 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64));
         sum0 = v_fma(x16, x17, sum0);
@@ -3584,7 +3585,7 @@ static void transformer_blocks_ffn_linear2_backward(const Team& team, const std:
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + 16384 + n * 256 + d * 6));
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + 16384 + n * 256 + d * 6);
         const vec x0 = v_set(d_transformer_blocks_ffn_multiply[n * 256 + d]);
         const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -3680,7 +3681,7 @@ static void transformer_blocks_ffn_linear2_backward(const Team& team, const std:
       vec sum18 = v_zero();
       vec sum19 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + 16384 + 15360 + d * 6));
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + 16384 + 15360 + d * 6);
         const vec x15 = v_set(d_transformer_blocks_ffn_multiply[d + 15360]);
         const vec x16 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64));
         sum0 = v_fma(x15, x16, sum0);
@@ -3796,7 +3797,7 @@ static void transformer_blocks_ffn_linear1_backward(const Team& team,
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
-        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + 32768 + n * 512 + m * 6));
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + 32768 + n * 512 + m * 6);
         const vec x0 = v_set(d_transformer_blocks_ffn_multiply_2[n * 512 + m]);
         const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -3879,7 +3880,7 @@ static void transformer_blocks_ffn_linear1_backward(const Team& team,
       vec sum18 = v_zero();
       vec sum19 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
-        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + 32768 + 30720 + m * 6));
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + 32768 + 30720 + m * 6);
         const vec x10 = v_set(d_transformer_blocks_ffn_multiply_2[m + 30720]);
         const vec x11 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64));
         sum0 = v_fma(x10, x11, sum0);
@@ -4026,7 +4027,8 @@ static void transformer_blocks_attention_out_proj_backward(const Team& team,
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-        v_fetch_line(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + 16384 + n * 256 + d2 * 6));
+        v_fetch_line(transformer_blocks_attention_out_proj_weight_packed_transposed,
+                     d * 256 + 16384 + n * 256 + d2 * 6);
         const vec x0 = v_set(d_transformer_blocks_add[n * 256 + d2]);
         const vec x1 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -4109,7 +4111,7 @@ static void transformer_blocks_attention_out_proj_backward(const Team& team,
       vec sum18 = v_zero();
       vec sum19 = v_zero();
       for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-        v_fetch_line(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + 16384 + 15360 + d2 * 6));
+        v_fetch_line(transformer_blocks_attention_out_proj_weight_packed_transposed, d * 256 + 16384 + 15360 + d2 * 6);
         const vec x10 = v_set(d_transformer_blocks_add[d2 + 15360]);
         const vec x11 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 64));
         sum0 = v_fma(x10, x11, sum0);
@@ -4870,7 +4872,7 @@ static void transformer_blocks_attention_backward_10(const Team& team,
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t d2 = 0; d2 < 768; ++d2) {
-        v_fetch_line(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + 49152 + n * 768 + d2 * 6));
+        v_fetch_line(transformer_blocks_attention_in_proj_weight_packed_transposed, d * 768 + 49152 + n * 768 + d2 * 6);
         const vec x0 = v_set(d_transformer_blocks_attention_rearrange[n * 768 + d2]);
         const vec x1 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -4953,7 +4955,7 @@ static void transformer_blocks_attention_backward_10(const Team& team,
       vec sum18 = v_zero();
       vec sum19 = v_zero();
       for (std::int64_t d2 = 0; d2 < 768; ++d2) {
-        v_fetch_line(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + 49152 + 46080 + d2 * 6));
+        v_fetch_line(transformer_blocks_attention_in_proj_weight_packed_transposed, d * 768 + 49152 + 46080 + d2 * 6);
         const vec x10 = v_set(d_transformer_blocks_attention_rearrange[d2 + 46080]);
         const vec x11 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 64));
         sum0 = v_fma(x10, x11, sum0);
@@ -6329,7 +6331,7 @@ static void transformer_blocks_ffn_linear1_forward_input_gradient(const Team& te
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + 16384 + n * 256 + d * 6));
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 16384 + n * 256 + d * 6);
         const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
         const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -6423,7 +6425,7 @@ static void transformer_blocks_ffn_linear1_forward_input_gradient(const Team& te
       vec sum18 = v_zero();
       vec sum19 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + 16384 + 15360 + d * 6));
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 16384 + 15360 + d * 6);
         const vec x13 = v_set(transformer_blocks_norm2_add[d + 15360]);
         const vec x14 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
         sum0 = v_fma(x13, x14, sum0);
@@ -6591,7 +6593,7 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& t
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + 16384 + n * 256 + d * 6));
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + 16384 + n * 256 + d * 6);
         const vec x0 = v_set(d_transformer_blocks_carry[n * 256 + d]);
         const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -6684,7 +6686,7 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& t
       vec sum18 = v_zero();
       vec sum19 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + 16384 + 15360 + d * 6));
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + 16384 + 15360 + d * 6);
         const vec x13 = v_set(d_transformer_blocks_carry[d + 15360]);
         const vec x14 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64));
         sum0 = v_fma(x13, x14, sum0);
@@ -6783,7 +6785,7 @@ static void transformer_blocks_ffn_linear1_backward_input_gradient(const Team& t
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
-        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + 32768 + n * 512 + m * 6));
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + 32768 + n * 512 + m * 6);
         const vec x0 = v_set(d_transformer_blocks_ffn_multiply[n * 512 + m]);
         const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -6866,7 +6868,7 @@ static void transformer_blocks_ffn_linear1_backward_input_gradient(const Team& t
       vec sum18 = v_zero();
       vec sum19 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
-        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + 32768 + 30720 + m * 6));
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + 32768 + 30720 + m * 6);
         const vec x10 = v_set(d_transformer_blocks_ffn_multiply[m + 30720]);
         const vec x11 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64));
         sum0 = v_fma(x10, x11, sum0);
@@ -7105,7 +7107,7 @@ static void patch_embed_backward(const real* patch_embed_weight_packed_transpose
     vec sum22 = v_zero();
     vec sum23 = v_zero();
     for (std::int64_t d = 0; d < 256; ++d) {
-      v_fetch_line(patch_embed_weight_packed_transposed + (12288 + n * 192 + d * 6));
+      v_fetch_line(patch_embed_weight_packed_transposed, 12288 + n * 192 + d * 6);
       const vec x0 = v_set(d_transformer_blocks_carry_next[n * 256 + d + 256]);
       const vec x1 = v_load(patch_embed_weight_packed_transposed + d * 48);
       sum0 = v_fma(x0, x1, sum0);
@@ -7278,7 +7280,7 @@ static void patch_embed_forward_inspect(const real* patch_embed_weight_packed, c
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
-        v_fetch_line(patch_embed_weight_packed + (d * 48 + 3072 + n * 48 + c * 6));
+        v_fetch_line(patch_embed_weight_packed, d * 48 + 3072 + n * 48 + c * 6);
         const vec x0 = v_set(rearrange[n * 48 + c]);
         const vec x1 = v_load(patch_embed_weight_packed + (d * 48 + c * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -7357,7 +7359,7 @@ static void patch_embed_forward_inspect(const real* patch_embed_weight_packed, c
       vec sum14 = v_zero();
       vec sum15 = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
-        v_fetch_line(patch_embed_weight_packed + (d * 48 + 3072 + 2880 + c * 6));
+        v_fetch_line(patch_embed_weight_packed, d * 48 + 3072 + 2880 + c * 6);
         const vec x10 = v_set(rearrange[c + 2880]);
         const vec x11 = v_load(patch_embed_weight_packed + (d * 48 + c * 64));
         sum0 = v_fma(x10, x11, sum0);
@@ -7812,7 +7814,7 @@ static void transformer_blocks_ffn_linear1_forward_inspect(const Team& team,
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + 16384 + n * 256 + d * 6));
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 16384 + n * 256 + d * 6);
         const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
         const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -7895,7 +7897,7 @@ static void transformer_blocks_ffn_linear1_forward_inspect(const Team& team,
       vec sum18 = v_zero();
       vec sum19 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + 16384 + 15360 + d * 6));
+        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 16384 + 15360 + d * 6);
         const vec x10 = v_set(transformer_blocks_norm2_add[d + 15360]);
         const vec x11 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
         sum0 = v_fma(x10, x11, sum0);
@@ -8022,7 +8024,7 @@ static void transformer_blocks_ffn_linear2_forward_inspect(const Team& team,
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
-        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + 32768 + n * 512 + m * 6));
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed, d * 512 + 32768 + n * 512 + m * 6);
         const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + m]);
         const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -8105,7 +8107,7 @@ static void transformer_blocks_ffn_linear2_forward_inspect(const Team& team,
       vec sum18 = v_zero();
       vec sum19 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
-        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + 32768 + 30720 + m * 6));
+        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed, d * 512 + 32768 + 30720 + m * 6);
         const vec x10 = v_set(transformer_blocks_ffn_gelu[m + 30720]);
         const vec x11 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64));
         sum0 = v_fma(x10, x11, sum0);
