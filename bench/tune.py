@@ -130,7 +130,10 @@ def main():
     if options.write and table != written:
         comments = [line for line in TABLE.read_text().splitlines() if line.startswith("#")]
         draft = TABLE.with_suffix(".tmp")
-        draft.write_text("".join(line + "\n" for line in comments + table))
+        with draft.open("w") as file:
+            file.write("".join(line + "\n" for line in comments + table))
+            file.flush()
+            os.fsync(file.fileno())
         draft.rename(TABLE)
 
 
