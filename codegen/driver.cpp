@@ -24,7 +24,9 @@
 #include "codegen/passes/columns.hpp"
 #include "codegen/passes/decompose.hpp"
 #include "codegen/passes/differentiate.hpp"
+#include "codegen/passes/flops.hpp"
 #include "codegen/passes/inspect.hpp"
+#include "codegen/passes/narrow.hpp"
 #include "codegen/passes/optimizer.hpp"
 #include "codegen/passes/print.hpp"
 #include "codegen/passes/recompute.hpp"
@@ -122,7 +124,10 @@ Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) 
   const graph::Graph declared = canonical_order(traced);
   verify(declared);
   stages.dump("declared", print(declared));
-  const graph::Graph joint = differentiate(training(declared), false);
+  const graph::Graph narrowed = narrow(declared);
+  verify(narrowed);
+  stages.dump("narrowed", print(narrowed));
+  const graph::Graph joint = differentiate(training(narrowed), false);
   verify(joint);
   stages.dump("joint", print(joint));
 
@@ -139,7 +144,7 @@ Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) 
   m.forward = declared;
   m.targets = options.targets;
   use_tiles(options.tiles_of_cpu ? *options.tiles_of_cpu : embedded("plan/tiles.txt"), m.targets);
-  const graph::Graph evaluated = subgraph(without_dropout(declared), {"outputs", "loss"});
+  const graph::Graph evaluated = subgraph(without_dropout(narrowed), {"outputs", "loss"});
   const graph::Graph forward = subgraph(evaluated, {"outputs"});
   for (const graph::Node& n : forward.nodes)
     if (n.op == graph::Op::input && n.name == "labels")
@@ -147,15 +152,19 @@ Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) 
   plan(forward, "forward");
   plan(evaluated, "evaluate");
   plan(joint, "loss_and_gradients");
-  m.arena = make_arena(m.plans.back().program);
+  m.arena = make_arena(declared, m.plans.back().program);
   if (m.arena.reals == 0) throw Error(fmt::format("the model {} has no parameters: there is nothing to train", m.name));
   const graph::Graph inputs = subgraph(differentiate(evaluated, true), {"outputs", "loss", "images"});
   plan(inputs, "input_gradient");
   plan(optimizer(declared.recipe, m.arena.reals, declared.name), "update");
 
-  m.inspected = inspected(forward);
+  // Whoever looks inside wants to see every token.
+  const graph::Graph whole = subgraph(without_dropout(declared), {"outputs"});
+  m.inspected = inspected(whole);
   plan(m.inspected, "inspect");
-  m.packed = make_packed_arena(m.plans, m.targets);
+  m.packed = make_packed_arena(m.plans, m.arena, m.targets);
+  m.forward_flops = flops(simplify(decompose(whole)));
+  m.gradient_flops = flops(recompute(simplify(decompose(differentiate(training(declared), false)))));
   return planned;
 }
 

@@ -7,6 +7,7 @@
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/find_if.hpp>
 #include <set>
+#include <utility>
 
 #include "codegen/cpu/kernel.hpp"
 #include "codegen/embedded.hpp"
@@ -213,8 +214,9 @@ class File {
     for (const PackedEntry& e : packed_.entries) {
       if ((e.offset >= packed_.forward_reals) != all) continue;
       const ArenaEntry& from = arena_.find(e.key);
-      Expr source = name("parameters") + integer(from.at(0)), target = name("packed") + integer(e.offset);
-      if (e.count > 1) {
+      Expr source = name("parameters") + integer(from.at(e.first)), target = name("packed") + integer(e.offset);
+      const int count = e.count();
+      if (count > 1) {
         source = tree::binary("-", source, name("layer") * from.stride);
         target = target + name("layer") * e.reals;
       }
@@ -234,13 +236,13 @@ class File {
       f.body.push_back(tree::comment(e.packing == Packing::plain ? fmt::format("{} [{}]", e.key, e.columns)
                                      : e.transposed ? fmt::format("{} [{}, {}], transposed", e.key, e.depth, e.columns)
                                                     : fmt::format("{} [{}, {}]", e.key, e.columns, e.depth)));
-      if (e.count == 1)
+      if (count == 1)
         f.body.push_back(std::move(call_pack));
       else if (e.packing == Packing::plain)
-        f.body.push_back(tree::loop("layer", integer(0), tree::binary("<", name("layer"), integer(e.count)), 1,
+        f.body.push_back(tree::loop("layer", integer(0), tree::binary("<", name("layer"), integer(count)), 1,
                                     {std::move(call_pack)}));
       else
-        parallel(f.body, "layer", integer(0), integer(e.count), 1, {std::move(call_pack)});
+        parallel(f.body, "layer", integer(0), integer(count), 1, {std::move(call_pack)});
     }
     tree::check(f, {"pack", "pack_transposed", "pack_int8", "bf16_at", "int8_at", "std::copy_n", forward});
     return tree::print(f);
@@ -248,10 +250,11 @@ class File {
 
   /// Where the scales and sums of a parameter in int8 lie.
   Expr scales_of(const PackedEntry& panels) const {
-    const auto at = ranges::find_if(
-        packed_.entries, [&](const PackedEntry& e) { return e.key == panels.key && e.packing == Packing::scales; });
+    const auto at = ranges::find_if(packed_.entries, [&](const PackedEntry& e) {
+      return e.key == panels.key && e.first == panels.first && e.packing == Packing::scales;
+    });
     const Expr first = name("packed") + integer(at->offset);
-    return at->count > 1 ? first + name("layer") * at->reals : first;
+    return at->count() > 1 ? first + name("layer") * at->reals : first;
   }
 
   static Expr size(Extent e) { return e.per_batch ? name("batch") * e.per_batch + integer(e.fixed) : integer(e.fixed); }
@@ -310,6 +313,13 @@ class File {
     Expr count;
     std::int64_t step = 1;
     const bool in_team = goes_in_teams(plan, stage);
+    const tree::Statement wait = tree::evaluate(call("team.wait", {}));
+    Block alone;  // what the team's first thread does while the others wait
+    const auto first_alone = [&] {
+      if (alone.empty()) return;
+      shared.push_back(tree::when(tree::binary("==", name("team.part"), integer(0)), std::exchange(alone, {})));
+      shared.push_back(wait);
+    };
     for (const Item& item : stage.items) {
       const Kernel& k = plan.program.kernels[static_cast<std::size_t>(item.kernel)];
       for (const Emitted& e : emit(plan, item.kernel, target_, in_team)) {
@@ -358,10 +368,13 @@ class File {
         if (!summing) {
           index = own;
           count = own_count;
-          if (in_team && !e.shared)
-            statement = tree::when(tree::binary("==", name("team.part"), integer(0)), {std::move(statement)});
+          if (in_team && !e.shared) {
+            alone.push_back(std::move(statement));
+            continue;
+          }
+          first_alone();
           shared.push_back(std::move(statement));
-          if (in_team) shared.push_back(tree::evaluate(call("team.wait", {})));
+          if (in_team) shared.push_back(wait);
         } else if (own.empty()) {
           after.push_back(std::move(statement));
         } else {
@@ -369,6 +382,7 @@ class File {
         }
       }
     }
+    first_alone();
     if (in_team) {
       shares_ = true;
       b.push_back(tree::pragma("omp parallel"));
@@ -447,16 +461,16 @@ class File {
       case Storage::parameter:
       case Storage::gradient: {
         if (p.graph[t.parameter].op == graph::Op::input) return name("image_gradients");
-        const ArenaEntry& entry = arena_.find(p.graph[t.parameter].name);
+        const auto [entry, layer] = arena_.place(p.graph[t.parameter].name);
         Expr base = name(t.storage == Storage::parameter ? "parameters" : "gradients");
-        if (entry.count == 1) return base + integer(entry.offset);
-        Expr last = base + integer(entry.at(0));
-        return tree::binary("-", last, name("layer") * entry.stride);
+        if (entry->count == 1) return base + integer(entry->offset);
+        if (layer >= 0) return base + integer(entry->at(layer));
+        return tree::binary("-", base + integer(entry->at(0)), name("layer") * entry->stride);
       }
       case Storage::packed: {
-        const PackedEntry& entry = packed_.find(p.graph[t.parameter].name, t);
-        Expr base = name("packed") + integer(entry.offset);
-        if (entry.count > 1) base = base + name("layer") * entry.reals;
+        const PackedEntry copy = packed_copy(p, t, arena_), &entry = *packed_.find(copy);
+        Expr base = name("packed") + integer(entry.offset + (copy.first - entry.first) * entry.reals);
+        if (copy.count() > 1) base = base + name("layer") * entry.reals;
         return t.element == Element::real ? base : call(std::string(name_of(t.element)) + "_at", {base});
       }
       case Storage::registers:

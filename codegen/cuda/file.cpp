@@ -278,12 +278,13 @@ class File {
       case Storage::gradient: {
         if (p.name == "update") return name(t.name);
         if (p.graph[t.parameter].op == graph::Op::input) return name("image_gradients");
-        const ArenaEntry& entry = model_.arena.find(p.graph[t.parameter].name);
+        const auto [entry, layer] = model_.arena.place(p.graph[t.parameter].name);
         const Expr base = name(t.storage == Storage::parameter ? "parameters"
                                : t.storage == Storage::packed  ? "packed"
                                                                : "gradients");
-        if (entry.count == 1) return base + integer(entry.offset);
-        return tree::binary("-", base + integer(entry.at(0)), name("layer") * entry.stride);
+        if (entry->count == 1) return base + integer(entry->offset);
+        if (layer >= 0) return base + integer(entry->at(layer));
+        return tree::binary("-", base + integer(entry->at(0)), name("layer") * entry->stride);
       }
       case Storage::scratch:
         break;

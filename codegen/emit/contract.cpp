@@ -21,7 +21,6 @@ Contract contract(const ModelFiles& m) {
     const Extent& reals = m.plan(program).scratch;
     return Extent{reals.fixed * real, reals.per_batch * real};
   };
-  auto operations = [&](const char* program) { return flops(m.plan(program).program.graph); };
 
   Contract c;
   for (const ArenaEntry& e : m.arena.entries) c.parameters += e.reals * e.count;
@@ -35,8 +34,8 @@ Contract contract(const ModelFiles& m) {
   const std::int64_t gradient_bytes = c.parameter_bytes;
   c.train_bytes = Extent{weights + gradient_bytes + c.optimizer_bytes + loss, label} + images_and_outputs +
                   scratch("loss_and_gradients");
-  c.forward_flops = operations("forward");
-  c.train_flops = operations("loss_and_gradients") + operations("update");
+  c.forward_flops = m.forward_flops;
+  c.train_flops = m.gradient_flops + flops(m.plan("update").program.graph);
   // The norm of the gradients is no graph's: a square and a sum for each number.
   if (recipe.clip_norm > 0) c.train_flops.fixed += 2 * m.arena.reals;
   return c;

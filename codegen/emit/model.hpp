@@ -22,6 +22,7 @@ struct ModelFiles {
   Arena arena;
   PackedArena packed;
   std::vector<Target> targets;
+  Extent forward_flops, gradient_flops;  ///< of the declaration, before anything is left out
 
   const Plan& plan(const std::string& program) const;
   std::vector<std::int64_t> image_shape() const;  ///< without the batch
@@ -52,7 +53,8 @@ std::vector<tree::Function> api_functions(const ModelFiles& model);
 std::uint64_t hash_text(const std::string& text);
 
 /// What a model costs: numbers that are known when it is generated, but for the batch. Bytes are those of memory that
-/// the caller brings; FLOPs are counted as flops() in codegen/passes says.
+/// the caller brings; FLOPs are the declaration's, counted as flops() in codegen/passes says: where the programs leave
+/// out what nobody reads, they execute fewer.
 struct Contract {
   std::int64_t parameters = 0;       ///< numbers that are learned
   std::int64_t parameter_bytes = 0;  ///< with the gaps between them; the gradients take as many

@@ -67,4 +67,9 @@ std::string letters_of(const std::vector<int>& letters) {
   return text;
 }
 
+std::string of_layer(std::string text, int layer) {
+  if (std::size_t at = text.find("{}"); at != std::string::npos) text.replace(at, 2, fmt::format("{}", layer));
+  return text;
+}
+
 }  // namespace tessera::codegen

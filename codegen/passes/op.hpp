@@ -26,6 +26,9 @@ bool same_size(const Dim& a, const Dim& b);
 /// The letters of one operand of an einsum: "bij".
 std::string letters_of(const std::vector<int>& letters);
 
+/// The text with the layer's number where it has "{}".
+std::string of_layer(std::string text, int layer);
+
 /// Position of a node in Graph::nodes.
 inline std::size_t at(graph::NodeId id) { return static_cast<std::size_t>(id); }
 

@@ -9,6 +9,7 @@
 #include <range/v3/algorithm/find_if.hpp>
 
 #include "codegen/error.hpp"
+#include "codegen/passes/op.hpp"
 
 namespace tessera::codegen {
 
@@ -18,11 +19,6 @@ std::int64_t rounded(std::int64_t reals) { return (reals + 15) / 16 * 16; }
 
 }  // namespace
 
-std::string of_layer(std::string text, int layer) {
-  if (std::size_t at = text.find("{}"); at != std::string::npos) text.replace(at, 2, fmt::format("{}", layer));
-  return text;
-}
-
 std::string ArenaEntry::key_of(int layer) const { return of_layer(key, layer); }
 
 const ArenaEntry& Arena::find(const std::string& key) const {
@@ -31,31 +27,51 @@ const ArenaEntry& Arena::find(const std::string& key) const {
   return *at;
 }
 
-bool PackedEntry::holds(const std::string& parameter, const Tensor& copy) const {
-  return key == parameter && packing == copy.packing && transposed == copy.transposed && element == copy.element;
+std::pair<const ArenaEntry*, int> Arena::place(const std::string& name) const {
+  for (const ArenaEntry& e : entries) {
+    if (e.key == name) return {&e, -1};
+    for (int layer = 0; layer < e.count; ++layer)
+      if (e.key_of(layer) == name) return {&e, e.count == 1 ? -1 : layer};
+  }
+  throw Error(fmt::format("no parameter is called {}", name));
 }
 
-const PackedEntry& PackedArena::find(const std::string& key, const Tensor& copy) const {
-  auto at = ranges::find_if(entries, [&](const PackedEntry& e) { return e.holds(key, copy); });
-  if (at == entries.end()) throw Error(fmt::format("no packed parameter is called {}", key));
-  return *at;
+PackedEntry packed_copy(const KernelProgram& program, const Tensor& t, const Arena& parameters) {
+  PackedEntry e;
+  const auto [parameter, layer] = parameters.place(program.graph[t.parameter].name);
+  e.key = parameter->key;
+  e.packing = t.packing;
+  e.transposed = t.transposed;
+  e.element = t.element;
+  e.first = layer < 0 ? 0 : layer;
+  e.last = layer < 0 ? t.slots - 1 : layer;
+  const bool panels = e.packing == Packing::panels;
+  e.columns = t.shape.empty() ? 1 : t.shape[0].value();
+  for (std::size_t d = 1; d < t.shape.size(); ++d) (panels ? e.depth : e.columns) *= t.shape[d].value();
+  return e;
 }
 
-PackedArena make_packed_arena(const std::vector<Plan>& plans, const std::vector<Target>& targets) {
+namespace {
+
+bool same_copy(const PackedEntry& a, const PackedEntry& b) {
+  return a.key == b.key && a.packing == b.packing && a.transposed == b.transposed && a.element == b.element;
+}
+
+}  // namespace
+
+const PackedEntry* PackedArena::find(const PackedEntry& wanted) const {
+  auto at = ranges::find_if(entries, [&](const PackedEntry& e) {
+    return same_copy(e, wanted) && e.first <= wanted.first && wanted.last <= e.last;
+  });
+  return at == entries.end() ? nullptr : &*at;
+}
+
+PackedArena make_packed_arena(const std::vector<Plan>& plans, const Arena& parameters,
+                              const std::vector<Target>& targets) {
   PackedArena arena;
-  const auto add = [&](const Plan& plan) {
-    for (const Tensor& t : plan.program.tensors) {
-      if (t.storage != Storage::packed) continue;
-      PackedEntry e;
-      e.key = plan.program.graph[t.parameter].name;
-      e.packing = t.packing;
-      e.transposed = t.transposed;
-      e.element = t.element;
-      if (ranges::any_of(arena.entries, [&](const PackedEntry& o) { return o.holds(e.key, t); })) continue;
+  const auto place = [&](std::vector<PackedEntry>& found) {
+    for (PackedEntry& e : found) {
       const bool panels = e.packing == Packing::panels;
-      e.columns = t.shape.empty() ? 1 : t.shape[0].value();
-      for (std::size_t d = 1; d < t.shape.size(); ++d) (panels ? e.depth : e.columns) *= t.shape[d].value();
-      e.count = t.slots;
       if (!panels) e.reals = e.columns;
       for (const Target& target : targets) {  // the last panel of a matrix may be part empty
         if (!panels) break;
@@ -66,19 +82,34 @@ PackedArena make_packed_arena(const std::vector<Plan>& plans, const std::vector<
       const std::int64_t together = values_in_real(e.element);
       e.reals = rounded((e.reals + together - 1) / together);
       e.offset = arena.reals;
-      arena.reals += e.reals * e.count;
+      arena.reals += e.reals * e.count();
       arena.entries.push_back(std::move(e));
     }
   };
-  for (const Plan& plan : plans)
-    if (!differentiates(plan.program)) add(plan);
-  arena.forward_reals = arena.reals;
-  for (const Plan& plan : plans)
-    if (differentiates(plan.program)) add(plan);
+  for (const bool trained : {false, true}) {
+    std::vector<PackedEntry> found;
+    for (const Plan& plan : plans) {
+      if (differentiates(plan.program) != trained) continue;
+      for (const Tensor& t : plan.program.tensors) {
+        if (t.storage != Storage::packed) continue;
+        const PackedEntry e = packed_copy(plan.program, t, parameters);
+        if (arena.find(e)) continue;
+        const auto other = ranges::find_if(found, [&](const PackedEntry& o) { return same_copy(o, e); });
+        if (other == found.end()) {
+          found.push_back(e);
+        } else {  // of all layers between
+          other->first = std::min(other->first, e.first);
+          other->last = std::max(other->last, e.last);
+        }
+      }
+    }
+    place(found);
+    if (!trained) arena.forward_reals = arena.reals;
+  }
   return arena;
 }
 
-Arena make_arena(const KernelProgram& p) {
+Arena make_arena(const graph::Graph& declared, const KernelProgram& p) {
   // When each gradient is written, in running order; a repeated block's come as one.
   std::map<std::string, std::pair<int, int>> finished;  // key -> (time at the top level, time within)
   for (std::size_t top = 0; top < p.order[0].size(); ++top) {
@@ -95,18 +126,20 @@ Arena make_arena(const KernelProgram& p) {
   }
   std::vector<std::pair<std::pair<int, int>, ArenaEntry>> found;
   std::map<std::string, int> region_of;
-  for (const graph::Node& n : p.graph.nodes) {
+  for (const graph::Node& n : declared.nodes) {
     if (n.op != graph::Op::parameter) continue;
     ArenaEntry e;
     e.key = n.name;
     e.shape = n.shape;
     e.init = n.init;
     e.decay = n.decay;
-    e.count = p.graph.regions[static_cast<std::size_t>(n.region)].count;
+    e.count = declared.regions[static_cast<std::size_t>(n.region)].count;
     e.reals = 1;
     for (const Dim& d : n.shape) e.reals *= d.value();
     region_of[n.name] = n.region;
-    found.push_back({finished.at(n.name), std::move(e)});
+    // All layers lie together, the last one too where it runs by itself.
+    const auto time = finished.contains(n.name) ? finished.at(n.name) : finished.at(e.key_of(e.count - 1));
+    found.push_back({time, std::move(e)});
   }
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
 

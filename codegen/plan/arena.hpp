@@ -8,9 +8,6 @@
 
 namespace tessera::codegen {
 
-/// The text with the layer's number where it has "{}".
-std::string of_layer(std::string text, int layer);
-
 /// One declared parameter; in a repeated block it stands for `count` of them.
 struct ArenaEntry {
   std::string key;  ///< "blocks.{}.norm1.weight"
@@ -33,33 +30,41 @@ struct Arena {
   std::int64_t reals = 0;
 
   const ArenaEntry& find(const std::string& key) const;
+  /// The entry of a parameter by its name in a program, and the layer that it is of: -1 where a region runs through
+  /// them, or where there is only one.
+  std::pair<const ArenaEntry*, int> place(const std::string& name) const;
 };
 
-/// From the program that computes the gradients.
-Arena make_arena(const KernelProgram& gradients);
+/// Of the declared parameters, in the order in which the program that computes the gradients finishes them.
+Arena make_arena(const graph::Graph& declared, const KernelProgram& gradients);
 
 /// The packed copy of a parameter, which kernels read.
 struct PackedEntry {
-  std::string key;  ///< the parameter's
+  std::string key;  ///< the parameter's, in the arena
   Packing packing = Packing::plain;
   bool transposed = false;  ///< the parameter is [depth, columns]
   Element element = Element::real;
   std::int64_t columns = 0, depth = 1;  ///< of a matrix in panels; else all numbers are columns
-  int count = 1;                        ///< layers
+  int first = 0, last = 0;              ///< layers that are read so
   std::int64_t reals = 0;               ///< of one layer: room for panels of any target
-  std::int64_t offset = 0;              ///< of the first layer
+  std::int64_t offset = 0;              ///< of the first of them
 
-  /// Whether it is this copy of that parameter.
-  bool holds(const std::string& parameter, const Tensor& copy) const;
+  int count() const { return last - first + 1; }
 };
+
 struct PackedArena {
   std::vector<PackedEntry> entries;
   std::int64_t reals = 0, forward_reals = 0;  ///< all; the first, which is all that is read where nothing is trained
 
-  const PackedEntry& find(const std::string& key, const Tensor& copy) const;
+  /// Where such a copy of such layers lies; null where it is nowhere.
+  const PackedEntry* find(const PackedEntry& wanted) const;
 };
 
+/// What a tensor of a program stands for, before it has a place.
+PackedEntry packed_copy(const KernelProgram& program, const Tensor& tensor, const Arena& parameters);
+
 /// Of all that the plans read packed, for any of the targets.
-PackedArena make_packed_arena(const std::vector<Plan>& plans, const std::vector<Target>& targets);
+PackedArena make_packed_arena(const std::vector<Plan>& plans, const Arena& parameters,
+                              const std::vector<Target>& targets);
 
 }  // namespace tessera::codegen

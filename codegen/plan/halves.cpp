@@ -17,7 +17,7 @@ class Halves {
 
   void run() {
     for (std::size_t k = 0; k < p_.kernels.size(); ++k) {
-      if (p_.kernels[k].product.columns < 0) continue;
+      if (p_.kernels[k].product.factors != Element::bf16) continue;
       const Expression product = p_.kernels[k].expressions[static_cast<std::size_t>(p_.kernels[k].steps.front().value)];
       for (int factor : {product.a, product.b})
         if (!is_stored(p_.kernels[k], factor)) compute_before(k, factor);
@@ -25,7 +25,7 @@ class Halves {
     find_candidates();
     for (int t : candidates_) p_.tensors[static_cast<std::size_t>(t)].element = Element::bf16;
     for (Kernel& k : p_.kernels)
-      if (k.product.columns >= 0)
+      if (k.product.factors == Element::bf16)
         for (int factor : factors(k)) read_twin(k.expressions[static_cast<std::size_t>(factor)]);
     for (Kernel& k : p_.kernels) store_twins(k);
     for (const auto& [original, copy] : twin_) keep_only(original, copy);
@@ -73,7 +73,7 @@ class Halves {
       return e.kind == Expression::Kind::load && e.access.tensor == tensor;
     };
     if (!ranges::any_of(k.expressions, reads)) return true;
-    if (k.product.columns >= 0) {
+    if (k.product.factors == Element::bf16) {
       const std::vector<int> taken = factors(k);
       for (int e = 0; e < static_cast<int>(k.expressions.size()); ++e)
         if (reads(k.expressions[static_cast<std::size_t>(e)]) &&
@@ -88,7 +88,7 @@ class Halves {
 
   bool is_factor(int tensor) const {
     return ranges::any_of(p_.kernels, [&](const Kernel& k) {
-      return k.product.columns >= 0 && ranges::any_of(factors(k), [&](int f) {
+      return k.product.factors == Element::bf16 && ranges::any_of(factors(k), [&](int f) {
                return k.expressions[static_cast<std::size_t>(f)].access.tensor == tensor;
              });
     });

@@ -54,7 +54,7 @@ class Finder {
       if (k.anchor == Anchor::contraction) join_axes(k);
       k.product = find(k);
       if (k.product.columns < 0) continue;
-      if (p_.precision == Precision::bf16) k.product.factors = Element::bf16;
+      if (p_.precision == Precision::bf16 && has_rows(k)) k.product.factors = Element::bf16;
       if (p_.precision == Precision::int8 && scales(k)) k.product.factors = Element::int8;
       pack(k);
     }
@@ -102,6 +102,18 @@ class Finder {
       if (here != (d == 0)) return false;
     }
     return a.index[0] == Affine{0, {{columns, 1}}} && t.shape[0].value() == size_of(k, columns);
+  }
+
+  /// Whether the left factor has an axis of its own, be it the batch: a vector times a matrix of the same image gains
+  /// nothing by being rounded.
+  bool has_rows(const Kernel& k) const {
+    const Expression& product = k.expressions[static_cast<std::size_t>(k.steps.front().value)];
+    const int right = right_factor(k, k.product.columns), left = right == product.a ? product.b : product.a;
+    for (int a = 0; a < static_cast<int>(k.axes.size()); ++a)
+      if (!k.axes[static_cast<std::size_t>(a)].inner && depends(k, left, a) && !depends(k, right, a) &&
+          (!known(k, a) || size_of(k, a) > 1))
+        return true;
+    return false;
   }
 
   /// The factor of the product that runs along the columns; -1: the axis cannot be the columns.

@@ -420,11 +420,11 @@ const char* vit_cifar_summary(void) {
     "  optimizer bytes                  25,561,216                     25,561,216\n"
     "  forward scratch bytes            603,264 * B                    77,217,792\n"
     "  evaluate scratch bytes           603,264 * B                    77,217,792\n"
-    "  loss_and_gradients scratch bytes 1,131,520 + 6,169,216 * B      790,791,168\n"
-    "  input_gradient scratch bytes     1,024 + 4,280,576 * B          547,914,752\n"
+    "  loss_and_gradients scratch bytes 1,131,520 + 5,365,632 * B      687,932,416\n"
+    "  input_gradient scratch bytes     3,810,240 * B                  487,710,720\n"
     "  inspect scratch bytes            667,712 * B                    85,467,136\n"
     "  forward bytes in all             12,780,608 + 615,592 * B       91,576,384\n"
-    "  training step bytes in all       77,666,628 + 6,181,548 * B     868,904,772\n"
+    "  training step bytes in all       77,666,628 + 5,377,964 * B     766,046,020\n"
     "  forward FLOPs                    440,346,718 * B                56,364,379,904\n"
     "  training step FLOPs              41,536,978 + 1,318,099,376 * B 168,758,257,106\n";
 }

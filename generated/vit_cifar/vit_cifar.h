@@ -41,8 +41,8 @@ typedef struct tessera_parameter {
 #define VIT_CIFAR_LAYERS 58 /* rows of the table of layers */
 #define VIT_CIFAR_FORWARD_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(603264) * (int64_t)(batch))
 #define VIT_CIFAR_EVALUATE_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(603264) * (int64_t)(batch))
-#define VIT_CIFAR_TRAIN_SCRATCH_BYTES(batch) (INT64_C(1131520) + INT64_C(6169216) * (int64_t)(batch))
-#define VIT_CIFAR_INPUT_GRADIENT_SCRATCH_BYTES(batch) (INT64_C(1024) + INT64_C(4280576) * (int64_t)(batch))
+#define VIT_CIFAR_TRAIN_SCRATCH_BYTES(batch) (INT64_C(1131520) + INT64_C(5365632) * (int64_t)(batch))
+#define VIT_CIFAR_INPUT_GRADIENT_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(3810240) * (int64_t)(batch))
 #define VIT_CIFAR_INSPECT_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(667712) * (int64_t)(batch))
 
 /* What the model costs: constant expressions, for static_assert. FORWARD_BYTES and TRAIN_BYTES are all the memory that a
@@ -52,7 +52,7 @@ typedef struct tessera_parameter {
 #define VIT_CIFAR_PARAMETER_BYTES INT64_C(12780608)
 #define VIT_CIFAR_OPTIMIZER_BYTES INT64_C(25561216)
 #define VIT_CIFAR_FORWARD_BYTES(batch) (INT64_C(12780608) + INT64_C(615592) * (int64_t)(batch))
-#define VIT_CIFAR_TRAIN_BYTES(batch) (INT64_C(77666628) + INT64_C(6181548) * (int64_t)(batch))
+#define VIT_CIFAR_TRAIN_BYTES(batch) (INT64_C(77666628) + INT64_C(5377964) * (int64_t)(batch))
 #define VIT_CIFAR_FORWARD_FLOPS(batch) (INT64_C(0) + INT64_C(440346718) * (int64_t)(batch))
 #define VIT_CIFAR_TRAIN_FLOPS(batch) (INT64_C(41536978) + INT64_C(1318099376) * (int64_t)(batch))
 

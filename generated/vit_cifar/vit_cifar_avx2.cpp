@@ -1546,8 +1546,10 @@ static void transformer_blocks_ffn_linear2_forward(const Team& team,
 }
 
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
-static void norm_forward(const real* transformer_blocks_carry_next, const real* norm_weight, const real* norm_bias,
-                         real* norm_add) {
+static void transformer_blocks_5_norm1_forward(const real* transformer_blocks_carry_next,
+                                               const real* transformer_blocks_5_norm1_weight,
+                                               const real* transformer_blocks_5_norm1_bias,
+                                               real* transformer_blocks_5_norm1_add) {
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 256; d += 8) {
@@ -1575,11 +1577,452 @@ static void norm_forward(const real* transformer_blocks_carry_next, const real* 
       const vec t12 = v_add(t10, t11);
       const vec t13 = v_rsqrt(t12);
       const vec t14 = v_mul(t9, t13);
-      const vec x15 = v_load(norm_weight + d);
+      const vec x15 = v_load(transformer_blocks_5_norm1_weight + d);
       const vec t16 = v_mul(t14, x15);
-      const vec x17 = v_load(norm_bias + d);
+      const vec x17 = v_load(transformer_blocks_5_norm1_bias + d);
       const vec t18 = v_add(t16, x17);
-      v_store(norm_add + (n * 256 + d), t18);
+      v_store(transformer_blocks_5_norm1_add + (n * 256 + d), t18);
+    }
+  }
+}
+
+// b < B, n < N+1=65, d < 3*D=768, d2 < D=256 (summed); lanes along d
+static void transformer_blocks_5_attention_forward(const Team& team,
+                                                   const real* transformer_blocks_5_attention_in_proj_weight_packed,
+                                                   const real* transformer_blocks_5_norm1_add,
+                                                   const real* transformer_blocks_5_attention_in_proj_bias,
+                                                   real* transformer_blocks_5_attention_add) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
+  for (std::int64_t d = 0; d < 768; d += 16) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      for (std::int64_t d2 = 0; d2 < 256; ++d2) {
+        v_fetch_line(transformer_blocks_5_attention_in_proj_weight_packed, d * 256 + 4096 + n * 85 + d2 * 2);
+        const vec x0 = v_set(transformer_blocks_5_norm1_add[n * 256 + d2]);
+        const vec x1 = v_load(transformer_blocks_5_attention_in_proj_weight_packed + (d * 256 + d2 * 16));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_5_attention_in_proj_weight_packed + (d * 256 + d2 * 16 + 8));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_set(transformer_blocks_5_norm1_add[n * 256 + d2 + 256]);
+        sum2 = v_fma(x3, x1, sum2);
+        sum3 = v_fma(x3, x2, sum3);
+        const vec x4 = v_set(transformer_blocks_5_norm1_add[n * 256 + d2 + 512]);
+        sum4 = v_fma(x4, x1, sum4);
+        sum5 = v_fma(x4, x2, sum5);
+        const vec x5 = v_set(transformer_blocks_5_norm1_add[n * 256 + d2 + 768]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        const vec x6 = v_set(transformer_blocks_5_norm1_add[n * 256 + d2 + 1024]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        const vec x7 = v_set(transformer_blocks_5_norm1_add[n * 256 + d2 + 1280]);
+        sum10 = v_fma(x7, x1, sum10);
+        sum11 = v_fma(x7, x2, sum11);
+      }
+      const vec x8 = v_load(transformer_blocks_5_attention_in_proj_bias + d);
+      const vec t9 = v_add(sum0, x8);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d), t9);
+      const vec x10 = v_load(transformer_blocks_5_attention_in_proj_bias + (d + 8));
+      const vec t11 = v_add(sum1, x10);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 8), t11);
+      const vec t12 = v_add(sum2, x8);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 768), t12);
+      const vec t13 = v_add(sum3, x10);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 776), t13);
+      const vec t14 = v_add(sum4, x8);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 1536), t14);
+      const vec t15 = v_add(sum5, x10);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 1544), t15);
+      const vec t16 = v_add(sum6, x8);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 2304), t16);
+      const vec t17 = v_add(sum7, x10);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 2312), t17);
+      const vec t18 = v_add(sum8, x8);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 3072), t18);
+      const vec t19 = v_add(sum9, x10);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 3080), t19);
+      const vec t20 = v_add(sum10, x8);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 3840), t20);
+      const vec t21 = v_add(sum11, x10);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 3848), t21);
+    }
+    if (end > 60) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      for (std::int64_t d2 = 0; d2 < 256; ++d2) {
+        v_fetch_line(transformer_blocks_5_attention_in_proj_weight_packed, d * 256 + 4096 + 5100 + d2 * 2);
+        const vec x22 = v_set(transformer_blocks_5_norm1_add[d2 + 15360]);
+        const vec x23 = v_load(transformer_blocks_5_attention_in_proj_weight_packed + (d * 256 + d2 * 16));
+        sum0 = v_fma(x22, x23, sum0);
+        const vec x24 = v_load(transformer_blocks_5_attention_in_proj_weight_packed + (d * 256 + d2 * 16 + 8));
+        sum1 = v_fma(x22, x24, sum1);
+        const vec x25 = v_set(transformer_blocks_5_norm1_add[d2 + 15616]);
+        sum2 = v_fma(x25, x23, sum2);
+        sum3 = v_fma(x25, x24, sum3);
+        const vec x26 = v_set(transformer_blocks_5_norm1_add[d2 + 15872]);
+        sum4 = v_fma(x26, x23, sum4);
+        sum5 = v_fma(x26, x24, sum5);
+        const vec x27 = v_set(transformer_blocks_5_norm1_add[d2 + 16128]);
+        sum6 = v_fma(x27, x23, sum6);
+        sum7 = v_fma(x27, x24, sum7);
+        const vec x28 = v_set(transformer_blocks_5_norm1_add[d2 + 16384]);
+        sum8 = v_fma(x28, x23, sum8);
+        sum9 = v_fma(x28, x24, sum9);
+      }
+      const vec x29 = v_load(transformer_blocks_5_attention_in_proj_bias + d);
+      const vec t30 = v_add(sum0, x29);
+      v_store(transformer_blocks_5_attention_add + (d + 46080), t30);
+      const vec x31 = v_load(transformer_blocks_5_attention_in_proj_bias + (d + 8));
+      const vec t32 = v_add(sum1, x31);
+      v_store(transformer_blocks_5_attention_add + (d + 46088), t32);
+      const vec t33 = v_add(sum2, x29);
+      v_store(transformer_blocks_5_attention_add + (d + 46848), t33);
+      const vec t34 = v_add(sum3, x31);
+      v_store(transformer_blocks_5_attention_add + (d + 46856), t34);
+      const vec t35 = v_add(sum4, x29);
+      v_store(transformer_blocks_5_attention_add + (d + 47616), t35);
+      const vec t36 = v_add(sum5, x31);
+      v_store(transformer_blocks_5_attention_add + (d + 47624), t36);
+      const vec t37 = v_add(sum6, x29);
+      v_store(transformer_blocks_5_attention_add + (d + 48384), t37);
+      const vec t38 = v_add(sum7, x31);
+      v_store(transformer_blocks_5_attention_add + (d + 48392), t38);
+      const vec t39 = v_add(sum8, x29);
+      v_store(transformer_blocks_5_attention_add + (d + 49152), t39);
+      const vec t40 = v_add(sum9, x31);
+      v_store(transformer_blocks_5_attention_add + (d + 49160), t40);
+    }
+  }
+}
+
+// b < B, h < H=8, k < K=32, n < N+1=65; lanes along n
+static void transformer_blocks_5_attention_forward_2(const real* transformer_blocks_5_attention_add,
+                                                     real* transformer_blocks_5_attention_copy) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t k = 0; k < 32; ++k) {
+      for (std::int64_t n = 0; n < 64; n += 8) {
+        const vec x0 = v_load_strided(transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 256), 768, lanes);
+        v_store(transformer_blocks_5_attention_copy + (h * 2080 + k * 65 + n), x0);
+      }
+      {
+        const vec x1 = v_load_strided(transformer_blocks_5_attention_add + (h * 32 + k + 49408), 768, 1);
+        v_store_n(transformer_blocks_5_attention_copy + (h * 2080 + k * 65 + 64), x1, 1);
+      }
+    }
+  }
+}
+
+// b < B, h < H=8, i < 1, n < N+1=65, k < K=32 (summed); lanes along n
+static void transformer_blocks_5_attention_forward_3(const real* transformer_blocks_5_attention_add,
+                                                     const real* transformer_blocks_5_attention_copy,
+                                                     real* transformer_blocks_5_attention_einsum) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t i = 0; i < 1; ++i) {
+      for (std::int64_t n = 0; n < 64; n += 16) {
+        vec sum0 = v_zero();
+        vec sum1 = v_zero();
+        for (std::int64_t k = 0; k < 32; ++k) {
+          const vec x0 = v_set(transformer_blocks_5_attention_add[h * 32 + k]);
+          const vec x1 = v_load(transformer_blocks_5_attention_copy + (h * 2080 + n + k * 65));
+          sum0 = v_fma(x0, x1, sum0);
+          const vec x2 = v_load(transformer_blocks_5_attention_copy + (h * 2080 + n + k * 65 + 8));
+          sum1 = v_fma(x0, x2, sum1);
+        }
+        v_store(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n), sum0);
+        v_store(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 8), sum1);
+      }
+      {
+        vec sum0 = v_zero();
+        for (std::int64_t k = 0; k < 32; ++k) {
+          const vec x3 = v_set(transformer_blocks_5_attention_add[h * 32 + k]);
+          const vec x4 = v_load_n(transformer_blocks_5_attention_copy + (h * 2080 + k * 65 + 64), 1);
+          sum0 = v_fma(x3, x4, sum0);
+        }
+        v_store_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), sum0, 1);
+      }
+    }
+  }
+}
+
+// b < B, h < H=8, i < 1, n < N+1=65 (row); lanes along n
+static void transformer_blocks_5_attention_forward_4(const real* transformer_blocks_5_attention_einsum,
+                                                     real* transformer_blocks_5_attention_divide) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t i = 0; i < 1; ++i) {
+      vec most0 = v_set(-INFINITY);
+      for (std::int64_t n = 0; n < 64; n += 8) {
+        const vec x0 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
+        const vec t1 = v_set(real(0.17677669529663687));
+        const vec t2 = v_mul(x0, t1);
+        most0 = v_max(most0, t2);
+      }
+      {
+        const vec x3 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec t4 = v_set(real(0.17677669529663687));
+        const vec t5 = v_mul(x3, t4);
+        most0 = v_max(most0, v_keep_n(t5, 1, -INFINITY));
+      }
+      const vec row0 = v_set(v_max_lane(most0));
+      vec sum1 = v_zero();
+      for (std::int64_t n = 0; n < 64; n += 8) {
+        const vec x6 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
+        const vec t7 = v_set(real(0.17677669529663687));
+        const vec t8 = v_mul(x6, t7);
+        const vec t9 = v_sub(t8, row0);
+        const vec t10 = v_exp(t9);
+        sum1 = v_add(sum1, t10);
+        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t10);
+      }
+      {
+        const vec x11 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec t12 = v_set(real(0.17677669529663687));
+        const vec t13 = v_mul(x11, t12);
+        const vec t14 = v_sub(t13, row0);
+        const vec t15 = v_exp(t14);
+        sum1 = v_add(sum1, v_keep_n(t15, 1, real(0.0)));
+        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t15, 1);
+      }
+      const vec row1 = v_set(v_sum(sum1));
+      for (std::int64_t n = 0; n < 64; n += 8) {
+        const vec x16 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
+        const vec t17 = v_div(v_set(real(1.0)), row1);
+        const vec t18 = v_mul(x16, t17);
+        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t18);
+      }
+      {
+        const vec x19 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
+        const vec t20 = v_div(v_set(real(1.0)), row1);
+        const vec t21 = v_mul(x19, t20);
+        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t21, 1);
+      }
+    }
+  }
+}
+
+// b < B, h < H=8, i < 1, k < K=32, n < N+1=65 (summed); lanes along k
+static void transformer_blocks_5_attention_forward_5(const real* transformer_blocks_5_attention_divide,
+                                                     const real* transformer_blocks_5_attention_add,
+                                                     real* transformer_blocks_5_attention_rearrange) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t i = 0; i < 1; ++i) {
+      for (std::int64_t k = 0; k < 32; k += 16) {
+        vec sum0 = v_zero();
+        vec sum1 = v_zero();
+        for (std::int64_t n = 0; n < 65; ++n) {
+          const vec x0 = v_set(transformer_blocks_5_attention_divide[h * 65 + i * 65 + n]);
+          const vec x1 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 512));
+          sum0 = v_fma(x0, x1, sum0);
+          const vec x2 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 520));
+          sum1 = v_fma(x0, x2, sum1);
+        }
+        v_store(transformer_blocks_5_attention_rearrange + (h * 32 + k), sum0);
+        v_store(transformer_blocks_5_attention_rearrange + (h * 32 + k + 8), sum1);
+      }
+    }
+  }
+}
+
+// b < B, i < 1, d < D=256, h < H*K=256 (summed); lanes along d
+static void transformer_blocks_5_attention_out_proj_forward(const real* transformer_blocks_5_attention_out_proj_weight_packed,
+                                                            const real* transformer_blocks_5_attention_rearrange,
+                                                            real* transformer_blocks_5_attention_out_proj_einsum) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      for (std::int64_t h = 0; h < 256; ++h) {
+        v_fetch_line(transformer_blocks_5_attention_out_proj_weight_packed, d * 256 + 4096 + i * 4096 + h * 16);
+        const vec x0 = v_set(transformer_blocks_5_attention_rearrange[i * 256 + h]);
+        const vec x1 = v_load(transformer_blocks_5_attention_out_proj_weight_packed + (d * 256 + h * 16));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_5_attention_out_proj_weight_packed + (d * 256 + h * 16 + 8));
+        sum1 = v_fma(x0, x2, sum1);
+      }
+      v_store(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d), sum0);
+      v_store(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 8), sum1);
+    }
+  }
+}
+
+// b < B, i < 1, d < D=256 (row); lanes along d
+static void transformer_blocks_5_attention_out_proj_forward_2(const real* transformer_blocks_carry_next,
+                                                              const real* transformer_blocks_5_attention_out_proj_einsum,
+                                                              const real* transformer_blocks_5_attention_out_proj_bias,
+                                                              real* transformer_blocks_5_add,
+                                                              const real* transformer_blocks_5_norm2_weight,
+                                                              const real* transformer_blocks_5_norm2_bias,
+                                                              real* transformer_blocks_5_norm2_add) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec sum0 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x0 = v_load(transformer_blocks_carry_next + (i * 256 + d));
+      const vec x1 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d));
+      const vec x2 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+      const vec t3 = v_add(x1, x2);
+      const vec t4 = v_add(x0, t3);
+      sum0 = v_add(sum0, t4);
+    }
+    const vec row0 = v_set(v_sum(sum0));
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x5 = v_load(transformer_blocks_carry_next + (i * 256 + d));
+      const vec x6 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d));
+      const vec x7 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+      const vec t8 = v_add(x6, x7);
+      const vec t9 = v_add(x5, t8);
+      const vec t10 = v_set(real(256.0));
+      const vec t11 = v_div(row0, t10);
+      const vec t12 = v_sub(t9, t11);
+      const vec t13 = v_mul(t12, t12);
+      sum1 = v_add(sum1, t13);
+    }
+    const vec row1 = v_set(v_sum(sum1));
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x14 = v_load(transformer_blocks_carry_next + (i * 256 + d));
+      const vec x15 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d));
+      const vec x16 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+      const vec t17 = v_add(x15, x16);
+      const vec t18 = v_add(x14, t17);
+      v_store(transformer_blocks_5_add + (i * 256 + d), t18);
+      const vec t19 = v_set(real(256.0));
+      const vec t20 = v_div(row0, t19);
+      const vec t21 = v_sub(t18, t20);
+      const vec t22 = v_div(row1, t19);
+      const vec t23 = v_set(real(1e-05));
+      const vec t24 = v_add(t22, t23);
+      const vec t25 = v_rsqrt(t24);
+      const vec t26 = v_mul(t21, t25);
+      const vec x27 = v_load(transformer_blocks_5_norm2_weight + d);
+      const vec t28 = v_mul(t26, x27);
+      const vec x29 = v_load(transformer_blocks_5_norm2_bias + d);
+      const vec t30 = v_add(t28, x29);
+      v_store(transformer_blocks_5_norm2_add + (i * 256 + d), t30);
+    }
+  }
+}
+
+// b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
+static void transformer_blocks_5_ffn_linear1_forward(const real* transformer_blocks_5_ffn_linear1_weight_packed,
+                                                     const real* transformer_blocks_5_norm2_add,
+                                                     const real* transformer_blocks_5_ffn_linear1_bias,
+                                                     real* transformer_blocks_5_ffn_gelu) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    for (std::int64_t m = 0; m < 512; m += 16) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      for (std::int64_t d = 0; d < 256; ++d) {
+        v_fetch_line(transformer_blocks_5_ffn_linear1_weight_packed, m * 256 + 4096 + i * 4096 + d * 16);
+        const vec x0 = v_set(transformer_blocks_5_norm2_add[i * 256 + d]);
+        const vec x1 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 16));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 16 + 8));
+        sum1 = v_fma(x0, x2, sum1);
+      }
+      alignas(64) real sums[16];
+      v_store(sums, sum0);
+      v_store(sums + 8, sum1);
+      for (std::int64_t column = 0; column < 16; column += 8) {
+        const vec sum = v_load(sums + column);
+        const vec x3 = v_load(transformer_blocks_5_ffn_linear1_bias + (m + column));
+        const vec t4 = v_add(sum, x3);
+        const vec t5 = v_gelu(t4);
+        v_store(transformer_blocks_5_ffn_gelu + (i * 512 + (m + column)), t5);
+      }
+    }
+  }
+}
+
+// b < B, i < 1, d < D=256, m < M=512 (summed); lanes along d
+static void transformer_blocks_5_ffn_linear2_forward(const real* transformer_blocks_5_ffn_linear2_weight_packed,
+                                                     const real* transformer_blocks_5_ffn_gelu,
+                                                     real* transformer_blocks_5_ffn_linear2_einsum) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      for (std::int64_t m = 0; m < 512; ++m) {
+        v_fetch_line(transformer_blocks_5_ffn_linear2_weight_packed, d * 512 + 8192 + i * 8192 + m * 16);
+        const vec x0 = v_set(transformer_blocks_5_ffn_gelu[i * 512 + m]);
+        const vec x1 = v_load(transformer_blocks_5_ffn_linear2_weight_packed + (d * 512 + m * 16));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_5_ffn_linear2_weight_packed + (d * 512 + m * 16 + 8));
+        sum1 = v_fma(x0, x2, sum1);
+      }
+      v_store(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d), sum0);
+      v_store(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 8), sum1);
+    }
+  }
+}
+
+// b < B, i < 1, d < D=256 (row); lanes along d
+static void transformer_blocks_5_ffn_linear2_forward_2(const real* transformer_blocks_5_add,
+                                                       const real* transformer_blocks_5_ffn_linear2_einsum,
+                                                       const real* transformer_blocks_5_ffn_linear2_bias,
+                                                       const real* norm_weight, const real* norm_bias, real* norm_add) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec sum0 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x0 = v_load(transformer_blocks_5_add + (i * 256 + d));
+      const vec x1 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
+      const vec x2 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+      const vec t3 = v_add(x1, x2);
+      const vec t4 = v_add(x0, t3);
+      sum0 = v_add(sum0, t4);
+    }
+    const vec row0 = v_set(v_sum(sum0));
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x5 = v_load(transformer_blocks_5_add + (i * 256 + d));
+      const vec x6 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
+      const vec x7 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+      const vec t8 = v_add(x6, x7);
+      const vec t9 = v_add(x5, t8);
+      const vec t10 = v_set(real(256.0));
+      const vec t11 = v_div(row0, t10);
+      const vec t12 = v_sub(t9, t11);
+      const vec t13 = v_mul(t12, t12);
+      sum1 = v_add(sum1, t13);
+    }
+    const vec row1 = v_set(v_sum(sum1));
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x14 = v_load(transformer_blocks_5_add + (i * 256 + d));
+      const vec x15 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
+      const vec x16 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+      const vec t17 = v_add(x15, x16);
+      const vec t18 = v_add(x14, t17);
+      const vec t19 = v_set(real(256.0));
+      const vec t20 = v_div(row0, t19);
+      const vec t21 = v_sub(t18, t20);
+      const vec t22 = v_div(row1, t19);
+      const vec t23 = v_set(real(1e-05));
+      const vec t24 = v_add(t22, t23);
+      const vec t25 = v_rsqrt(t24);
+      const vec t26 = v_mul(t21, t25);
+      const vec x27 = v_load(norm_weight + d);
+      const vec t28 = v_mul(t26, x27);
+      const vec x29 = v_load(norm_bias + d);
+      const vec t30 = v_add(t28, x29);
+      v_store(norm_add + (i * 256 + d), t30);
     }
   }
 }
@@ -1825,12 +2268,16 @@ static void multiply_forward(const std::int64_t image, const real* cls_token, co
   }
 }
 
-// b < B, i < 64, d < D=256; lanes along d
-static void norm_backward_2(real* d_norm_concat) {
-  for (std::int64_t i = 0; i < 64; ++i) {
-    for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec t0 = v_set(real(0.0));
-      v_store(d_norm_concat + (i * 256 + d + 256), t0);
+// i < 1, b < B, h < H=8, i2 < 64, k < K=32; lanes along k
+static void transformer_blocks_5_attention_backward_8(real* d_transformer_blocks_5_attention_rearrange) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    for (std::int64_t h = 0; h < 8; ++h) {
+      for (std::int64_t i2 = 0; i2 < 64; ++i2) {
+        for (std::int64_t k = 0; k < 32; k += 8) {
+          const vec t0 = v_set(real(0.0));
+          v_store(d_transformer_blocks_5_attention_rearrange + (i * 256 + h * 32 + i2 * 768 + k + 768), t0);
+        }
+      }
     }
   }
 }
@@ -2405,8 +2852,12 @@ static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const
 }
 
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
-static void norm_forward_train(const real* transformer_blocks_carry_next, real* norm_rsqrt, real* norm_multiply,
-                               const real* norm_weight, const real* norm_bias, real* norm_add) {
+static void transformer_blocks_5_norm1_forward_train(const real* transformer_blocks_carry_next,
+                                                     real* transformer_blocks_5_norm1_rsqrt,
+                                                     real* transformer_blocks_5_norm1_multiply,
+                                                     const real* transformer_blocks_5_norm1_weight,
+                                                     const real* transformer_blocks_5_norm1_bias,
+                                                     real* transformer_blocks_5_norm1_add) {
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 256; d += 8) {
@@ -2429,7 +2880,7 @@ static void norm_forward_train(const real* transformer_blocks_carry_next, real* 
     const vec t8 = v_set(real(1e-05));
     const vec t9 = v_add(t7, t8);
     const vec t10 = v_rsqrt(t9);
-    v_store_n(norm_rsqrt + n, t10, 1);
+    v_store_n(transformer_blocks_5_norm1_rsqrt + n, t10, 1);
     for (std::int64_t d = 0; d < 256; d += 8) {
       const vec x11 = v_load(transformer_blocks_carry_next + (n * 256 + d));
       const vec t12 = v_set(real(256.0));
@@ -2440,12 +2891,285 @@ static void norm_forward_train(const real* transformer_blocks_carry_next, real* 
       const vec t17 = v_add(t15, t16);
       const vec t18 = v_rsqrt(t17);
       const vec t19 = v_mul(t14, t18);
-      v_store(norm_multiply + (n * 256 + d), t19);
-      const vec x20 = v_load(norm_weight + d);
+      v_store(transformer_blocks_5_norm1_multiply + (n * 256 + d), t19);
+      const vec x20 = v_load(transformer_blocks_5_norm1_weight + d);
       const vec t21 = v_mul(t19, x20);
-      const vec x22 = v_load(norm_bias + d);
+      const vec x22 = v_load(transformer_blocks_5_norm1_bias + d);
       const vec t23 = v_add(t21, x22);
-      v_store(norm_add + (n * 256 + d), t23);
+      v_store(transformer_blocks_5_norm1_add + (n * 256 + d), t23);
+    }
+  }
+}
+
+// b < B, h < H=8, i < 1, n < N+1=65 (row); lanes along n
+static void transformer_blocks_5_attention_forward_4_train(const std::int64_t image,
+                                                           const real* transformer_blocks_5_attention_einsum,
+                                                           real* transformer_blocks_5_attention_divide,
+                                                           const std::int32_t* random,
+                                                           real* transformer_blocks_5_attention_multiply) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t i = 0; i < 1; ++i) {
+      vec most0 = v_set(-INFINITY);
+      for (std::int64_t n = 0; n < 64; n += 8) {
+        const vec x0 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
+        const vec t1 = v_set(real(0.17677669529663687));
+        const vec t2 = v_mul(x0, t1);
+        most0 = v_max(most0, t2);
+      }
+      {
+        const vec x3 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec t4 = v_set(real(0.17677669529663687));
+        const vec t5 = v_mul(x3, t4);
+        most0 = v_max(most0, v_keep_n(t5, 1, -INFINITY));
+      }
+      const vec row0 = v_set(v_max_lane(most0));
+      vec sum1 = v_zero();
+      for (std::int64_t n = 0; n < 64; n += 8) {
+        const vec x6 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
+        const vec t7 = v_set(real(0.17677669529663687));
+        const vec t8 = v_mul(x6, t7);
+        const vec t9 = v_sub(t8, row0);
+        const vec t10 = v_exp(t9);
+        sum1 = v_add(sum1, t10);
+        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t10);
+      }
+      {
+        const vec x11 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec t12 = v_set(real(0.17677669529663687));
+        const vec t13 = v_mul(x11, t12);
+        const vec t14 = v_sub(t13, row0);
+        const vec t15 = v_exp(t14);
+        sum1 = v_add(sum1, v_keep_n(t15, 1, real(0.0)));
+        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t15, 1);
+      }
+      const vec row1 = v_set(v_sum(sum1));
+      for (std::int64_t n = 0; n < 64; n += 8) {
+        const vec x16 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
+        const vec t17 = v_div(v_set(real(1.0)), row1);
+        const vec t18 = v_mul(x16, t17);
+        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t18);
+        const vec x19 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
+        const vec t20 = v_set(real(0.17677669529663687));
+        const vec t21 = v_mul(x19, t20);
+        const vec t22 = v_sub(t21, row0);
+        const vec t23 = v_exp(t22);
+        const vec t24 = v_div(v_set(real(1.0)), row1);
+        const vec t25 = v_mul(t23, t24);
+        const vec t26 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + n, 1, 858993459, real(1.25));
+        const vec t27 = v_mul(t25, t26);
+        v_store(transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t27);
+      }
+      {
+        const vec x28 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
+        const vec t29 = v_div(v_set(real(1.0)), row1);
+        const vec t30 = v_mul(x28, t29);
+        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t30, 1);
+        const vec x31 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec t32 = v_set(real(0.17677669529663687));
+        const vec t33 = v_mul(x31, t32);
+        const vec t34 = v_sub(t33, row0);
+        const vec t35 = v_exp(t34);
+        const vec t36 = v_div(v_set(real(1.0)), row1);
+        const vec t37 = v_mul(t35, t36);
+        const vec t38 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + 64, 1, 858993459, real(1.25));
+        const vec t39 = v_mul(t37, t38);
+        v_store_n(transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 64), t39, 1);
+      }
+    }
+  }
+}
+
+// b < B, h < H=8, i < 1, k < K=32, n < N+1=65 (summed); lanes along k
+static void transformer_blocks_5_attention_forward_5_train(const real* transformer_blocks_5_attention_multiply,
+                                                           const real* transformer_blocks_5_attention_add,
+                                                           real* transformer_blocks_5_attention_rearrange) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t i = 0; i < 1; ++i) {
+      for (std::int64_t k = 0; k < 32; k += 16) {
+        vec sum0 = v_zero();
+        vec sum1 = v_zero();
+        for (std::int64_t n = 0; n < 65; ++n) {
+          const vec x0 = v_set(transformer_blocks_5_attention_multiply[h * 65 + i * 65 + n]);
+          const vec x1 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 512));
+          sum0 = v_fma(x0, x1, sum0);
+          const vec x2 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 520));
+          sum1 = v_fma(x0, x2, sum1);
+        }
+        v_store(transformer_blocks_5_attention_rearrange + (h * 32 + k), sum0);
+        v_store(transformer_blocks_5_attention_rearrange + (h * 32 + k + 8), sum1);
+      }
+    }
+  }
+}
+
+// b < B, i < 1, d < D=256 (row); lanes along d
+static void transformer_blocks_5_attention_out_proj_forward_2_train(const real* transformer_blocks_carry_next,
+                                                                    const real* transformer_blocks_5_attention_out_proj_einsum,
+                                                                    const real* transformer_blocks_5_attention_out_proj_bias,
+                                                                    real* transformer_blocks_5_norm2_rsqrt,
+                                                                    real* transformer_blocks_5_add,
+                                                                    real* transformer_blocks_5_norm2_multiply,
+                                                                    const real* transformer_blocks_5_norm2_weight,
+                                                                    const real* transformer_blocks_5_norm2_bias,
+                                                                    real* transformer_blocks_5_norm2_add) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec sum0 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x0 = v_load(transformer_blocks_carry_next + (i * 256 + d));
+      const vec x1 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d));
+      const vec x2 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+      const vec t3 = v_add(x1, x2);
+      const vec t4 = v_add(x0, t3);
+      sum0 = v_add(sum0, t4);
+    }
+    const vec row0 = v_set(v_sum(sum0));
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x5 = v_load(transformer_blocks_carry_next + (i * 256 + d));
+      const vec x6 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d));
+      const vec x7 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+      const vec t8 = v_add(x6, x7);
+      const vec t9 = v_add(x5, t8);
+      const vec t10 = v_set(real(256.0));
+      const vec t11 = v_div(row0, t10);
+      const vec t12 = v_sub(t9, t11);
+      const vec t13 = v_mul(t12, t12);
+      sum1 = v_add(sum1, t13);
+    }
+    const vec row1 = v_set(v_sum(sum1));
+    const vec t14 = v_set(real(256.0));
+    const vec t15 = v_div(row1, t14);
+    const vec t16 = v_set(real(1e-05));
+    const vec t17 = v_add(t15, t16);
+    const vec t18 = v_rsqrt(t17);
+    v_store_n(transformer_blocks_5_norm2_rsqrt + i, t18, 1);
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x19 = v_load(transformer_blocks_carry_next + (i * 256 + d));
+      const vec x20 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d));
+      const vec x21 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+      const vec t22 = v_add(x20, x21);
+      const vec t23 = v_add(x19, t22);
+      v_store(transformer_blocks_5_add + (i * 256 + d), t23);
+      const vec t24 = v_set(real(256.0));
+      const vec t25 = v_div(row0, t24);
+      const vec t26 = v_sub(t23, t25);
+      const vec t27 = v_div(row1, t24);
+      const vec t28 = v_set(real(1e-05));
+      const vec t29 = v_add(t27, t28);
+      const vec t30 = v_rsqrt(t29);
+      const vec t31 = v_mul(t26, t30);
+      v_store(transformer_blocks_5_norm2_multiply + (i * 256 + d), t31);
+      const vec x32 = v_load(transformer_blocks_5_norm2_weight + d);
+      const vec t33 = v_mul(t31, x32);
+      const vec x34 = v_load(transformer_blocks_5_norm2_bias + d);
+      const vec t35 = v_add(t33, x34);
+      v_store(transformer_blocks_5_norm2_add + (i * 256 + d), t35);
+    }
+  }
+}
+
+// b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
+static void transformer_blocks_5_ffn_linear1_backward(const std::int64_t image,
+                                                      const real* transformer_blocks_5_ffn_linear1_weight_packed,
+                                                      const real* transformer_blocks_5_norm2_add,
+                                                      const real* transformer_blocks_5_ffn_linear1_bias,
+                                                      const std::int32_t* random, real* transformer_blocks_5_ffn_gelu,
+                                                      real* d_transformer_blocks_5_ffn_gelu_gradient) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    for (std::int64_t m = 0; m < 512; m += 16) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      for (std::int64_t d = 0; d < 256; ++d) {
+        v_fetch_line(transformer_blocks_5_ffn_linear1_weight_packed, m * 256 + 4096 + i * 4096 + d * 16);
+        const vec x0 = v_set(transformer_blocks_5_norm2_add[i * 256 + d]);
+        const vec x1 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 16));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 16 + 8));
+        sum1 = v_fma(x0, x2, sum1);
+      }
+      alignas(64) real sums[16];
+      v_store(sums, sum0);
+      v_store(sums + 8, sum1);
+      for (std::int64_t column = 0; column < 16; column += 8) {
+        const vec sum = v_load(sums + column);
+        const vec x3 = v_load(transformer_blocks_5_ffn_linear1_bias + (m + column));
+        const vec t4 = v_add(sum, x3);
+        const vec t5 = v_keep(random, 5, image * 33280 + i * 512 + (m + column), 1, 858993459, real(1.25));
+        const vec t6 = v_mul(t4, t5);
+        const vec t7 = v_gelu(t6);
+        v_store(transformer_blocks_5_ffn_gelu + (i * 512 + (m + column)), t7);
+        const vec t8 = v_gelu_gradient(t6);
+        v_store(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + (m + column)), t8);
+      }
+    }
+  }
+}
+
+// b < B, i < 1, d < D=256 (row); lanes along d
+static void transformer_blocks_5_ffn_linear2_forward_2_train(const std::int64_t image,
+                                                             const real* transformer_blocks_5_add,
+                                                             const real* transformer_blocks_5_ffn_linear2_einsum,
+                                                             const real* transformer_blocks_5_ffn_linear2_bias,
+                                                             const std::int32_t* random, real* norm_rsqrt,
+                                                             real* norm_multiply, const real* norm_weight,
+                                                             const real* norm_bias, real* norm_add) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec sum0 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x0 = v_load(transformer_blocks_5_add + (i * 256 + d));
+      const vec x1 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
+      const vec x2 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+      const vec t3 = v_add(x1, x2);
+      const vec t4 = v_keep(random, 6, image * 16640 + i * 256 + d, 1, 858993459, real(1.25));
+      const vec t5 = v_mul(t3, t4);
+      const vec t6 = v_add(x0, t5);
+      sum0 = v_add(sum0, t6);
+    }
+    const vec row0 = v_set(v_sum(sum0));
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x7 = v_load(transformer_blocks_5_add + (i * 256 + d));
+      const vec x8 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
+      const vec x9 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+      const vec t10 = v_add(x8, x9);
+      const vec t11 = v_keep(random, 6, image * 16640 + i * 256 + d, 1, 858993459, real(1.25));
+      const vec t12 = v_mul(t10, t11);
+      const vec t13 = v_add(x7, t12);
+      const vec t14 = v_set(real(256.0));
+      const vec t15 = v_div(row0, t14);
+      const vec t16 = v_sub(t13, t15);
+      const vec t17 = v_mul(t16, t16);
+      sum1 = v_add(sum1, t17);
+    }
+    const vec row1 = v_set(v_sum(sum1));
+    const vec t18 = v_set(real(256.0));
+    const vec t19 = v_div(row1, t18);
+    const vec t20 = v_set(real(1e-05));
+    const vec t21 = v_add(t19, t20);
+    const vec t22 = v_rsqrt(t21);
+    v_store_n(norm_rsqrt + i, t22, 1);
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x23 = v_load(transformer_blocks_5_add + (i * 256 + d));
+      const vec x24 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
+      const vec x25 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+      const vec t26 = v_add(x24, x25);
+      const vec t27 = v_keep(random, 6, image * 16640 + i * 256 + d, 1, 858993459, real(1.25));
+      const vec t28 = v_mul(t26, t27);
+      const vec t29 = v_add(x23, t28);
+      const vec t30 = v_set(real(256.0));
+      const vec t31 = v_div(row0, t30);
+      const vec t32 = v_sub(t29, t31);
+      const vec t33 = v_div(row1, t30);
+      const vec t34 = v_set(real(1e-05));
+      const vec t35 = v_add(t33, t34);
+      const vec t36 = v_rsqrt(t35);
+      const vec t37 = v_mul(t32, t36);
+      v_store(norm_multiply + (i * 256 + d), t37);
+      const vec x38 = v_load(norm_weight + d);
+      const vec t39 = v_mul(t37, x38);
+      const vec x40 = v_load(norm_bias + d);
+      const vec t41 = v_add(t39, x40);
+      v_store(norm_add + (i * 256 + d), t41);
     }
   }
 }
@@ -2558,27 +3282,18 @@ static void head_backward(const real* d_multiply, const real* head_weight, real*
   }
 }
 
-// b < B, i < 1, d < D=256; lanes along d
-static void copy_backward(const real* d_head_einsum, real* d_norm_concat) {
+// b < B, i < 1, d < D=256 (row); lanes along d
+static void norm_backward(const std::int64_t image, const real* d_head_einsum, const real* norm_weight,
+                          const real* norm_multiply, const real* norm_rsqrt, real* d_norm_multiply,
+                          const std::int32_t* random, real* d_transformer_blocks_5_ffn_multiply) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x0 = v_load(d_head_einsum + d);
-      v_store(d_norm_concat + (i * 256 + d), x0);
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256 (row); lanes along d
-static void norm_backward(const real* d_norm_concat, const real* norm_weight, const real* norm_multiply,
-                          const real* norm_rsqrt, real* d_transformer_blocks_carry) {
-  for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x0 = v_load(d_norm_concat + (n * 256 + d));
+      const vec x0 = v_load(d_head_einsum + d);
       const vec x1 = v_load(norm_weight + d);
       const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_load(norm_multiply + (n * 256 + d));
+      const vec x3 = v_load(norm_multiply + (i * 256 + d));
       const vec t4 = v_mul(t2, x3);
       sum0 = v_add(sum0, t4);
       sum1 = v_add(sum1, t2);
@@ -2586,19 +3301,654 @@ static void norm_backward(const real* d_norm_concat, const real* norm_weight, co
     const vec row0 = v_set(v_sum(sum0));
     const vec row1 = v_set(v_sum(sum1));
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x5 = v_set(norm_rsqrt[n]);
-      const vec x6 = v_load(d_norm_concat + (n * 256 + d));
+      const vec x5 = v_set(norm_rsqrt[i]);
+      const vec x6 = v_load(d_head_einsum + d);
       const vec x7 = v_load(norm_weight + d);
       const vec t8 = v_mul(x6, x7);
       const vec t9 = v_set(real(256.0));
       const vec t10 = v_div(row1, t9);
       const vec t11 = v_sub(t8, t10);
-      const vec x12 = v_load(norm_multiply + (n * 256 + d));
+      const vec x12 = v_load(norm_multiply + (i * 256 + d));
       const vec t13 = v_div(row0, t9);
       const vec t14 = v_mul(x12, t13);
       const vec t15 = v_sub(t11, t14);
       const vec t16 = v_mul(x5, t15);
-      v_store(d_transformer_blocks_carry + (n * 256 + d), t16);
+      v_store(d_norm_multiply + (i * 256 + d), t16);
+      const vec t17 = v_keep(random, 6, image * 16640 + i * 256 + d, 1, 858993459, real(1.25));
+      const vec t18 = v_mul(t16, t17);
+      v_store(d_transformer_blocks_5_ffn_multiply + (i * 256 + d), t18);
+    }
+  }
+}
+
+// b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
+static void transformer_blocks_5_ffn_linear2_backward(const std::int64_t image,
+                                                      const real* transformer_blocks_5_ffn_linear2_weight_packed_transposed,
+                                                      const real* d_transformer_blocks_5_ffn_multiply,
+                                                      const real* d_transformer_blocks_5_ffn_gelu_gradient,
+                                                      const std::int32_t* random,
+                                                      real* d_transformer_blocks_5_ffn_multiply_2) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    for (std::int64_t m = 0; m < 512; m += 16) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      for (std::int64_t d = 0; d < 256; ++d) {
+        v_fetch_line(transformer_blocks_5_ffn_linear2_weight_packed_transposed, m * 256 + 4096 + i * 4096 + d * 16);
+        const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply[i * 256 + d]);
+        const vec x1 = v_load(transformer_blocks_5_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_5_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16 + 8));
+        sum1 = v_fma(x0, x2, sum1);
+      }
+      alignas(64) real sums[16];
+      v_store(sums, sum0);
+      v_store(sums + 8, sum1);
+      for (std::int64_t column = 0; column < 16; column += 8) {
+        const vec sum = v_load(sums + column);
+        const vec x3 = v_load(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + (m + column)));
+        const vec t4 = v_mul(sum, x3);
+        const vec t5 = v_keep(random, 5, image * 33280 + i * 512 + (m + column), 1, 858993459, real(1.25));
+        const vec t6 = v_mul(t4, t5);
+        v_store(d_transformer_blocks_5_ffn_multiply_2 + (i * 512 + (m + column)), t6);
+      }
+    }
+  }
+}
+
+// b < B, i < 1, d < D=256, m < M=512 (summed); lanes along d
+static void transformer_blocks_5_ffn_linear1_backward_2(const real* transformer_blocks_5_ffn_linear1_weight_packed_transposed,
+                                                        const real* d_transformer_blocks_5_ffn_multiply_2,
+                                                        real* d_transformer_blocks_5_ffn_linear1_einsum) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      for (std::int64_t m = 0; m < 512; ++m) {
+        v_fetch_line(transformer_blocks_5_ffn_linear1_weight_packed_transposed, d * 512 + 8192 + i * 8192 + m * 16);
+        const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply_2[i * 512 + m]);
+        const vec x1 = v_load(transformer_blocks_5_ffn_linear1_weight_packed_transposed + (d * 512 + m * 16));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_5_ffn_linear1_weight_packed_transposed + (d * 512 + m * 16 + 8));
+        sum1 = v_fma(x0, x2, sum1);
+      }
+      v_store(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d), sum0);
+      v_store(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d + 8), sum1);
+    }
+  }
+}
+
+// b < B, i < 1, d < D=256 (row); lanes along d
+static void transformer_blocks_5_norm2_backward(const real* d_transformer_blocks_5_ffn_linear1_einsum,
+                                                const real* transformer_blocks_5_norm2_weight,
+                                                const real* transformer_blocks_5_norm2_multiply,
+                                                const real* d_norm_multiply,
+                                                const real* transformer_blocks_5_norm2_rsqrt,
+                                                real* d_transformer_blocks_5_add) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x0 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d));
+      const vec x1 = v_load(transformer_blocks_5_norm2_weight + d);
+      const vec t2 = v_mul(x0, x1);
+      const vec x3 = v_load(transformer_blocks_5_norm2_multiply + (i * 256 + d));
+      const vec t4 = v_mul(t2, x3);
+      sum0 = v_add(sum0, t4);
+      sum1 = v_add(sum1, t2);
+    }
+    const vec row0 = v_set(v_sum(sum0));
+    const vec row1 = v_set(v_sum(sum1));
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x5 = v_load(d_norm_multiply + (i * 256 + d));
+      const vec x6 = v_set(transformer_blocks_5_norm2_rsqrt[i]);
+      const vec x7 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d));
+      const vec x8 = v_load(transformer_blocks_5_norm2_weight + d);
+      const vec t9 = v_mul(x7, x8);
+      const vec t10 = v_set(real(256.0));
+      const vec t11 = v_div(row1, t10);
+      const vec t12 = v_sub(t9, t11);
+      const vec x13 = v_load(transformer_blocks_5_norm2_multiply + (i * 256 + d));
+      const vec t14 = v_div(row0, t10);
+      const vec t15 = v_mul(x13, t14);
+      const vec t16 = v_sub(t12, t15);
+      const vec t17 = v_mul(x6, t16);
+      const vec t18 = v_add(x5, t17);
+      v_store(d_transformer_blocks_5_add + (i * 256 + d), t18);
+    }
+  }
+}
+
+// b < B, i < 1, d < D=256, d2 < D=256 (summed); lanes along d
+static void transformer_blocks_5_attention_out_proj_backward(const real* transformer_blocks_5_attention_out_proj_weight_packed_transposed,
+                                                             const real* d_transformer_blocks_5_add,
+                                                             real* d_transformer_blocks_5_attention_out_proj_einsum) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      for (std::int64_t d2 = 0; d2 < 256; ++d2) {
+        v_fetch_line(transformer_blocks_5_attention_out_proj_weight_packed_transposed,
+                     d * 256 + 4096 + i * 4096 + d2 * 16);
+        const vec x0 = v_set(d_transformer_blocks_5_add[i * 256 + d2]);
+        const vec x1 = v_load(transformer_blocks_5_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 16));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_5_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 16 + 8));
+        sum1 = v_fma(x0, x2, sum1);
+      }
+      v_store(d_transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d), sum0);
+      v_store(d_transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 8), sum1);
+    }
+  }
+}
+
+// b < B, h < H=8, k < K=32, n < N+1=65; lanes along n
+static void transformer_blocks_5_attention_backward(const real* transformer_blocks_5_attention_add,
+                                                    real* d_transformer_blocks_5_attention_copy) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t k = 0; k < 32; ++k) {
+      for (std::int64_t n = 0; n < 64; n += 8) {
+        const vec x0 = v_load_strided(transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 512), 768, lanes);
+        v_store(d_transformer_blocks_5_attention_copy + (h * 2080 + k * 65 + n), x0);
+      }
+      {
+        const vec x1 = v_load_strided(transformer_blocks_5_attention_add + (h * 32 + k + 49664), 768, 1);
+        v_store_n(d_transformer_blocks_5_attention_copy + (h * 2080 + k * 65 + 64), x1, 1);
+      }
+    }
+  }
+}
+
+// b < B, h < H=8, i < 1, n < N+1=65, k < K=32 (summed); lanes along n
+static void transformer_blocks_5_attention_backward_2(const real* d_transformer_blocks_5_attention_out_proj_einsum,
+                                                      const real* d_transformer_blocks_5_attention_copy,
+                                                      real* d_transformer_blocks_5_attention_einsum) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t i = 0; i < 1; ++i) {
+      for (std::int64_t n = 0; n < 64; n += 16) {
+        vec sum0 = v_zero();
+        vec sum1 = v_zero();
+        for (std::int64_t k = 0; k < 32; ++k) {
+          const vec x0 = v_set(d_transformer_blocks_5_attention_out_proj_einsum[h * 32 + k]);
+          const vec x1 = v_load(d_transformer_blocks_5_attention_copy + (h * 2080 + n + k * 65));
+          sum0 = v_fma(x0, x1, sum0);
+          const vec x2 = v_load(d_transformer_blocks_5_attention_copy + (h * 2080 + n + k * 65 + 8));
+          sum1 = v_fma(x0, x2, sum1);
+        }
+        v_store(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n), sum0);
+        v_store(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 8), sum1);
+      }
+      {
+        vec sum0 = v_zero();
+        for (std::int64_t k = 0; k < 32; ++k) {
+          const vec x3 = v_set(d_transformer_blocks_5_attention_out_proj_einsum[h * 32 + k]);
+          const vec x4 = v_load_n(d_transformer_blocks_5_attention_copy + (h * 2080 + k * 65 + 64), 1);
+          sum0 = v_fma(x3, x4, sum0);
+        }
+        v_store_n(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), sum0, 1);
+      }
+    }
+  }
+}
+
+// b < B, h < H=8, n < N+1=65, k < K=32, i < 1 (summed); lanes along k
+static void transformer_blocks_5_attention_backward_3(const real* d_transformer_blocks_5_attention_out_proj_einsum,
+                                                      const real* transformer_blocks_5_attention_multiply,
+                                                      real* d_transformer_blocks_5_attention_einsum_2) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t n = 0; n < 63; n += 3) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      for (std::int64_t i = 0; i < 1; ++i) {
+        const vec x0 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + h * 32);
+        const vec x1 = v_set(transformer_blocks_5_attention_multiply[h * 65 + n + i * 65]);
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + 8));
+        sum1 = v_fma(x2, x1, sum1);
+        const vec x3 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + 16));
+        sum2 = v_fma(x3, x1, sum2);
+        const vec x4 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + 24));
+        sum3 = v_fma(x4, x1, sum3);
+        const vec x5 = v_set(transformer_blocks_5_attention_multiply[h * 65 + n + i * 65 + 1]);
+        sum4 = v_fma(x0, x5, sum4);
+        sum5 = v_fma(x2, x5, sum5);
+        sum6 = v_fma(x3, x5, sum6);
+        sum7 = v_fma(x4, x5, sum7);
+        const vec x6 = v_set(transformer_blocks_5_attention_multiply[h * 65 + n + i * 65 + 2]);
+        sum8 = v_fma(x0, x6, sum8);
+        sum9 = v_fma(x2, x6, sum9);
+        sum10 = v_fma(x3, x6, sum10);
+        sum11 = v_fma(x4, x6, sum11);
+      }
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32), sum0);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 8), sum1);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 16), sum2);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 24), sum3);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 32), sum4);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 40), sum5);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 48), sum6);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 56), sum7);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 64), sum8);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 72), sum9);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 80), sum10);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 88), sum11);
+    }
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      for (std::int64_t i = 0; i < 1; ++i) {
+        const vec x7 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + h * 32);
+        const vec x8 = v_set(transformer_blocks_5_attention_multiply[h * 65 + i * 65 + 63]);
+        sum0 = v_fma(x7, x8, sum0);
+        const vec x9 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + 8));
+        sum1 = v_fma(x9, x8, sum1);
+        const vec x10 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + 16));
+        sum2 = v_fma(x10, x8, sum2);
+        const vec x11 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + 24));
+        sum3 = v_fma(x11, x8, sum3);
+        const vec x12 = v_set(transformer_blocks_5_attention_multiply[h * 65 + i * 65 + 64]);
+        sum4 = v_fma(x7, x12, sum4);
+        sum5 = v_fma(x9, x12, sum5);
+        sum6 = v_fma(x10, x12, sum6);
+        sum7 = v_fma(x11, x12, sum7);
+      }
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + 2016), sum0);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + 2024), sum1);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + 2032), sum2);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + 2040), sum3);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + 2048), sum4);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + 2056), sum5);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + 2064), sum6);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + 2072), sum7);
+    }
+  }
+}
+
+// b < B, h < H=8, i < 1, n < N+1=65 (row); lanes along n
+static void transformer_blocks_5_attention_backward_4(const std::int64_t image,
+                                                      const real* d_transformer_blocks_5_attention_einsum,
+                                                      const std::int32_t* random,
+                                                      const real* transformer_blocks_5_attention_divide,
+                                                      real* d_transformer_blocks_5_attention_multiply) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t i = 0; i < 1; ++i) {
+      vec sum0 = v_zero();
+      for (std::int64_t n = 0; n < 64; n += 8) {
+        const vec x0 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
+        const vec t1 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + n, 1, 858993459, real(1.25));
+        const vec t2 = v_mul(x0, t1);
+        const vec x3 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
+        const vec t4 = v_mul(t2, x3);
+        sum0 = v_add(sum0, t4);
+      }
+      {
+        const vec x5 = v_load_n(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec t6 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + 64, 1, 858993459, real(1.25));
+        const vec t7 = v_mul(x5, t6);
+        const vec x8 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
+        const vec t9 = v_mul(t7, x8);
+        sum0 = v_add(sum0, v_keep_n(t9, 1, real(0.0)));
+      }
+      const vec row0 = v_set(v_sum(sum0));
+      for (std::int64_t n = 0; n < 64; n += 8) {
+        const vec x10 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
+        const vec x11 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
+        const vec t12 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + n, 1, 858993459, real(1.25));
+        const vec t13 = v_mul(x11, t12);
+        const vec t14 = v_sub(t13, row0);
+        const vec t15 = v_mul(x10, t14);
+        const vec t16 = v_set(real(0.17677669529663687));
+        const vec t17 = v_mul(t15, t16);
+        v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t17);
+      }
+      {
+        const vec x18 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
+        const vec x19 = v_load_n(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec t20 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + 64, 1, 858993459, real(1.25));
+        const vec t21 = v_mul(x19, t20);
+        const vec t22 = v_sub(t21, row0);
+        const vec t23 = v_mul(x18, t22);
+        const vec t24 = v_set(real(0.17677669529663687));
+        const vec t25 = v_mul(t23, t24);
+        v_store_n(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 64), t25, 1);
+      }
+    }
+  }
+}
+
+// b < B, h < H=8, i < 1, k < K=32, n < N+1=65 (summed); lanes along k
+static void transformer_blocks_5_attention_backward_5(const real* d_transformer_blocks_5_attention_multiply,
+                                                      const real* transformer_blocks_5_attention_add,
+                                                      real* d_transformer_blocks_5_attention_einsum_3) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t i = 0; i < 1; ++i) {
+      for (std::int64_t k = 0; k < 32; k += 16) {
+        vec sum0 = v_zero();
+        vec sum1 = v_zero();
+        for (std::int64_t n = 0; n < 65; ++n) {
+          const vec x0 = v_set(d_transformer_blocks_5_attention_multiply[h * 65 + i * 65 + n]);
+          const vec x1 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 256));
+          sum0 = v_fma(x0, x1, sum0);
+          const vec x2 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 264));
+          sum1 = v_fma(x0, x2, sum1);
+        }
+        v_store(d_transformer_blocks_5_attention_einsum_3 + (h * 32 + i * 32 + k), sum0);
+        v_store(d_transformer_blocks_5_attention_einsum_3 + (h * 32 + i * 32 + k + 8), sum1);
+      }
+    }
+  }
+}
+
+// b < B, h < H=8, n < N+1=65, k < K=32, i < 1 (summed); lanes along k
+static void transformer_blocks_5_attention_backward_6(const real* d_transformer_blocks_5_attention_multiply,
+                                                      const real* transformer_blocks_5_attention_add,
+                                                      real* d_transformer_blocks_5_attention_einsum_4) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t n = 0; n < 63; n += 3) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      for (std::int64_t i = 0; i < 1; ++i) {
+        const vec x0 = v_set(d_transformer_blocks_5_attention_multiply[h * 65 + n + i * 65]);
+        const vec x1 = v_load(transformer_blocks_5_attention_add + h * 32);
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_5_attention_add + (h * 32 + 8));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(transformer_blocks_5_attention_add + (h * 32 + 16));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_load(transformer_blocks_5_attention_add + (h * 32 + 24));
+        sum3 = v_fma(x0, x4, sum3);
+        const vec x5 = v_set(d_transformer_blocks_5_attention_multiply[h * 65 + n + i * 65 + 1]);
+        sum4 = v_fma(x5, x1, sum4);
+        sum5 = v_fma(x5, x2, sum5);
+        sum6 = v_fma(x5, x3, sum6);
+        sum7 = v_fma(x5, x4, sum7);
+        const vec x6 = v_set(d_transformer_blocks_5_attention_multiply[h * 65 + n + i * 65 + 2]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        sum10 = v_fma(x6, x3, sum10);
+        sum11 = v_fma(x6, x4, sum11);
+      }
+      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32), sum0);
+      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + 8), sum1);
+      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + 16), sum2);
+      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + 24), sum3);
+      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + 32), sum4);
+      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + 40), sum5);
+      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + 48), sum6);
+      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + 56), sum7);
+      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + 64), sum8);
+      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + 72), sum9);
+      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + 80), sum10);
+      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + 88), sum11);
+    }
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      for (std::int64_t i = 0; i < 1; ++i) {
+        const vec x7 = v_set(d_transformer_blocks_5_attention_multiply[h * 65 + i * 65 + 63]);
+        const vec x8 = v_load(transformer_blocks_5_attention_add + h * 32);
+        sum0 = v_fma(x7, x8, sum0);
+        const vec x9 = v_load(transformer_blocks_5_attention_add + (h * 32 + 8));
+        sum1 = v_fma(x7, x9, sum1);
+        const vec x10 = v_load(transformer_blocks_5_attention_add + (h * 32 + 16));
+        sum2 = v_fma(x7, x10, sum2);
+        const vec x11 = v_load(transformer_blocks_5_attention_add + (h * 32 + 24));
+        sum3 = v_fma(x7, x11, sum3);
+        const vec x12 = v_set(d_transformer_blocks_5_attention_multiply[h * 65 + i * 65 + 64]);
+        sum4 = v_fma(x12, x8, sum4);
+        sum5 = v_fma(x12, x9, sum5);
+        sum6 = v_fma(x12, x10, sum6);
+        sum7 = v_fma(x12, x11, sum7);
+      }
+      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + 2016), sum0);
+      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + 2024), sum1);
+      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + 2032), sum2);
+      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + 2040), sum3);
+      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + 2048), sum4);
+      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + 2056), sum5);
+      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + 2064), sum6);
+      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + 2072), sum7);
+    }
+  }
+}
+
+// i < 1, b < B, h < H=8, i2 < 1, k < K=32; lanes along k
+static void transformer_blocks_5_attention_backward_7(const real* d_transformer_blocks_5_attention_einsum_3,
+                                                      real* d_transformer_blocks_5_attention_rearrange) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    for (std::int64_t h = 0; h < 8; ++h) {
+      for (std::int64_t i2 = 0; i2 < 1; ++i2) {
+        for (std::int64_t k = 0; k < 32; k += 8) {
+          const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_3 + (h * 32 + k));
+          v_store(d_transformer_blocks_5_attention_rearrange + (i * 256 + h * 32 + i2 * 768 + k), x0);
+        }
+      }
+    }
+  }
+}
+
+// i < 1, b < B, h < H=8, n < N+1=65, k < K=32; lanes along k
+static void transformer_blocks_5_attention_backward_9(const real* d_transformer_blocks_5_attention_einsum_4,
+                                                      real* d_transformer_blocks_5_attention_rearrange) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    for (std::int64_t h = 0; h < 8; ++h) {
+      for (std::int64_t n = 0; n < 65; ++n) {
+        for (std::int64_t k = 0; k < 32; k += 8) {
+          const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + k));
+          v_store(d_transformer_blocks_5_attention_rearrange + (i * 256 + h * 32 + n * 768 + k + 256), x0);
+        }
+      }
+    }
+  }
+}
+
+// i < 1, b < B, h < H=8, n < N+1=65, k < K=32; lanes along k
+static void transformer_blocks_5_attention_backward_10(const real* d_transformer_blocks_5_attention_einsum_2,
+                                                       real* d_transformer_blocks_5_attention_rearrange) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    for (std::int64_t h = 0; h < 8; ++h) {
+      for (std::int64_t n = 0; n < 65; ++n) {
+        for (std::int64_t k = 0; k < 32; k += 8) {
+          const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + k));
+          v_store(d_transformer_blocks_5_attention_rearrange + (i * 256 + h * 32 + n * 768 + k + 512), x0);
+        }
+      }
+    }
+  }
+}
+
+// b < B, n < N+1=65, d < D=256, d2 < 3*D=768 (summed); lanes along d
+static void transformer_blocks_5_attention_backward_11(const Team& team,
+                                                       const real* transformer_blocks_5_attention_in_proj_weight_packed_transposed,
+                                                       const real* d_transformer_blocks_5_attention_rearrange,
+                                                       real* d_transformer_blocks_5_attention_einsum_5) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
+  for (std::int64_t d = 0; d < 256; d += 16) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      for (std::int64_t d2 = 0; d2 < 768; ++d2) {
+        v_fetch_line(transformer_blocks_5_attention_in_proj_weight_packed_transposed,
+                     d * 768 + 12288 + n * 256 + d2 * 2);
+        const vec x0 = v_set(d_transformer_blocks_5_attention_rearrange[n * 768 + d2]);
+        const vec x1 = v_load(transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 16));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 16 + 8));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_set(d_transformer_blocks_5_attention_rearrange[n * 768 + d2 + 768]);
+        sum2 = v_fma(x3, x1, sum2);
+        sum3 = v_fma(x3, x2, sum3);
+        const vec x4 = v_set(d_transformer_blocks_5_attention_rearrange[n * 768 + d2 + 1536]);
+        sum4 = v_fma(x4, x1, sum4);
+        sum5 = v_fma(x4, x2, sum5);
+        const vec x5 = v_set(d_transformer_blocks_5_attention_rearrange[n * 768 + d2 + 2304]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        const vec x6 = v_set(d_transformer_blocks_5_attention_rearrange[n * 768 + d2 + 3072]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        const vec x7 = v_set(d_transformer_blocks_5_attention_rearrange[n * 768 + d2 + 3840]);
+        sum10 = v_fma(x7, x1, sum10);
+        sum11 = v_fma(x7, x2, sum11);
+      }
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d), sum0);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 8), sum1);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 256), sum2);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 264), sum3);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 512), sum4);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 520), sum5);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 768), sum6);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 776), sum7);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 1024), sum8);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 1032), sum9);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 1280), sum10);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 1288), sum11);
+    }
+    if (end > 60) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      for (std::int64_t d2 = 0; d2 < 768; ++d2) {
+        v_fetch_line(transformer_blocks_5_attention_in_proj_weight_packed_transposed, d * 768 + 12288 + 15360 + d2 * 2);
+        const vec x8 = v_set(d_transformer_blocks_5_attention_rearrange[d2 + 46080]);
+        const vec x9 = v_load(transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 16));
+        sum0 = v_fma(x8, x9, sum0);
+        const vec x10 = v_load(transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 16 + 8));
+        sum1 = v_fma(x8, x10, sum1);
+        const vec x11 = v_set(d_transformer_blocks_5_attention_rearrange[d2 + 46848]);
+        sum2 = v_fma(x11, x9, sum2);
+        sum3 = v_fma(x11, x10, sum3);
+        const vec x12 = v_set(d_transformer_blocks_5_attention_rearrange[d2 + 47616]);
+        sum4 = v_fma(x12, x9, sum4);
+        sum5 = v_fma(x12, x10, sum5);
+        const vec x13 = v_set(d_transformer_blocks_5_attention_rearrange[d2 + 48384]);
+        sum6 = v_fma(x13, x9, sum6);
+        sum7 = v_fma(x13, x10, sum7);
+        const vec x14 = v_set(d_transformer_blocks_5_attention_rearrange[d2 + 49152]);
+        sum8 = v_fma(x14, x9, sum8);
+        sum9 = v_fma(x14, x10, sum9);
+      }
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 15360), sum0);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 15368), sum1);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 15616), sum2);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 15624), sum3);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 15872), sum4);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 15880), sum5);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 16128), sum6);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 16136), sum7);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 16384), sum8);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 16392), sum9);
+    }
+  }
+}
+
+// b < B, n < N+1=65, d < D=256 (row); lanes along d
+static void transformer_blocks_5_norm1_backward(const real* d_transformer_blocks_5_attention_einsum_5,
+                                                const real* transformer_blocks_5_norm1_weight,
+                                                const real* transformer_blocks_5_norm1_multiply,
+                                                const real* transformer_blocks_5_norm1_rsqrt,
+                                                real* d_transformer_blocks_5_norm1_multiply) {
+  for (std::int64_t n = 0; n < 65; ++n) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d));
+      const vec x1 = v_load(transformer_blocks_5_norm1_weight + d);
+      const vec t2 = v_mul(x0, x1);
+      const vec x3 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d));
+      const vec t4 = v_mul(t2, x3);
+      sum0 = v_add(sum0, t4);
+      sum1 = v_add(sum1, t2);
+    }
+    const vec row0 = v_set(v_sum(sum0));
+    const vec row1 = v_set(v_sum(sum1));
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x5 = v_set(transformer_blocks_5_norm1_rsqrt[n]);
+      const vec x6 = v_load(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d));
+      const vec x7 = v_load(transformer_blocks_5_norm1_weight + d);
+      const vec t8 = v_mul(x6, x7);
+      const vec t9 = v_set(real(256.0));
+      const vec t10 = v_div(row1, t9);
+      const vec t11 = v_sub(t8, t10);
+      const vec x12 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d));
+      const vec t13 = v_div(row0, t9);
+      const vec t14 = v_mul(x12, t13);
+      const vec t15 = v_sub(t11, t14);
+      const vec t16 = v_mul(x5, t15);
+      v_store(d_transformer_blocks_5_norm1_multiply + (n * 256 + d), t16);
+    }
+  }
+}
+
+// b < B, i < 1, d < D=256; lanes along d
+static void transformer_blocks_backward_2(const real* d_transformer_blocks_5_norm1_multiply,
+                                          const real* d_transformer_blocks_5_add, real* d_transformer_blocks_carry) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x0 = v_load(d_transformer_blocks_5_norm1_multiply + (i * 256 + d));
+      const vec x1 = v_load(d_transformer_blocks_5_add + (i * 256 + d));
+      const vec t2 = v_add(x0, x1);
+      v_store(d_transformer_blocks_carry + (i * 256 + d), t2);
+    }
+  }
+}
+
+// b < B, i < 64, d < D=256; lanes along d
+static void transformer_blocks_backward(const real* d_transformer_blocks_5_norm1_multiply,
+                                        real* d_transformer_blocks_carry) {
+  for (std::int64_t i = 0; i < 64; ++i) {
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x0 = v_load(d_transformer_blocks_5_norm1_multiply + (i * 256 + d + 256));
+      v_store(d_transformer_blocks_carry + (i * 256 + d + 256), x0);
     }
   }
 }
@@ -2607,15 +3957,15 @@ static void norm_backward(const real* d_norm_concat, const real* norm_weight, co
 static void divide_forward_train(const std::int64_t batch, const real* add, const real* reduce_sum, real* loss) {
   vec sum0 = v_zero();
   for (std::int64_t b = 0; b + 8 <= batch; b += 8) {
-    const vec x0 = v_load_strided(add + b * 1542304, 1542304, lanes);
-    const vec x1 = v_load_strided(reduce_sum + b * 1542304, 1542304, lanes);
+    const vec x0 = v_load_strided(add + b * 1341408, 1341408, lanes);
+    const vec x1 = v_load_strided(reduce_sum + b * 1341408, 1341408, lanes);
     const vec t2 = v_sub(x0, x1);
     sum0 = v_add(sum0, t2);
   }
   const std::int64_t b_rest = (batch - 0) / 8 * 8;
   if (b_rest < batch) {
-    const vec x3 = v_load_strided(add + b_rest * 1542304, 1542304, static_cast<int>(batch - b_rest));
-    const vec x4 = v_load_strided(reduce_sum + b_rest * 1542304, 1542304, static_cast<int>(batch - b_rest));
+    const vec x3 = v_load_strided(add + b_rest * 1341408, 1341408, static_cast<int>(batch - b_rest));
+    const vec x4 = v_load_strided(reduce_sum + b_rest * 1341408, 1341408, static_cast<int>(batch - b_rest));
     const vec t5 = v_sub(x3, x4);
     sum0 = v_add(sum0, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
   }
@@ -2633,9 +3983,9 @@ static void head_bias_gradient_partial(const std::int64_t chunk, const std::int6
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
-    const vec x0 = v_load(d_multiply + b * 1542304);
+    const vec x0 = v_load(d_multiply + b * 1341408);
     sum0 = v_add(sum0, x0);
-    const vec x1 = v_load_n(d_multiply + (b * 1542304 + 8), 2);
+    const vec x1 = v_load_n(d_multiply + (b * 1341408 + 8), 2);
     sum1 = v_add(sum1, x1);
   }
   v_store(partial + chunk * 10, sum0);
@@ -2672,21 +4022,21 @@ static void head_weight_gradient(const std::int64_t begin, const std::int64_t en
       vec sum8 = v_zero();
       vec sum9 = v_zero();
       for (std::int64_t b = 0; b < batch; ++b) {
-        const vec x0 = v_set(d_multiply[classes + b * 1542304]);
-        const vec x1 = v_load(norm_add + (d + b * 1542304));
+        const vec x0 = v_set(d_multiply[classes + b * 1341408]);
+        const vec x1 = v_load(norm_add + (d + b * 1341408));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(norm_add + (d + b * 1542304 + 8));
+        const vec x2 = v_load(norm_add + (d + b * 1341408 + 8));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_set(d_multiply[classes + b * 1542304 + 1]);
+        const vec x3 = v_set(d_multiply[classes + b * 1341408 + 1]);
         sum2 = v_fma(x3, x1, sum2);
         sum3 = v_fma(x3, x2, sum3);
-        const vec x4 = v_set(d_multiply[classes + b * 1542304 + 2]);
+        const vec x4 = v_set(d_multiply[classes + b * 1341408 + 2]);
         sum4 = v_fma(x4, x1, sum4);
         sum5 = v_fma(x4, x2, sum5);
-        const vec x5 = v_set(d_multiply[classes + b * 1542304 + 3]);
+        const vec x5 = v_set(d_multiply[classes + b * 1341408 + 3]);
         sum6 = v_fma(x5, x1, sum6);
         sum7 = v_fma(x5, x2, sum7);
-        const vec x6 = v_set(d_multiply[classes + b * 1542304 + 4]);
+        const vec x6 = v_set(d_multiply[classes + b * 1341408 + 4]);
         sum8 = v_fma(x6, x1, sum8);
         sum9 = v_fma(x6, x2, sum9);
       }
@@ -2704,8 +4054,8 @@ static void head_weight_gradient(const std::int64_t begin, const std::int64_t en
   }
 }
 
-// b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void norm_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch, const real* d_norm_concat,
+// b < B (summed), i < 1 (summed), d < D=256; lanes along d
+static void norm_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch, const real* d_head_einsum,
                                          const real* norm_multiply, real* partial) {
   const std::int64_t begin = chunk * batch / 16;
   const std::int64_t end = (chunk + 1) * batch / 16;
@@ -2719,30 +4069,712 @@ static void norm_weight_gradient_partial(const std::int64_t chunk, const std::in
     vec sum6 = v_zero();
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d));
-        const vec x1 = v_load(norm_multiply + (b * 1542304 + n * 256 + d));
+      for (std::int64_t i = 0; i < 1; ++i) {
+        const vec x0 = v_load(d_head_einsum + (b * 1341408 + d));
+        const vec x1 = v_load(norm_multiply + (b * 1341408 + i * 256 + d));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 8));
-        const vec x3 = v_load(norm_multiply + (b * 1542304 + n * 256 + d + 8));
+        const vec x2 = v_load(d_head_einsum + (b * 1341408 + d + 8));
+        const vec x3 = v_load(norm_multiply + (b * 1341408 + i * 256 + d + 8));
         sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 16));
-        const vec x5 = v_load(norm_multiply + (b * 1542304 + n * 256 + d + 16));
+        const vec x4 = v_load(d_head_einsum + (b * 1341408 + d + 16));
+        const vec x5 = v_load(norm_multiply + (b * 1341408 + i * 256 + d + 16));
         sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 24));
-        const vec x7 = v_load(norm_multiply + (b * 1542304 + n * 256 + d + 24));
+        const vec x6 = v_load(d_head_einsum + (b * 1341408 + d + 24));
+        const vec x7 = v_load(norm_multiply + (b * 1341408 + i * 256 + d + 24));
         sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 32));
-        const vec x9 = v_load(norm_multiply + (b * 1542304 + n * 256 + d + 32));
+        const vec x8 = v_load(d_head_einsum + (b * 1341408 + d + 32));
+        const vec x9 = v_load(norm_multiply + (b * 1341408 + i * 256 + d + 32));
         sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 40));
-        const vec x11 = v_load(norm_multiply + (b * 1542304 + n * 256 + d + 40));
+        const vec x10 = v_load(d_head_einsum + (b * 1341408 + d + 40));
+        const vec x11 = v_load(norm_multiply + (b * 1341408 + i * 256 + d + 40));
         sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 48));
-        const vec x13 = v_load(norm_multiply + (b * 1542304 + n * 256 + d + 48));
+        const vec x12 = v_load(d_head_einsum + (b * 1341408 + d + 48));
+        const vec x13 = v_load(norm_multiply + (b * 1341408 + i * 256 + d + 48));
         sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 56));
-        const vec x15 = v_load(norm_multiply + (b * 1542304 + n * 256 + d + 56));
+        const vec x14 = v_load(d_head_einsum + (b * 1341408 + d + 56));
+        const vec x15 = v_load(norm_multiply + (b * 1341408 + i * 256 + d + 56));
+        sum7 = v_fma(x14, x15, sum7);
+      }
+    }
+    v_store(partial + (chunk * 256 + d), sum0);
+    v_store(partial + (chunk * 256 + (d + 8)), sum1);
+    v_store(partial + (chunk * 256 + (d + 16)), sum2);
+    v_store(partial + (chunk * 256 + (d + 24)), sum3);
+    v_store(partial + (chunk * 256 + (d + 32)), sum4);
+    v_store(partial + (chunk * 256 + (d + 40)), sum5);
+    v_store(partial + (chunk * 256 + (d + 48)), sum6);
+    v_store(partial + (chunk * 256 + (d + 56)), sum7);
+  }
+}
+
+// b < B (summed), i < 1 (summed), d < D=256; lanes along d
+static void norm_weight_gradient_sum(real* gradient_norm_weight, const real* partial) {
+  for (std::int64_t d = 0; d < 256; d += 8) {
+    vec sum0 = v_zero();
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    v_store(gradient_norm_weight + d, sum0);
+  }
+}
+
+// b < B (summed), i < 1 (summed), d < D=256; lanes along d
+static void norm_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch, const real* d_head_einsum,
+                                       real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  for (std::int64_t d = 0; d < 256; d += 64) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t i = 0; i < 1; ++i) {
+        const vec x0 = v_load(d_head_einsum + (b * 1341408 + d));
+        sum0 = v_add(sum0, x0);
+        const vec x1 = v_load(d_head_einsum + (b * 1341408 + d + 8));
+        sum1 = v_add(sum1, x1);
+        const vec x2 = v_load(d_head_einsum + (b * 1341408 + d + 16));
+        sum2 = v_add(sum2, x2);
+        const vec x3 = v_load(d_head_einsum + (b * 1341408 + d + 24));
+        sum3 = v_add(sum3, x3);
+        const vec x4 = v_load(d_head_einsum + (b * 1341408 + d + 32));
+        sum4 = v_add(sum4, x4);
+        const vec x5 = v_load(d_head_einsum + (b * 1341408 + d + 40));
+        sum5 = v_add(sum5, x5);
+        const vec x6 = v_load(d_head_einsum + (b * 1341408 + d + 48));
+        sum6 = v_add(sum6, x6);
+        const vec x7 = v_load(d_head_einsum + (b * 1341408 + d + 56));
+        sum7 = v_add(sum7, x7);
+      }
+    }
+    v_store(partial + (chunk * 256 + d), sum0);
+    v_store(partial + (chunk * 256 + (d + 8)), sum1);
+    v_store(partial + (chunk * 256 + (d + 16)), sum2);
+    v_store(partial + (chunk * 256 + (d + 24)), sum3);
+    v_store(partial + (chunk * 256 + (d + 32)), sum4);
+    v_store(partial + (chunk * 256 + (d + 40)), sum5);
+    v_store(partial + (chunk * 256 + (d + 48)), sum6);
+    v_store(partial + (chunk * 256 + (d + 56)), sum7);
+  }
+}
+
+// b < B (summed), i < 1 (summed), d < D=256; lanes along d
+static void norm_bias_gradient_sum(real* gradient_norm_bias, const real* partial) {
+  for (std::int64_t d = 0; d < 256; d += 8) {
+    vec sum0 = v_zero();
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    v_store(gradient_norm_bias + d, sum0);
+  }
+}
+
+// b < B (summed), i < 1 (summed), d < D=256; lanes along d
+static void transformer_blocks_5_ffn_linear2_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+                                                                   const real* d_transformer_blocks_5_ffn_multiply,
+                                                                   real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  for (std::int64_t d = 0; d < 256; d += 64) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t i = 0; i < 1; ++i) {
+        const vec x0 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1341408 + i * 256 + d));
+        sum0 = v_add(sum0, x0);
+        const vec x1 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1341408 + i * 256 + d + 8));
+        sum1 = v_add(sum1, x1);
+        const vec x2 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1341408 + i * 256 + d + 16));
+        sum2 = v_add(sum2, x2);
+        const vec x3 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1341408 + i * 256 + d + 24));
+        sum3 = v_add(sum3, x3);
+        const vec x4 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1341408 + i * 256 + d + 32));
+        sum4 = v_add(sum4, x4);
+        const vec x5 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1341408 + i * 256 + d + 40));
+        sum5 = v_add(sum5, x5);
+        const vec x6 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1341408 + i * 256 + d + 48));
+        sum6 = v_add(sum6, x6);
+        const vec x7 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1341408 + i * 256 + d + 56));
+        sum7 = v_add(sum7, x7);
+      }
+    }
+    v_store(partial + (chunk * 256 + d), sum0);
+    v_store(partial + (chunk * 256 + (d + 8)), sum1);
+    v_store(partial + (chunk * 256 + (d + 16)), sum2);
+    v_store(partial + (chunk * 256 + (d + 24)), sum3);
+    v_store(partial + (chunk * 256 + (d + 32)), sum4);
+    v_store(partial + (chunk * 256 + (d + 40)), sum5);
+    v_store(partial + (chunk * 256 + (d + 48)), sum6);
+    v_store(partial + (chunk * 256 + (d + 56)), sum7);
+  }
+}
+
+// b < B (summed), i < 1 (summed), d < D=256; lanes along d
+static void transformer_blocks_5_ffn_linear2_bias_gradient_sum(real* gradient_transformer_blocks_5_ffn_linear2_bias,
+                                                               const real* partial) {
+  for (std::int64_t d = 0; d < 256; d += 8) {
+    vec sum0 = v_zero();
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    v_store(gradient_transformer_blocks_5_ffn_linear2_bias + d, sum0);
+  }
+}
+
+// d < D=256, m < M=512, b < B (summed), i < 1 (summed); lanes along m
+static void transformer_blocks_5_ffn_linear2_weight_gradient(const std::int64_t begin, const std::int64_t end,
+                                                             const std::int64_t batch,
+                                                             const real* d_transformer_blocks_5_ffn_multiply,
+                                                             const real* transformer_blocks_5_ffn_gelu,
+                                                             real* gradient_transformer_blocks_5_ffn_linear2_weight) {
+  for (std::int64_t m = 0; m < 512; m += 16) {
+    for (std::int64_t d = begin; d < end; d += 4) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      for (std::int64_t b = 0; b < batch; ++b) {
+        for (std::int64_t i = 0; i < 1; ++i) {
+          const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1341408 + i * 256]);
+          const vec x1 = v_load(transformer_blocks_5_ffn_gelu + (m + b * 1341408 + i * 512));
+          sum0 = v_fma(x0, x1, sum0);
+          const vec x2 = v_load(transformer_blocks_5_ffn_gelu + (m + b * 1341408 + i * 512 + 8));
+          sum1 = v_fma(x0, x2, sum1);
+          const vec x3 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1341408 + i * 256 + 1]);
+          sum2 = v_fma(x3, x1, sum2);
+          sum3 = v_fma(x3, x2, sum3);
+          const vec x4 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1341408 + i * 256 + 2]);
+          sum4 = v_fma(x4, x1, sum4);
+          sum5 = v_fma(x4, x2, sum5);
+          const vec x5 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1341408 + i * 256 + 3]);
+          sum6 = v_fma(x5, x1, sum6);
+          sum7 = v_fma(x5, x2, sum7);
+        }
+      }
+      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m), sum0);
+      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 8), sum1);
+      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 512), sum2);
+      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 520), sum3);
+      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 1024), sum4);
+      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 1032), sum5);
+      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 1536), sum6);
+      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 1544), sum7);
+    }
+  }
+}
+
+// b < B (summed), i < 1 (summed), m < M=512; lanes along m
+static void transformer_blocks_5_ffn_linear1_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+                                                                   const real* d_transformer_blocks_5_ffn_multiply_2,
+                                                                   real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  for (std::int64_t m = 0; m < 512; m += 64) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t i = 0; i < 1; ++i) {
+        const vec x0 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1341408 + i * 512 + m));
+        sum0 = v_add(sum0, x0);
+        const vec x1 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1341408 + i * 512 + m + 8));
+        sum1 = v_add(sum1, x1);
+        const vec x2 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1341408 + i * 512 + m + 16));
+        sum2 = v_add(sum2, x2);
+        const vec x3 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1341408 + i * 512 + m + 24));
+        sum3 = v_add(sum3, x3);
+        const vec x4 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1341408 + i * 512 + m + 32));
+        sum4 = v_add(sum4, x4);
+        const vec x5 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1341408 + i * 512 + m + 40));
+        sum5 = v_add(sum5, x5);
+        const vec x6 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1341408 + i * 512 + m + 48));
+        sum6 = v_add(sum6, x6);
+        const vec x7 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1341408 + i * 512 + m + 56));
+        sum7 = v_add(sum7, x7);
+      }
+    }
+    v_store(partial + (chunk * 512 + m), sum0);
+    v_store(partial + (chunk * 512 + (m + 8)), sum1);
+    v_store(partial + (chunk * 512 + (m + 16)), sum2);
+    v_store(partial + (chunk * 512 + (m + 24)), sum3);
+    v_store(partial + (chunk * 512 + (m + 32)), sum4);
+    v_store(partial + (chunk * 512 + (m + 40)), sum5);
+    v_store(partial + (chunk * 512 + (m + 48)), sum6);
+    v_store(partial + (chunk * 512 + (m + 56)), sum7);
+  }
+}
+
+// b < B (summed), i < 1 (summed), m < M=512; lanes along m
+static void transformer_blocks_5_ffn_linear1_bias_gradient_sum(real* gradient_transformer_blocks_5_ffn_linear1_bias,
+                                                               const real* partial) {
+  for (std::int64_t m = 0; m < 512; m += 8) {
+    vec sum0 = v_zero();
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 512 + m)));
+    v_store(gradient_transformer_blocks_5_ffn_linear1_bias + m, sum0);
+  }
+}
+
+// m < M=512, d < D=256, b < B (summed), i < 1 (summed); lanes along d
+static void transformer_blocks_5_ffn_linear1_weight_gradient(const std::int64_t begin, const std::int64_t end,
+                                                             const std::int64_t batch,
+                                                             const real* d_transformer_blocks_5_ffn_multiply_2,
+                                                             const real* transformer_blocks_5_norm2_add,
+                                                             real* gradient_transformer_blocks_5_ffn_linear1_weight) {
+  for (std::int64_t d = 0; d < 256; d += 16) {
+    for (std::int64_t m = begin; m < end; m += 4) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      for (std::int64_t b = 0; b < batch; ++b) {
+        for (std::int64_t i = 0; i < 1; ++i) {
+          const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1341408 + i * 512]);
+          const vec x1 = v_load(transformer_blocks_5_norm2_add + (d + b * 1341408 + i * 256));
+          sum0 = v_fma(x0, x1, sum0);
+          const vec x2 = v_load(transformer_blocks_5_norm2_add + (d + b * 1341408 + i * 256 + 8));
+          sum1 = v_fma(x0, x2, sum1);
+          const vec x3 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1341408 + i * 512 + 1]);
+          sum2 = v_fma(x3, x1, sum2);
+          sum3 = v_fma(x3, x2, sum3);
+          const vec x4 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1341408 + i * 512 + 2]);
+          sum4 = v_fma(x4, x1, sum4);
+          sum5 = v_fma(x4, x2, sum5);
+          const vec x5 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1341408 + i * 512 + 3]);
+          sum6 = v_fma(x5, x1, sum6);
+          sum7 = v_fma(x5, x2, sum7);
+        }
+      }
+      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d), sum0);
+      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 8), sum1);
+      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 256), sum2);
+      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 264), sum3);
+      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 512), sum4);
+      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 520), sum5);
+      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 768), sum6);
+      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 776), sum7);
+    }
+  }
+}
+
+// b < B (summed), i < 1 (summed), d < D=256; lanes along d
+static void transformer_blocks_5_norm2_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+                                                               const real* d_transformer_blocks_5_ffn_linear1_einsum,
+                                                               const real* transformer_blocks_5_norm2_multiply,
+                                                               real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  for (std::int64_t d = 0; d < 256; d += 64) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t i = 0; i < 1; ++i) {
+        const vec x0 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d));
+        const vec x1 = v_load(transformer_blocks_5_norm2_multiply + (b * 1341408 + i * 256 + d));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 8));
+        const vec x3 = v_load(transformer_blocks_5_norm2_multiply + (b * 1341408 + i * 256 + d + 8));
+        sum1 = v_fma(x2, x3, sum1);
+        const vec x4 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 16));
+        const vec x5 = v_load(transformer_blocks_5_norm2_multiply + (b * 1341408 + i * 256 + d + 16));
+        sum2 = v_fma(x4, x5, sum2);
+        const vec x6 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 24));
+        const vec x7 = v_load(transformer_blocks_5_norm2_multiply + (b * 1341408 + i * 256 + d + 24));
+        sum3 = v_fma(x6, x7, sum3);
+        const vec x8 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 32));
+        const vec x9 = v_load(transformer_blocks_5_norm2_multiply + (b * 1341408 + i * 256 + d + 32));
+        sum4 = v_fma(x8, x9, sum4);
+        const vec x10 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 40));
+        const vec x11 = v_load(transformer_blocks_5_norm2_multiply + (b * 1341408 + i * 256 + d + 40));
+        sum5 = v_fma(x10, x11, sum5);
+        const vec x12 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 48));
+        const vec x13 = v_load(transformer_blocks_5_norm2_multiply + (b * 1341408 + i * 256 + d + 48));
+        sum6 = v_fma(x12, x13, sum6);
+        const vec x14 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 56));
+        const vec x15 = v_load(transformer_blocks_5_norm2_multiply + (b * 1341408 + i * 256 + d + 56));
+        sum7 = v_fma(x14, x15, sum7);
+      }
+    }
+    v_store(partial + (chunk * 256 + d), sum0);
+    v_store(partial + (chunk * 256 + (d + 8)), sum1);
+    v_store(partial + (chunk * 256 + (d + 16)), sum2);
+    v_store(partial + (chunk * 256 + (d + 24)), sum3);
+    v_store(partial + (chunk * 256 + (d + 32)), sum4);
+    v_store(partial + (chunk * 256 + (d + 40)), sum5);
+    v_store(partial + (chunk * 256 + (d + 48)), sum6);
+    v_store(partial + (chunk * 256 + (d + 56)), sum7);
+  }
+}
+
+// b < B (summed), i < 1 (summed), d < D=256; lanes along d
+static void transformer_blocks_5_norm2_weight_gradient_sum(real* gradient_transformer_blocks_5_norm2_weight,
+                                                           const real* partial) {
+  for (std::int64_t d = 0; d < 256; d += 8) {
+    vec sum0 = v_zero();
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    v_store(gradient_transformer_blocks_5_norm2_weight + d, sum0);
+  }
+}
+
+// b < B (summed), i < 1 (summed), d < D=256; lanes along d
+static void transformer_blocks_5_norm2_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+                                                             const real* d_transformer_blocks_5_ffn_linear1_einsum,
+                                                             real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  for (std::int64_t d = 0; d < 256; d += 64) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t i = 0; i < 1; ++i) {
+        const vec x0 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d));
+        sum0 = v_add(sum0, x0);
+        const vec x1 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 8));
+        sum1 = v_add(sum1, x1);
+        const vec x2 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 16));
+        sum2 = v_add(sum2, x2);
+        const vec x3 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 24));
+        sum3 = v_add(sum3, x3);
+        const vec x4 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 32));
+        sum4 = v_add(sum4, x4);
+        const vec x5 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 40));
+        sum5 = v_add(sum5, x5);
+        const vec x6 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 48));
+        sum6 = v_add(sum6, x6);
+        const vec x7 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 56));
+        sum7 = v_add(sum7, x7);
+      }
+    }
+    v_store(partial + (chunk * 256 + d), sum0);
+    v_store(partial + (chunk * 256 + (d + 8)), sum1);
+    v_store(partial + (chunk * 256 + (d + 16)), sum2);
+    v_store(partial + (chunk * 256 + (d + 24)), sum3);
+    v_store(partial + (chunk * 256 + (d + 32)), sum4);
+    v_store(partial + (chunk * 256 + (d + 40)), sum5);
+    v_store(partial + (chunk * 256 + (d + 48)), sum6);
+    v_store(partial + (chunk * 256 + (d + 56)), sum7);
+  }
+}
+
+// b < B (summed), i < 1 (summed), d < D=256; lanes along d
+static void transformer_blocks_5_norm2_bias_gradient_sum(real* gradient_transformer_blocks_5_norm2_bias,
+                                                         const real* partial) {
+  for (std::int64_t d = 0; d < 256; d += 8) {
+    vec sum0 = v_zero();
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    v_store(gradient_transformer_blocks_5_norm2_bias + d, sum0);
+  }
+}
+
+// b < B (summed), i < 1 (summed), d < D=256; lanes along d
+static void transformer_blocks_5_attention_out_proj_bias_gradient_partial(const std::int64_t chunk,
+                                                                          const std::int64_t batch,
+                                                                          const real* d_transformer_blocks_5_add,
+                                                                          real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  for (std::int64_t d = 0; d < 256; d += 64) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t i = 0; i < 1; ++i) {
+        const vec x0 = v_load(d_transformer_blocks_5_add + (b * 1341408 + i * 256 + d));
+        sum0 = v_add(sum0, x0);
+        const vec x1 = v_load(d_transformer_blocks_5_add + (b * 1341408 + i * 256 + d + 8));
+        sum1 = v_add(sum1, x1);
+        const vec x2 = v_load(d_transformer_blocks_5_add + (b * 1341408 + i * 256 + d + 16));
+        sum2 = v_add(sum2, x2);
+        const vec x3 = v_load(d_transformer_blocks_5_add + (b * 1341408 + i * 256 + d + 24));
+        sum3 = v_add(sum3, x3);
+        const vec x4 = v_load(d_transformer_blocks_5_add + (b * 1341408 + i * 256 + d + 32));
+        sum4 = v_add(sum4, x4);
+        const vec x5 = v_load(d_transformer_blocks_5_add + (b * 1341408 + i * 256 + d + 40));
+        sum5 = v_add(sum5, x5);
+        const vec x6 = v_load(d_transformer_blocks_5_add + (b * 1341408 + i * 256 + d + 48));
+        sum6 = v_add(sum6, x6);
+        const vec x7 = v_load(d_transformer_blocks_5_add + (b * 1341408 + i * 256 + d + 56));
+        sum7 = v_add(sum7, x7);
+      }
+    }
+    v_store(partial + (chunk * 256 + d), sum0);
+    v_store(partial + (chunk * 256 + (d + 8)), sum1);
+    v_store(partial + (chunk * 256 + (d + 16)), sum2);
+    v_store(partial + (chunk * 256 + (d + 24)), sum3);
+    v_store(partial + (chunk * 256 + (d + 32)), sum4);
+    v_store(partial + (chunk * 256 + (d + 40)), sum5);
+    v_store(partial + (chunk * 256 + (d + 48)), sum6);
+    v_store(partial + (chunk * 256 + (d + 56)), sum7);
+  }
+}
+
+// b < B (summed), i < 1 (summed), d < D=256; lanes along d
+static void transformer_blocks_5_attention_out_proj_bias_gradient_sum(real* gradient_transformer_blocks_5_attention_out_proj_bias,
+                                                                      const real* partial) {
+  for (std::int64_t d = 0; d < 256; d += 8) {
+    vec sum0 = v_zero();
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    v_store(gradient_transformer_blocks_5_attention_out_proj_bias + d, sum0);
+  }
+}
+
+// d < D=256, h < H*K=256, b < B (summed), i < 1 (summed); lanes along h
+static void transformer_blocks_5_attention_out_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
+                                                                    const std::int64_t batch,
+                                                                    const real* d_transformer_blocks_5_add,
+                                                                    const real* transformer_blocks_5_attention_rearrange,
+                                                                    real* gradient_transformer_blocks_5_attention_out_proj_weight) {
+  for (std::int64_t h = 0; h < 256; h += 16) {
+    for (std::int64_t d = begin; d < end; d += 4) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      for (std::int64_t b = 0; b < batch; ++b) {
+        for (std::int64_t i = 0; i < 1; ++i) {
+          const vec x0 = v_set(d_transformer_blocks_5_add[d + b * 1341408 + i * 256]);
+          const vec x1 = v_load(transformer_blocks_5_attention_rearrange + (h + b * 1341408 + i * 256));
+          sum0 = v_fma(x0, x1, sum0);
+          const vec x2 = v_load(transformer_blocks_5_attention_rearrange + (h + b * 1341408 + i * 256 + 8));
+          sum1 = v_fma(x0, x2, sum1);
+          const vec x3 = v_set(d_transformer_blocks_5_add[d + b * 1341408 + i * 256 + 1]);
+          sum2 = v_fma(x3, x1, sum2);
+          sum3 = v_fma(x3, x2, sum3);
+          const vec x4 = v_set(d_transformer_blocks_5_add[d + b * 1341408 + i * 256 + 2]);
+          sum4 = v_fma(x4, x1, sum4);
+          sum5 = v_fma(x4, x2, sum5);
+          const vec x5 = v_set(d_transformer_blocks_5_add[d + b * 1341408 + i * 256 + 3]);
+          sum6 = v_fma(x5, x1, sum6);
+          sum7 = v_fma(x5, x2, sum7);
+        }
+      }
+      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h), sum0);
+      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 8), sum1);
+      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 256), sum2);
+      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 264), sum3);
+      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 512), sum4);
+      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 520), sum5);
+      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 768), sum6);
+      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 776), sum7);
+    }
+  }
+}
+
+// b < B (summed), n < N+1=65 (summed), d < 3*D=768; lanes along d
+static void transformer_blocks_5_attention_in_proj_bias_gradient_partial(const std::int64_t chunk,
+                                                                         const std::int64_t batch,
+                                                                         const real* d_transformer_blocks_5_attention_rearrange,
+                                                                         real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  for (std::int64_t d = 0; d < 768; d += 64) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t n = 0; n < 65; ++n) {
+        const vec x0 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1341408 + n * 768 + d));
+        sum0 = v_add(sum0, x0);
+        const vec x1 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1341408 + n * 768 + d + 8));
+        sum1 = v_add(sum1, x1);
+        const vec x2 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1341408 + n * 768 + d + 16));
+        sum2 = v_add(sum2, x2);
+        const vec x3 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1341408 + n * 768 + d + 24));
+        sum3 = v_add(sum3, x3);
+        const vec x4 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1341408 + n * 768 + d + 32));
+        sum4 = v_add(sum4, x4);
+        const vec x5 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1341408 + n * 768 + d + 40));
+        sum5 = v_add(sum5, x5);
+        const vec x6 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1341408 + n * 768 + d + 48));
+        sum6 = v_add(sum6, x6);
+        const vec x7 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1341408 + n * 768 + d + 56));
+        sum7 = v_add(sum7, x7);
+      }
+    }
+    v_store(partial + (chunk * 768 + d), sum0);
+    v_store(partial + (chunk * 768 + (d + 8)), sum1);
+    v_store(partial + (chunk * 768 + (d + 16)), sum2);
+    v_store(partial + (chunk * 768 + (d + 24)), sum3);
+    v_store(partial + (chunk * 768 + (d + 32)), sum4);
+    v_store(partial + (chunk * 768 + (d + 40)), sum5);
+    v_store(partial + (chunk * 768 + (d + 48)), sum6);
+    v_store(partial + (chunk * 768 + (d + 56)), sum7);
+  }
+}
+
+// b < B (summed), n < N+1=65 (summed), d < 3*D=768; lanes along d
+static void transformer_blocks_5_attention_in_proj_bias_gradient_sum(real* gradient_transformer_blocks_5_attention_in_proj_bias,
+                                                                     const real* partial) {
+  for (std::int64_t d = 0; d < 768; d += 8) {
+    vec sum0 = v_zero();
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 768 + d)));
+    v_store(gradient_transformer_blocks_5_attention_in_proj_bias + d, sum0);
+  }
+}
+
+// d < 3*D=768, d2 < D=256, b < B (summed), n < N+1=65 (summed); lanes along d2
+static void transformer_blocks_5_attention_in_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
+                                                                   const std::int64_t batch,
+                                                                   real* gradient_transformer_blocks_5_attention_in_proj_weight,
+                                                                   const real* d_transformer_blocks_5_attention_rearrange,
+                                                                   const real* transformer_blocks_5_norm1_add) {
+  for (std::int64_t d = begin; d < end; ++d) {
+    for (std::int64_t d2 = 0; d2 < 256; d2 += 8) {
+      v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2), v_zero());
+    }
+  }
+  for (std::int64_t b = 0; b < batch; ++b) {
+    v_fetch(d_transformer_blocks_5_attention_rearrange + b * 1341408, 49920);
+    v_fetch(transformer_blocks_5_norm1_add + b * 1341408, 16640);
+    for (std::int64_t d2 = 0; d2 < 256; d2 += 16) {
+      for (std::int64_t d = begin; d < end; d += 6) {
+        vec sum0 = v_zero();
+        vec sum1 = v_zero();
+        vec sum2 = v_zero();
+        vec sum3 = v_zero();
+        vec sum4 = v_zero();
+        vec sum5 = v_zero();
+        vec sum6 = v_zero();
+        vec sum7 = v_zero();
+        vec sum8 = v_zero();
+        vec sum9 = v_zero();
+        vec sum10 = v_zero();
+        vec sum11 = v_zero();
+        for (std::int64_t n = 0; n < 65; ++n) {
+          const vec x0 = v_set(d_transformer_blocks_5_attention_rearrange[d + b * 1341408 + n * 768]);
+          const vec x1 = v_load(transformer_blocks_5_norm1_add + (d2 + b * 1341408 + n * 256));
+          sum0 = v_fma(x0, x1, sum0);
+          const vec x2 = v_load(transformer_blocks_5_norm1_add + (d2 + b * 1341408 + n * 256 + 8));
+          sum1 = v_fma(x0, x2, sum1);
+          const vec x3 = v_set(d_transformer_blocks_5_attention_rearrange[d + b * 1341408 + n * 768 + 1]);
+          sum2 = v_fma(x3, x1, sum2);
+          sum3 = v_fma(x3, x2, sum3);
+          const vec x4 = v_set(d_transformer_blocks_5_attention_rearrange[d + b * 1341408 + n * 768 + 2]);
+          sum4 = v_fma(x4, x1, sum4);
+          sum5 = v_fma(x4, x2, sum5);
+          const vec x5 = v_set(d_transformer_blocks_5_attention_rearrange[d + b * 1341408 + n * 768 + 3]);
+          sum6 = v_fma(x5, x1, sum6);
+          sum7 = v_fma(x5, x2, sum7);
+          const vec x6 = v_set(d_transformer_blocks_5_attention_rearrange[d + b * 1341408 + n * 768 + 4]);
+          sum8 = v_fma(x6, x1, sum8);
+          sum9 = v_fma(x6, x2, sum9);
+          const vec x7 = v_set(d_transformer_blocks_5_attention_rearrange[d + b * 1341408 + n * 768 + 5]);
+          sum10 = v_fma(x7, x1, sum10);
+          sum11 = v_fma(x7, x2, sum11);
+        }
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2)), sum0));
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 8),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 8)), sum1));
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 256),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 256)), sum2));
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 264),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 264)), sum3));
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 512),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 512)), sum4));
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 520),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 520)), sum5));
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 768),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 768)), sum6));
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 776),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 776)), sum7));
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1024),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1024)), sum8));
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1032),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1032)), sum9));
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1280),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1280)), sum10));
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1288),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1288)), sum11));
+      }
+    }
+  }
+}
+
+// b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
+static void transformer_blocks_5_norm1_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+                                                               const real* d_transformer_blocks_5_attention_einsum_5,
+                                                               const real* transformer_blocks_5_norm1_multiply,
+                                                               real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  for (std::int64_t d = 0; d < 256; d += 64) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t n = 0; n < 65; ++n) {
+        const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_5_norm1_multiply + (b * 1341408 + n * 256 + d));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 8));
+        const vec x3 = v_load(transformer_blocks_5_norm1_multiply + (b * 1341408 + n * 256 + d + 8));
+        sum1 = v_fma(x2, x3, sum1);
+        const vec x4 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 16));
+        const vec x5 = v_load(transformer_blocks_5_norm1_multiply + (b * 1341408 + n * 256 + d + 16));
+        sum2 = v_fma(x4, x5, sum2);
+        const vec x6 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 24));
+        const vec x7 = v_load(transformer_blocks_5_norm1_multiply + (b * 1341408 + n * 256 + d + 24));
+        sum3 = v_fma(x6, x7, sum3);
+        const vec x8 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 32));
+        const vec x9 = v_load(transformer_blocks_5_norm1_multiply + (b * 1341408 + n * 256 + d + 32));
+        sum4 = v_fma(x8, x9, sum4);
+        const vec x10 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 40));
+        const vec x11 = v_load(transformer_blocks_5_norm1_multiply + (b * 1341408 + n * 256 + d + 40));
+        sum5 = v_fma(x10, x11, sum5);
+        const vec x12 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 48));
+        const vec x13 = v_load(transformer_blocks_5_norm1_multiply + (b * 1341408 + n * 256 + d + 48));
+        sum6 = v_fma(x12, x13, sum6);
+        const vec x14 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 56));
+        const vec x15 = v_load(transformer_blocks_5_norm1_multiply + (b * 1341408 + n * 256 + d + 56));
         sum7 = v_fma(x14, x15, sum7);
       }
     }
@@ -2758,17 +4790,19 @@ static void norm_weight_gradient_partial(const std::int64_t chunk, const std::in
 }
 
 // b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void norm_weight_gradient_sum(real* gradient_norm_weight, const real* partial) {
+static void transformer_blocks_5_norm1_weight_gradient_sum(real* gradient_transformer_blocks_5_norm1_weight,
+                                                           const real* partial) {
   for (std::int64_t d = 0; d < 256; d += 8) {
     vec sum0 = v_zero();
     for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
-    v_store(gradient_norm_weight + d, sum0);
+    v_store(gradient_transformer_blocks_5_norm1_weight + d, sum0);
   }
 }
 
 // b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void norm_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch, const real* d_norm_concat,
-                                       real* partial) {
+static void transformer_blocks_5_norm1_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+                                                             const real* d_transformer_blocks_5_attention_einsum_5,
+                                                             real* partial) {
   const std::int64_t begin = chunk * batch / 16;
   const std::int64_t end = (chunk + 1) * batch / 16;
   for (std::int64_t d = 0; d < 256; d += 64) {
@@ -2782,21 +4816,21 @@ static void norm_bias_gradient_partial(const std::int64_t chunk, const std::int6
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 8));
+        const vec x1 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 8));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 16));
+        const vec x2 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 16));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 24));
+        const vec x3 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 24));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 32));
+        const vec x4 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 32));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 40));
+        const vec x5 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 40));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 48));
+        const vec x6 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 48));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 56));
+        const vec x7 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 56));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -2812,11 +4846,12 @@ static void norm_bias_gradient_partial(const std::int64_t chunk, const std::int6
 }
 
 // b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void norm_bias_gradient_sum(real* gradient_norm_bias, const real* partial) {
+static void transformer_blocks_5_norm1_bias_gradient_sum(real* gradient_transformer_blocks_5_norm1_bias,
+                                                         const real* partial) {
   for (std::int64_t d = 0; d < 256; d += 8) {
     vec sum0 = v_zero();
     for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
-    v_store(gradient_norm_bias + d, sum0);
+    v_store(gradient_transformer_blocks_5_norm1_bias + d, sum0);
   }
 }
 
@@ -4005,21 +6040,21 @@ static void transformer_blocks_ffn_linear2_bias_gradient_partial(const std::int6
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_multiply + (b * 1542304 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_ffn_multiply + (b * 1341408 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_ffn_multiply + (b * 1542304 + n * 256 + d + 8));
+        const vec x1 = v_load(d_transformer_blocks_ffn_multiply + (b * 1341408 + n * 256 + d + 8));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_ffn_multiply + (b * 1542304 + n * 256 + d + 16));
+        const vec x2 = v_load(d_transformer_blocks_ffn_multiply + (b * 1341408 + n * 256 + d + 16));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_ffn_multiply + (b * 1542304 + n * 256 + d + 24));
+        const vec x3 = v_load(d_transformer_blocks_ffn_multiply + (b * 1341408 + n * 256 + d + 24));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_ffn_multiply + (b * 1542304 + n * 256 + d + 32));
+        const vec x4 = v_load(d_transformer_blocks_ffn_multiply + (b * 1341408 + n * 256 + d + 32));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_ffn_multiply + (b * 1542304 + n * 256 + d + 40));
+        const vec x5 = v_load(d_transformer_blocks_ffn_multiply + (b * 1341408 + n * 256 + d + 40));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_ffn_multiply + (b * 1542304 + n * 256 + d + 48));
+        const vec x6 = v_load(d_transformer_blocks_ffn_multiply + (b * 1341408 + n * 256 + d + 48));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_ffn_multiply + (b * 1542304 + n * 256 + d + 56));
+        const vec x7 = v_load(d_transformer_blocks_ffn_multiply + (b * 1341408 + n * 256 + d + 56));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -4056,8 +6091,8 @@ static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t be
     }
   }
   for (std::int64_t b = 0; b < batch; ++b) {
-    v_fetch(d_transformer_blocks_ffn_multiply + b * 1542304, 16640);
-    v_fetch(d_transformer_blocks_ffn_linear2_copy + b * 1542304, 33280);
+    v_fetch(d_transformer_blocks_ffn_multiply + b * 1341408, 16640);
+    v_fetch(d_transformer_blocks_ffn_linear2_copy + b * 1341408, 33280);
     for (std::int64_t m = 0; m < 512; m += 16) {
       for (std::int64_t d = begin; d < end; d += 4) {
         vec sum0 = v_zero();
@@ -4069,18 +6104,18 @@ static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t be
         vec sum6 = v_zero();
         vec sum7 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256]);
-          const vec x1 = v_load(d_transformer_blocks_ffn_linear2_copy + (m + b * 1542304 + n * 512));
+          const vec x0 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1341408 + n * 256]);
+          const vec x1 = v_load(d_transformer_blocks_ffn_linear2_copy + (m + b * 1341408 + n * 512));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_transformer_blocks_ffn_linear2_copy + (m + b * 1542304 + n * 512 + 8));
+          const vec x2 = v_load(d_transformer_blocks_ffn_linear2_copy + (m + b * 1341408 + n * 512 + 8));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 1]);
+          const vec x3 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1341408 + n * 256 + 1]);
           sum2 = v_fma(x3, x1, sum2);
           sum3 = v_fma(x3, x2, sum3);
-          const vec x4 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 2]);
+          const vec x4 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1341408 + n * 256 + 2]);
           sum4 = v_fma(x4, x1, sum4);
           sum5 = v_fma(x4, x2, sum5);
-          const vec x5 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 3]);
+          const vec x5 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1341408 + n * 256 + 3]);
           sum6 = v_fma(x5, x1, sum6);
           sum7 = v_fma(x5, x2, sum7);
         }
@@ -4122,21 +6157,21 @@ static void transformer_blocks_ffn_linear1_bias_gradient_partial(const std::int6
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1542304 + n * 512 + m));
+        const vec x0 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1341408 + n * 512 + m));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1542304 + n * 512 + m + 8));
+        const vec x1 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1341408 + n * 512 + m + 8));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1542304 + n * 512 + m + 16));
+        const vec x2 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1341408 + n * 512 + m + 16));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1542304 + n * 512 + m + 24));
+        const vec x3 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1341408 + n * 512 + m + 24));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1542304 + n * 512 + m + 32));
+        const vec x4 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1341408 + n * 512 + m + 32));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1542304 + n * 512 + m + 40));
+        const vec x5 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1341408 + n * 512 + m + 40));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1542304 + n * 512 + m + 48));
+        const vec x6 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1341408 + n * 512 + m + 48));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1542304 + n * 512 + m + 56));
+        const vec x7 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1341408 + n * 512 + m + 56));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -4173,8 +6208,8 @@ static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t be
     }
   }
   for (std::int64_t b = 0; b < batch; ++b) {
-    v_fetch(d_transformer_blocks_ffn_multiply_2 + b * 1542304, 33280);
-    v_fetch(d_transformer_blocks_ffn_linear1_copy + b * 1542304, 16640);
+    v_fetch(d_transformer_blocks_ffn_multiply_2 + b * 1341408, 33280);
+    v_fetch(d_transformer_blocks_ffn_linear1_copy + b * 1341408, 16640);
     for (std::int64_t d = 0; d < 256; d += 16) {
       for (std::int64_t m = begin; m < end; m += 4) {
         vec sum0 = v_zero();
@@ -4186,18 +6221,18 @@ static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t be
         vec sum6 = v_zero();
         vec sum7 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512]);
-          const vec x1 = v_load(d_transformer_blocks_ffn_linear1_copy + (d + b * 1542304 + n * 256));
+          const vec x0 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1341408 + n * 512]);
+          const vec x1 = v_load(d_transformer_blocks_ffn_linear1_copy + (d + b * 1341408 + n * 256));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_transformer_blocks_ffn_linear1_copy + (d + b * 1542304 + n * 256 + 8));
+          const vec x2 = v_load(d_transformer_blocks_ffn_linear1_copy + (d + b * 1341408 + n * 256 + 8));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 1]);
+          const vec x3 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1341408 + n * 512 + 1]);
           sum2 = v_fma(x3, x1, sum2);
           sum3 = v_fma(x3, x2, sum3);
-          const vec x4 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 2]);
+          const vec x4 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1341408 + n * 512 + 2]);
           sum4 = v_fma(x4, x1, sum4);
           sum5 = v_fma(x4, x2, sum5);
-          const vec x5 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 3]);
+          const vec x5 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1341408 + n * 512 + 3]);
           sum6 = v_fma(x5, x1, sum6);
           sum7 = v_fma(x5, x2, sum7);
         }
@@ -4240,29 +6275,29 @@ static void transformer_blocks_norm2_weight_gradient_partial(const std::int64_t 
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_norm2_multiply + (b * 1542304 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_norm2_multiply + (b * 1341408 + n * 256 + d));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 8));
-        const vec x3 = v_load(transformer_blocks_norm2_multiply + (b * 1542304 + n * 256 + d + 8));
+        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 8));
+        const vec x3 = v_load(transformer_blocks_norm2_multiply + (b * 1341408 + n * 256 + d + 8));
         sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 16));
-        const vec x5 = v_load(transformer_blocks_norm2_multiply + (b * 1542304 + n * 256 + d + 16));
+        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 16));
+        const vec x5 = v_load(transformer_blocks_norm2_multiply + (b * 1341408 + n * 256 + d + 16));
         sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 24));
-        const vec x7 = v_load(transformer_blocks_norm2_multiply + (b * 1542304 + n * 256 + d + 24));
+        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 24));
+        const vec x7 = v_load(transformer_blocks_norm2_multiply + (b * 1341408 + n * 256 + d + 24));
         sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 32));
-        const vec x9 = v_load(transformer_blocks_norm2_multiply + (b * 1542304 + n * 256 + d + 32));
+        const vec x8 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 32));
+        const vec x9 = v_load(transformer_blocks_norm2_multiply + (b * 1341408 + n * 256 + d + 32));
         sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 40));
-        const vec x11 = v_load(transformer_blocks_norm2_multiply + (b * 1542304 + n * 256 + d + 40));
+        const vec x10 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 40));
+        const vec x11 = v_load(transformer_blocks_norm2_multiply + (b * 1341408 + n * 256 + d + 40));
         sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 48));
-        const vec x13 = v_load(transformer_blocks_norm2_multiply + (b * 1542304 + n * 256 + d + 48));
+        const vec x12 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 48));
+        const vec x13 = v_load(transformer_blocks_norm2_multiply + (b * 1341408 + n * 256 + d + 48));
         sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 56));
-        const vec x15 = v_load(transformer_blocks_norm2_multiply + (b * 1542304 + n * 256 + d + 56));
+        const vec x14 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 56));
+        const vec x15 = v_load(transformer_blocks_norm2_multiply + (b * 1341408 + n * 256 + d + 56));
         sum7 = v_fma(x14, x15, sum7);
       }
     }
@@ -4304,21 +6339,21 @@ static void transformer_blocks_norm2_bias_gradient_partial(const std::int64_t ch
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 8));
+        const vec x1 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 8));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 16));
+        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 16));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 24));
+        const vec x3 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 24));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 32));
+        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 32));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 40));
+        const vec x5 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 40));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 48));
+        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 48));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 56));
+        const vec x7 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 56));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -4361,21 +6396,21 @@ static void transformer_blocks_attention_out_proj_bias_gradient_partial(const st
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_add + (b * 1542304 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_add + (b * 1341408 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_add + (b * 1542304 + n * 256 + d + 8));
+        const vec x1 = v_load(d_transformer_blocks_add + (b * 1341408 + n * 256 + d + 8));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_add + (b * 1542304 + n * 256 + d + 16));
+        const vec x2 = v_load(d_transformer_blocks_add + (b * 1341408 + n * 256 + d + 16));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_add + (b * 1542304 + n * 256 + d + 24));
+        const vec x3 = v_load(d_transformer_blocks_add + (b * 1341408 + n * 256 + d + 24));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_add + (b * 1542304 + n * 256 + d + 32));
+        const vec x4 = v_load(d_transformer_blocks_add + (b * 1341408 + n * 256 + d + 32));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_add + (b * 1542304 + n * 256 + d + 40));
+        const vec x5 = v_load(d_transformer_blocks_add + (b * 1341408 + n * 256 + d + 40));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_add + (b * 1542304 + n * 256 + d + 48));
+        const vec x6 = v_load(d_transformer_blocks_add + (b * 1341408 + n * 256 + d + 48));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_add + (b * 1542304 + n * 256 + d + 56));
+        const vec x7 = v_load(d_transformer_blocks_add + (b * 1341408 + n * 256 + d + 56));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -4412,8 +6447,8 @@ static void transformer_blocks_attention_out_proj_weight_gradient(const std::int
     }
   }
   for (std::int64_t b = 0; b < batch; ++b) {
-    v_fetch(d_transformer_blocks_add + b * 1542304, 16640);
-    v_fetch(transformer_blocks_attention_rearrange + b * 1542304, 16640);
+    v_fetch(d_transformer_blocks_add + b * 1341408, 16640);
+    v_fetch(transformer_blocks_attention_rearrange + b * 1341408, 16640);
     for (std::int64_t h = 0; h < 256; h += 16) {
       for (std::int64_t d = begin; d < end; d += 4) {
         vec sum0 = v_zero();
@@ -4425,18 +6460,18 @@ static void transformer_blocks_attention_out_proj_weight_gradient(const std::int
         vec sum6 = v_zero();
         vec sum7 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256]);
-          const vec x1 = v_load(transformer_blocks_attention_rearrange + (h + b * 1542304 + n * 256));
+          const vec x0 = v_set(d_transformer_blocks_add[d + b * 1341408 + n * 256]);
+          const vec x1 = v_load(transformer_blocks_attention_rearrange + (h + b * 1341408 + n * 256));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_attention_rearrange + (h + b * 1542304 + n * 256 + 8));
+          const vec x2 = v_load(transformer_blocks_attention_rearrange + (h + b * 1341408 + n * 256 + 8));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 1]);
+          const vec x3 = v_set(d_transformer_blocks_add[d + b * 1341408 + n * 256 + 1]);
           sum2 = v_fma(x3, x1, sum2);
           sum3 = v_fma(x3, x2, sum3);
-          const vec x4 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 2]);
+          const vec x4 = v_set(d_transformer_blocks_add[d + b * 1341408 + n * 256 + 2]);
           sum4 = v_fma(x4, x1, sum4);
           sum5 = v_fma(x4, x2, sum5);
-          const vec x5 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 3]);
+          const vec x5 = v_set(d_transformer_blocks_add[d + b * 1341408 + n * 256 + 3]);
           sum6 = v_fma(x5, x1, sum6);
           sum7 = v_fma(x5, x2, sum7);
         }
@@ -4479,21 +6514,21 @@ static void transformer_blocks_attention_in_proj_bias_gradient_partial(const std
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_attention_rearrange + (b * 1542304 + n * 768 + d));
+        const vec x0 = v_load(d_transformer_blocks_attention_rearrange + (b * 1341408 + n * 768 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_attention_rearrange + (b * 1542304 + n * 768 + d + 8));
+        const vec x1 = v_load(d_transformer_blocks_attention_rearrange + (b * 1341408 + n * 768 + d + 8));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_attention_rearrange + (b * 1542304 + n * 768 + d + 16));
+        const vec x2 = v_load(d_transformer_blocks_attention_rearrange + (b * 1341408 + n * 768 + d + 16));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_attention_rearrange + (b * 1542304 + n * 768 + d + 24));
+        const vec x3 = v_load(d_transformer_blocks_attention_rearrange + (b * 1341408 + n * 768 + d + 24));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_attention_rearrange + (b * 1542304 + n * 768 + d + 32));
+        const vec x4 = v_load(d_transformer_blocks_attention_rearrange + (b * 1341408 + n * 768 + d + 32));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_attention_rearrange + (b * 1542304 + n * 768 + d + 40));
+        const vec x5 = v_load(d_transformer_blocks_attention_rearrange + (b * 1341408 + n * 768 + d + 40));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_attention_rearrange + (b * 1542304 + n * 768 + d + 48));
+        const vec x6 = v_load(d_transformer_blocks_attention_rearrange + (b * 1341408 + n * 768 + d + 48));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_attention_rearrange + (b * 1542304 + n * 768 + d + 56));
+        const vec x7 = v_load(d_transformer_blocks_attention_rearrange + (b * 1341408 + n * 768 + d + 56));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -4530,8 +6565,8 @@ static void transformer_blocks_attention_in_proj_weight_gradient(const std::int6
     }
   }
   for (std::int64_t b = 0; b < batch; ++b) {
-    v_fetch(d_transformer_blocks_attention_rearrange + b * 1542304, 49920);
-    v_fetch(d_transformer_blocks_attention_copy_2 + b * 1542304, 16640);
+    v_fetch(d_transformer_blocks_attention_rearrange + b * 1341408, 49920);
+    v_fetch(d_transformer_blocks_attention_copy_2 + b * 1341408, 16640);
     for (std::int64_t d2 = 0; d2 < 256; d2 += 16) {
       for (std::int64_t d = begin; d < end; d += 6) {
         vec sum0 = v_zero();
@@ -4547,24 +6582,24 @@ static void transformer_blocks_attention_in_proj_weight_gradient(const std::int6
         vec sum10 = v_zero();
         vec sum11 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1542304 + n * 768]);
-          const vec x1 = v_load(d_transformer_blocks_attention_copy_2 + (d2 + b * 1542304 + n * 256));
+          const vec x0 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1341408 + n * 768]);
+          const vec x1 = v_load(d_transformer_blocks_attention_copy_2 + (d2 + b * 1341408 + n * 256));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_transformer_blocks_attention_copy_2 + (d2 + b * 1542304 + n * 256 + 8));
+          const vec x2 = v_load(d_transformer_blocks_attention_copy_2 + (d2 + b * 1341408 + n * 256 + 8));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1542304 + n * 768 + 1]);
+          const vec x3 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1341408 + n * 768 + 1]);
           sum2 = v_fma(x3, x1, sum2);
           sum3 = v_fma(x3, x2, sum3);
-          const vec x4 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1542304 + n * 768 + 2]);
+          const vec x4 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1341408 + n * 768 + 2]);
           sum4 = v_fma(x4, x1, sum4);
           sum5 = v_fma(x4, x2, sum5);
-          const vec x5 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1542304 + n * 768 + 3]);
+          const vec x5 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1341408 + n * 768 + 3]);
           sum6 = v_fma(x5, x1, sum6);
           sum7 = v_fma(x5, x2, sum7);
-          const vec x6 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1542304 + n * 768 + 4]);
+          const vec x6 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1341408 + n * 768 + 4]);
           sum8 = v_fma(x6, x1, sum8);
           sum9 = v_fma(x6, x2, sum9);
-          const vec x7 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1542304 + n * 768 + 5]);
+          const vec x7 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1341408 + n * 768 + 5]);
           sum10 = v_fma(x7, x1, sum10);
           sum11 = v_fma(x7, x2, sum11);
         }
@@ -4615,29 +6650,29 @@ static void transformer_blocks_norm1_weight_gradient_partial(const std::int64_t 
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_norm1_multiply + (b * 1542304 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_norm1_multiply + (b * 1341408 + n * 256 + d));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 8));
-        const vec x3 = v_load(transformer_blocks_norm1_multiply + (b * 1542304 + n * 256 + d + 8));
+        const vec x2 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 8));
+        const vec x3 = v_load(transformer_blocks_norm1_multiply + (b * 1341408 + n * 256 + d + 8));
         sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 16));
-        const vec x5 = v_load(transformer_blocks_norm1_multiply + (b * 1542304 + n * 256 + d + 16));
+        const vec x4 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 16));
+        const vec x5 = v_load(transformer_blocks_norm1_multiply + (b * 1341408 + n * 256 + d + 16));
         sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 24));
-        const vec x7 = v_load(transformer_blocks_norm1_multiply + (b * 1542304 + n * 256 + d + 24));
+        const vec x6 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 24));
+        const vec x7 = v_load(transformer_blocks_norm1_multiply + (b * 1341408 + n * 256 + d + 24));
         sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 32));
-        const vec x9 = v_load(transformer_blocks_norm1_multiply + (b * 1542304 + n * 256 + d + 32));
+        const vec x8 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 32));
+        const vec x9 = v_load(transformer_blocks_norm1_multiply + (b * 1341408 + n * 256 + d + 32));
         sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 40));
-        const vec x11 = v_load(transformer_blocks_norm1_multiply + (b * 1542304 + n * 256 + d + 40));
+        const vec x10 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 40));
+        const vec x11 = v_load(transformer_blocks_norm1_multiply + (b * 1341408 + n * 256 + d + 40));
         sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 48));
-        const vec x13 = v_load(transformer_blocks_norm1_multiply + (b * 1542304 + n * 256 + d + 48));
+        const vec x12 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 48));
+        const vec x13 = v_load(transformer_blocks_norm1_multiply + (b * 1341408 + n * 256 + d + 48));
         sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 56));
-        const vec x15 = v_load(transformer_blocks_norm1_multiply + (b * 1542304 + n * 256 + d + 56));
+        const vec x14 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 56));
+        const vec x15 = v_load(transformer_blocks_norm1_multiply + (b * 1341408 + n * 256 + d + 56));
         sum7 = v_fma(x14, x15, sum7);
       }
     }
@@ -4679,21 +6714,21 @@ static void transformer_blocks_norm1_bias_gradient_partial(const std::int64_t ch
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 8));
+        const vec x1 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 8));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 16));
+        const vec x2 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 16));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 24));
+        const vec x3 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 24));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 32));
+        const vec x4 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 32));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 40));
+        const vec x5 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 40));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 48));
+        const vec x6 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 48));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 56));
+        const vec x7 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 56));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -4746,21 +6781,21 @@ static void reduce_sum_backward_partial(const std::int64_t chunk, const std::int
     vec sum6 = v_zero();
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_load(d_multiply_2 + (b * 1542304 + n));
+      const vec x0 = v_load(d_multiply_2 + (b * 1341408 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_multiply_2 + (b * 1542304 + n + 8));
+      const vec x1 = v_load(d_multiply_2 + (b * 1341408 + n + 8));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_multiply_2 + (b * 1542304 + n + 16));
+      const vec x2 = v_load(d_multiply_2 + (b * 1341408 + n + 16));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_multiply_2 + (b * 1542304 + n + 24));
+      const vec x3 = v_load(d_multiply_2 + (b * 1341408 + n + 24));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_multiply_2 + (b * 1542304 + n + 32));
+      const vec x4 = v_load(d_multiply_2 + (b * 1341408 + n + 32));
       sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_multiply_2 + (b * 1542304 + n + 40));
+      const vec x5 = v_load(d_multiply_2 + (b * 1341408 + n + 40));
       sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_multiply_2 + (b * 1542304 + n + 48));
+      const vec x6 = v_load(d_multiply_2 + (b * 1341408 + n + 48));
       sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_multiply_2 + (b * 1542304 + n + 56));
+      const vec x7 = v_load(d_multiply_2 + (b * 1341408 + n + 56));
       sum7 = v_add(sum7, x7);
     }
     v_store(partial + (chunk * 16640 + n), sum0);
@@ -4811,21 +6846,21 @@ static void patch_embed_bias_gradient_partial(const std::int64_t chunk, const st
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 64; ++n) {
-        const vec x0 = v_load(d_multiply_2 + (b * 1542304 + n * 256 + d + 256));
+        const vec x0 = v_load(d_multiply_2 + (b * 1341408 + n * 256 + d + 256));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_multiply_2 + (b * 1542304 + n * 256 + d + 264));
+        const vec x1 = v_load(d_multiply_2 + (b * 1341408 + n * 256 + d + 264));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_multiply_2 + (b * 1542304 + n * 256 + d + 272));
+        const vec x2 = v_load(d_multiply_2 + (b * 1341408 + n * 256 + d + 272));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_multiply_2 + (b * 1542304 + n * 256 + d + 280));
+        const vec x3 = v_load(d_multiply_2 + (b * 1341408 + n * 256 + d + 280));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_multiply_2 + (b * 1542304 + n * 256 + d + 288));
+        const vec x4 = v_load(d_multiply_2 + (b * 1341408 + n * 256 + d + 288));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_multiply_2 + (b * 1542304 + n * 256 + d + 296));
+        const vec x5 = v_load(d_multiply_2 + (b * 1341408 + n * 256 + d + 296));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_multiply_2 + (b * 1542304 + n * 256 + d + 304));
+        const vec x6 = v_load(d_multiply_2 + (b * 1341408 + n * 256 + d + 304));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_multiply_2 + (b * 1542304 + n * 256 + d + 312));
+        const vec x7 = v_load(d_multiply_2 + (b * 1341408 + n * 256 + d + 312));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -4857,7 +6892,7 @@ static void patch_embed_weight_gradient(const std::int64_t begin, const std::int
     for (std::int64_t c = 0; c < 48; c += 8) v_store(gradient_patch_embed_weight + (d * 48 + c), v_zero());
   }
   for (std::int64_t b = 0; b < batch; ++b) {
-    v_fetch(d_multiply_2 + b * 1542304, 16640);
+    v_fetch(d_multiply_2 + b * 1341408, 16640);
     for (std::int64_t c = 0; c < 48; c += 16) {
       for (std::int64_t d = begin; d < end; d += 4) {
         vec sum0 = v_zero();
@@ -4869,18 +6904,18 @@ static void patch_embed_weight_gradient(const std::int64_t begin, const std::int
         vec sum6 = v_zero();
         vec sum7 = v_zero();
         for (std::int64_t n = 0; n < 64; ++n) {
-          const vec x0 = v_set(d_multiply_2[d + b * 1542304 + n * 256 + 256]);
-          const vec x1 = v_load(rearrange + (c + b * 1542304 + n * 48));
+          const vec x0 = v_set(d_multiply_2[d + b * 1341408 + n * 256 + 256]);
+          const vec x1 = v_load(rearrange + (c + b * 1341408 + n * 48));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(rearrange + (c + b * 1542304 + n * 48 + 8));
+          const vec x2 = v_load(rearrange + (c + b * 1341408 + n * 48 + 8));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_set(d_multiply_2[d + b * 1542304 + n * 256 + 257]);
+          const vec x3 = v_set(d_multiply_2[d + b * 1341408 + n * 256 + 257]);
           sum2 = v_fma(x3, x1, sum2);
           sum3 = v_fma(x3, x2, sum3);
-          const vec x4 = v_set(d_multiply_2[d + b * 1542304 + n * 256 + 258]);
+          const vec x4 = v_set(d_multiply_2[d + b * 1341408 + n * 256 + 258]);
           sum4 = v_fma(x4, x1, sum4);
           sum5 = v_fma(x4, x2, sum5);
-          const vec x5 = v_set(d_multiply_2[d + b * 1542304 + n * 256 + 259]);
+          const vec x5 = v_set(d_multiply_2[d + b * 1341408 + n * 256 + 259]);
           sum6 = v_fma(x5, x1, sum6);
           sum7 = v_fma(x5, x2, sum7);
         }
@@ -4920,21 +6955,21 @@ static void reduce_sum_backward_2_partial(const std::int64_t chunk, const std::i
     vec sum6 = v_zero();
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_load(d_multiply_2 + (b * 1542304 + d));
+      const vec x0 = v_load(d_multiply_2 + (b * 1341408 + d));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_multiply_2 + (b * 1542304 + d + 8));
+      const vec x1 = v_load(d_multiply_2 + (b * 1341408 + d + 8));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_multiply_2 + (b * 1542304 + d + 16));
+      const vec x2 = v_load(d_multiply_2 + (b * 1341408 + d + 16));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_multiply_2 + (b * 1542304 + d + 24));
+      const vec x3 = v_load(d_multiply_2 + (b * 1341408 + d + 24));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_multiply_2 + (b * 1542304 + d + 32));
+      const vec x4 = v_load(d_multiply_2 + (b * 1341408 + d + 32));
       sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_multiply_2 + (b * 1542304 + d + 40));
+      const vec x5 = v_load(d_multiply_2 + (b * 1341408 + d + 40));
       sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_multiply_2 + (b * 1542304 + d + 48));
+      const vec x6 = v_load(d_multiply_2 + (b * 1341408 + d + 48));
       sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_multiply_2 + (b * 1542304 + d + 56));
+      const vec x7 = v_load(d_multiply_2 + (b * 1341408 + d + 56));
       sum7 = v_add(sum7, x7);
     }
     v_store(partial + (chunk * 256 + d), sum0);
@@ -4965,34 +7000,6 @@ static void cls_token_gradient(const real* d_reduce_sum_2, real* gradient_cls_to
         const vec x0 = v_load(d_reduce_sum_2 + d);
         v_store(gradient_cls_token + (i * 256 + i2 * 256 + d), x0);
       }
-    }
-  }
-}
-
-// d < D=256; lanes along d
-static void norm_backward_3(const std::int64_t begin, const std::int64_t end, const real* norm_weight,
-                            real* d_norm_multiply) {
-  for (std::int64_t d = begin; d + 8 <= end; d += 8) {
-    const vec x0 = v_load(norm_weight + d);
-    const vec t1 = v_set(real(0.0));
-    const vec t2 = v_mul(x0, t1);
-    v_store(d_norm_multiply + d, t2);
-  }
-  const std::int64_t d_rest = begin + (end - begin) / 8 * 8;
-  if (d_rest < end) {
-    const vec x3 = v_load_n(norm_weight + d_rest, static_cast<int>(end - d_rest));
-    const vec t4 = v_set(real(0.0));
-    const vec t5 = v_mul(x3, t4);
-    v_store_n(d_norm_multiply + d_rest, t5, static_cast<int>(end - d_rest));
-  }
-}
-
-// b < B, i < 64, d < D=256; lanes along d
-static void norm_backward_2_input_gradient(const real* d_norm_multiply, real* d_norm_concat) {
-  for (std::int64_t i = 0; i < 64; ++i) {
-    for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x0 = v_load(d_norm_multiply + d);
-      v_store(d_norm_concat + (i * 256 + d + 256), x0);
     }
   }
 }
@@ -5123,45 +7130,313 @@ static void transformer_blocks_ffn_linear1_forward_input_gradient(const Team& te
   }
 }
 
-// b < B, i < 1, d < D=256; lanes along d
-static void norm_backward_4(const real* d_head_einsum, const real* norm_weight, real* d_norm_concat) {
+// b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
+static void transformer_blocks_5_ffn_linear1_backward_input_gradient(const real* transformer_blocks_5_ffn_linear1_weight_packed,
+                                                                     const real* transformer_blocks_5_norm2_add,
+                                                                     const real* transformer_blocks_5_ffn_linear1_bias,
+                                                                     real* transformer_blocks_5_ffn_gelu,
+                                                                     real* d_transformer_blocks_5_ffn_gelu_gradient) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x0 = v_load(d_head_einsum + d);
-      const vec x1 = v_load(norm_weight + d);
-      const vec t2 = v_mul(x0, x1);
-      v_store(d_norm_concat + (i * 256 + d), t2);
+    for (std::int64_t m = 0; m < 512; m += 16) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      for (std::int64_t d = 0; d < 256; ++d) {
+        v_fetch_line(transformer_blocks_5_ffn_linear1_weight_packed, m * 256 + 4096 + i * 4096 + d * 16);
+        const vec x0 = v_set(transformer_blocks_5_norm2_add[i * 256 + d]);
+        const vec x1 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 16));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 16 + 8));
+        sum1 = v_fma(x0, x2, sum1);
+      }
+      alignas(64) real sums[16];
+      v_store(sums, sum0);
+      v_store(sums + 8, sum1);
+      for (std::int64_t column = 0; column < 16; column += 8) {
+        const vec sum = v_load(sums + column);
+        const vec x3 = v_load(transformer_blocks_5_ffn_linear1_bias + (m + column));
+        const vec t4 = v_add(sum, x3);
+        const vec t5 = v_gelu(t4);
+        v_store(transformer_blocks_5_ffn_gelu + (i * 512 + (m + column)), t5);
+        const vec t6 = v_gelu_gradient(t4);
+        v_store(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + (m + column)), t6);
+      }
     }
   }
 }
 
-// b < B, n < N+1=65, d < D=256 (row); lanes along d
-static void norm_backward_input_gradient(const real* d_norm_concat, const real* norm_multiply, const real* norm_rsqrt,
-                                         real* d_transformer_blocks_carry) {
-  for (std::int64_t n = 0; n < 65; ++n) {
+// b < B, i < 1, d < D=256 (row); lanes along d
+static void transformer_blocks_5_ffn_linear2_forward_2_input_gradient(const real* transformer_blocks_5_add,
+                                                                      const real* transformer_blocks_5_ffn_linear2_einsum,
+                                                                      const real* transformer_blocks_5_ffn_linear2_bias,
+                                                                      real* norm_rsqrt, real* norm_multiply,
+                                                                      const real* norm_weight, const real* norm_bias,
+                                                                      real* norm_add) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec sum0 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x0 = v_load(transformer_blocks_5_add + (i * 256 + d));
+      const vec x1 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
+      const vec x2 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+      const vec t3 = v_add(x1, x2);
+      const vec t4 = v_add(x0, t3);
+      sum0 = v_add(sum0, t4);
+    }
+    const vec row0 = v_set(v_sum(sum0));
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x5 = v_load(transformer_blocks_5_add + (i * 256 + d));
+      const vec x6 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
+      const vec x7 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+      const vec t8 = v_add(x6, x7);
+      const vec t9 = v_add(x5, t8);
+      const vec t10 = v_set(real(256.0));
+      const vec t11 = v_div(row0, t10);
+      const vec t12 = v_sub(t9, t11);
+      const vec t13 = v_mul(t12, t12);
+      sum1 = v_add(sum1, t13);
+    }
+    const vec row1 = v_set(v_sum(sum1));
+    const vec t14 = v_set(real(256.0));
+    const vec t15 = v_div(row1, t14);
+    const vec t16 = v_set(real(1e-05));
+    const vec t17 = v_add(t15, t16);
+    const vec t18 = v_rsqrt(t17);
+    v_store_n(norm_rsqrt + i, t18, 1);
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x19 = v_load(transformer_blocks_5_add + (i * 256 + d));
+      const vec x20 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
+      const vec x21 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+      const vec t22 = v_add(x20, x21);
+      const vec t23 = v_add(x19, t22);
+      const vec t24 = v_set(real(256.0));
+      const vec t25 = v_div(row0, t24);
+      const vec t26 = v_sub(t23, t25);
+      const vec t27 = v_div(row1, t24);
+      const vec t28 = v_set(real(1e-05));
+      const vec t29 = v_add(t27, t28);
+      const vec t30 = v_rsqrt(t29);
+      const vec t31 = v_mul(t26, t30);
+      v_store(norm_multiply + (i * 256 + d), t31);
+      const vec x32 = v_load(norm_weight + d);
+      const vec t33 = v_mul(t31, x32);
+      const vec x34 = v_load(norm_bias + d);
+      const vec t35 = v_add(t33, x34);
+      v_store(norm_add + (i * 256 + d), t35);
+    }
+  }
+}
+
+// b < B, i < 1, d < D=256 (row); lanes along d
+static void norm_backward_input_gradient(const real* d_head_einsum, const real* norm_weight, const real* norm_multiply,
+                                         const real* norm_rsqrt, real* d_norm_multiply) {
+  for (std::int64_t i = 0; i < 1; ++i) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x0 = v_load(d_norm_concat + (n * 256 + d));
-      const vec x1 = v_load(norm_multiply + (n * 256 + d));
+      const vec x0 = v_load(d_head_einsum + d);
+      const vec x1 = v_load(norm_weight + d);
       const vec t2 = v_mul(x0, x1);
-      sum0 = v_add(sum0, t2);
-      sum1 = v_add(sum1, x0);
+      const vec x3 = v_load(norm_multiply + (i * 256 + d));
+      const vec t4 = v_mul(t2, x3);
+      sum0 = v_add(sum0, t4);
+      sum1 = v_add(sum1, t2);
     }
     const vec row0 = v_set(v_sum(sum0));
     const vec row1 = v_set(v_sum(sum1));
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x3 = v_set(norm_rsqrt[n]);
-      const vec x4 = v_load(d_norm_concat + (n * 256 + d));
-      const vec t5 = v_set(real(256.0));
-      const vec t6 = v_div(row1, t5);
-      const vec t7 = v_sub(x4, t6);
-      const vec x8 = v_load(norm_multiply + (n * 256 + d));
-      const vec t9 = v_div(row0, t5);
-      const vec t10 = v_mul(x8, t9);
-      const vec t11 = v_sub(t7, t10);
-      const vec t12 = v_mul(x3, t11);
-      v_store(d_transformer_blocks_carry + (n * 256 + d), t12);
+      const vec x5 = v_set(norm_rsqrt[i]);
+      const vec x6 = v_load(d_head_einsum + d);
+      const vec x7 = v_load(norm_weight + d);
+      const vec t8 = v_mul(x6, x7);
+      const vec t9 = v_set(real(256.0));
+      const vec t10 = v_div(row1, t9);
+      const vec t11 = v_sub(t8, t10);
+      const vec x12 = v_load(norm_multiply + (i * 256 + d));
+      const vec t13 = v_div(row0, t9);
+      const vec t14 = v_mul(x12, t13);
+      const vec t15 = v_sub(t11, t14);
+      const vec t16 = v_mul(x5, t15);
+      v_store(d_norm_multiply + (i * 256 + d), t16);
+    }
+  }
+}
+
+// b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
+static void transformer_blocks_5_ffn_linear2_backward_input_gradient(const real* transformer_blocks_5_ffn_linear2_weight_packed_transposed,
+                                                                     const real* d_norm_multiply,
+                                                                     const real* d_transformer_blocks_5_ffn_gelu_gradient,
+                                                                     real* d_transformer_blocks_5_ffn_multiply) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    for (std::int64_t m = 0; m < 512; m += 16) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      for (std::int64_t d = 0; d < 256; ++d) {
+        v_fetch_line(transformer_blocks_5_ffn_linear2_weight_packed_transposed, m * 256 + 4096 + i * 4096 + d * 16);
+        const vec x0 = v_set(d_norm_multiply[i * 256 + d]);
+        const vec x1 = v_load(transformer_blocks_5_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_5_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16 + 8));
+        sum1 = v_fma(x0, x2, sum1);
+      }
+      const vec x3 = v_load(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + m));
+      const vec t4 = v_mul(sum0, x3);
+      v_store(d_transformer_blocks_5_ffn_multiply + (i * 512 + m), t4);
+      const vec x5 = v_load(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + m + 8));
+      const vec t6 = v_mul(sum1, x5);
+      v_store(d_transformer_blocks_5_ffn_multiply + (i * 512 + m + 8), t6);
+    }
+  }
+}
+
+// b < B, i < 1, d < D=256, m < M=512 (summed); lanes along d
+static void transformer_blocks_5_ffn_linear1_backward_2_input_gradient(const real* transformer_blocks_5_ffn_linear1_weight_packed_transposed,
+                                                                       const real* d_transformer_blocks_5_ffn_multiply,
+                                                                       real* d_transformer_blocks_5_ffn_linear1_einsum) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      for (std::int64_t m = 0; m < 512; ++m) {
+        v_fetch_line(transformer_blocks_5_ffn_linear1_weight_packed_transposed, d * 512 + 8192 + i * 8192 + m * 16);
+        const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply[i * 512 + m]);
+        const vec x1 = v_load(transformer_blocks_5_ffn_linear1_weight_packed_transposed + (d * 512 + m * 16));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_5_ffn_linear1_weight_packed_transposed + (d * 512 + m * 16 + 8));
+        sum1 = v_fma(x0, x2, sum1);
+      }
+      v_store(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d), sum0);
+      v_store(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d + 8), sum1);
+    }
+  }
+}
+
+// b < B, h < H=8, n < N+1=65, k < K=32, i < 1 (summed); lanes along k
+static void transformer_blocks_5_attention_backward_3_input_gradient(const real* d_transformer_blocks_5_attention_out_proj_einsum,
+                                                                     const real* transformer_blocks_5_attention_divide,
+                                                                     real* d_transformer_blocks_5_attention_einsum_2) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t n = 0; n < 63; n += 3) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      for (std::int64_t i = 0; i < 1; ++i) {
+        const vec x0 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + h * 32);
+        const vec x1 = v_set(transformer_blocks_5_attention_divide[h * 65 + n + i * 65]);
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + 8));
+        sum1 = v_fma(x2, x1, sum1);
+        const vec x3 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + 16));
+        sum2 = v_fma(x3, x1, sum2);
+        const vec x4 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + 24));
+        sum3 = v_fma(x4, x1, sum3);
+        const vec x5 = v_set(transformer_blocks_5_attention_divide[h * 65 + n + i * 65 + 1]);
+        sum4 = v_fma(x0, x5, sum4);
+        sum5 = v_fma(x2, x5, sum5);
+        sum6 = v_fma(x3, x5, sum6);
+        sum7 = v_fma(x4, x5, sum7);
+        const vec x6 = v_set(transformer_blocks_5_attention_divide[h * 65 + n + i * 65 + 2]);
+        sum8 = v_fma(x0, x6, sum8);
+        sum9 = v_fma(x2, x6, sum9);
+        sum10 = v_fma(x3, x6, sum10);
+        sum11 = v_fma(x4, x6, sum11);
+      }
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32), sum0);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 8), sum1);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 16), sum2);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 24), sum3);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 32), sum4);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 40), sum5);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 48), sum6);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 56), sum7);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 64), sum8);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 72), sum9);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 80), sum10);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 88), sum11);
+    }
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      for (std::int64_t i = 0; i < 1; ++i) {
+        const vec x7 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + h * 32);
+        const vec x8 = v_set(transformer_blocks_5_attention_divide[h * 65 + i * 65 + 63]);
+        sum0 = v_fma(x7, x8, sum0);
+        const vec x9 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + 8));
+        sum1 = v_fma(x9, x8, sum1);
+        const vec x10 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + 16));
+        sum2 = v_fma(x10, x8, sum2);
+        const vec x11 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + 24));
+        sum3 = v_fma(x11, x8, sum3);
+        const vec x12 = v_set(transformer_blocks_5_attention_divide[h * 65 + i * 65 + 64]);
+        sum4 = v_fma(x7, x12, sum4);
+        sum5 = v_fma(x9, x12, sum5);
+        sum6 = v_fma(x10, x12, sum6);
+        sum7 = v_fma(x11, x12, sum7);
+      }
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + 2016), sum0);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + 2024), sum1);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + 2032), sum2);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + 2040), sum3);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + 2048), sum4);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + 2056), sum5);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + 2064), sum6);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + 2072), sum7);
+    }
+  }
+}
+
+// b < B, h < H=8, i < 1, n < N+1=65 (row); lanes along n
+static void transformer_blocks_5_attention_backward_4_input_gradient(const real* d_transformer_blocks_5_attention_einsum,
+                                                                     const real* transformer_blocks_5_attention_divide,
+                                                                     real* d_transformer_blocks_5_attention_multiply) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t i = 0; i < 1; ++i) {
+      vec sum0 = v_zero();
+      for (std::int64_t n = 0; n < 64; n += 8) {
+        const vec x0 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
+        const vec x1 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
+        const vec t2 = v_mul(x0, x1);
+        sum0 = v_add(sum0, t2);
+      }
+      {
+        const vec x3 = v_load_n(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec x4 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
+        const vec t5 = v_mul(x3, x4);
+        sum0 = v_add(sum0, v_keep_n(t5, 1, real(0.0)));
+      }
+      const vec row0 = v_set(v_sum(sum0));
+      for (std::int64_t n = 0; n < 64; n += 8) {
+        const vec x6 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
+        const vec x7 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
+        const vec t8 = v_sub(x7, row0);
+        const vec t9 = v_mul(x6, t8);
+        const vec t10 = v_set(real(0.17677669529663687));
+        const vec t11 = v_mul(t9, t10);
+        v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t11);
+      }
+      {
+        const vec x12 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
+        const vec x13 = v_load_n(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec t14 = v_sub(x13, row0);
+        const vec t15 = v_mul(x12, t14);
+        const vec t16 = v_set(real(0.17677669529663687));
+        const vec t17 = v_mul(t15, t16);
+        v_store_n(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 64), t17, 1);
+      }
     }
   }
 }
@@ -5171,15 +7446,15 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
                                           real* loss) {
   vec sum0 = v_zero();
   for (std::int64_t b = 0; b + 8 <= batch; b += 8) {
-    const vec x0 = v_load_strided(add + b * 1070144, 1070144, lanes);
-    const vec x1 = v_load_strided(reduce_sum + b * 1070144, 1070144, lanes);
+    const vec x0 = v_load_strided(add + b * 952560, 952560, lanes);
+    const vec x1 = v_load_strided(reduce_sum + b * 952560, 952560, lanes);
     const vec t2 = v_sub(x0, x1);
     sum0 = v_add(sum0, t2);
   }
   const std::int64_t b_rest = (batch - 0) / 8 * 8;
   if (b_rest < batch) {
-    const vec x3 = v_load_strided(add + b_rest * 1070144, 1070144, static_cast<int>(batch - b_rest));
-    const vec x4 = v_load_strided(reduce_sum + b_rest * 1070144, 1070144, static_cast<int>(batch - b_rest));
+    const vec x3 = v_load_strided(add + b_rest * 952560, 952560, static_cast<int>(batch - b_rest));
+    const vec x4 = v_load_strided(reduce_sum + b_rest * 952560, 952560, static_cast<int>(batch - b_rest));
     const vec t5 = v_sub(x3, x4);
     sum0 = v_add(sum0, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
   }
@@ -6527,7 +8802,7 @@ static void norm_forward_2(const real* transformer_blocks_carry_next, const real
 }
 
 // b < B, n < N+1=65 (row), d < D=256 (row); lanes along d
-static void norm_forward_inspect(const real* concat, const real* norm_maximum, real* magnitude_1, real* magnitude_11) {
+static void norm_forward(const real* concat, const real* norm_maximum, real* magnitude_1, real* magnitude_11) {
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   for (std::int64_t n = 0; n < 65; ++n) {
@@ -6616,7 +8891,7 @@ void vit_cifar_forward_avx2(const float* packed, const float* images, const std:
                             float* scratch) {
   // [B, N=64, C*P*P=48], every 150816 reals, live from kernel 0 to 1
   float* const rearrange = scratch;
-  // [B, N+1=65, D=256] x 2 slots, every 150816 reals, live from kernel 0 to 13
+  // [B, N+1=65, D=256] x 2 slots, every 150816 reals, live from kernel 0 to 20
   float* const transformer_blocks_carry = scratch + 117536;
   // [B, N+1=65, D=256], every 150816 reals, live from kernel 3 to 4
   float* const transformer_blocks_norm1_add = scratch + 49920;
@@ -6639,6 +8914,28 @@ void vit_cifar_forward_avx2(const float* packed, const float* images, const std:
   // [B, N+1=65, M=512], every 150816 reals, live from kernel 11 to 12
   float* const transformer_blocks_ffn_gelu = scratch;
   // [B, N+1=65, D=256], every 150816 reals, live from kernel 13 to 14
+  float* const transformer_blocks_5_norm1_add = scratch + 49920;
+  // [B, N+1=65, 3*D=768], every 150816 reals, live from kernel 14 to 18
+  float* const transformer_blocks_5_attention_add = scratch;
+  // [B, H=8, K=32, N+1=65], every 150816 reals, live from kernel 15 to 16
+  float* const transformer_blocks_5_attention_copy = scratch + 49920;
+  // [B, H=8, 1, N+1=65], every 150816 reals, live from kernel 16 to 17
+  float* const transformer_blocks_5_attention_einsum = scratch + 66560;
+  // [B, H=8, 1, N+1=65], every 150816 reals, live from kernel 17 to 18
+  float* const transformer_blocks_5_attention_divide = scratch + 49920;
+  // [B, 1, H*K=256], every 150816 reals, live from kernel 18 to 19
+  float* const transformer_blocks_5_attention_rearrange = scratch + 50448;
+  // [B, 1, D=256], every 150816 reals, live from kernel 19 to 20
+  float* const transformer_blocks_5_attention_out_proj_einsum = scratch;
+  // [B, 1, D=256], every 150816 reals, live from kernel 20 to 23
+  float* const transformer_blocks_5_add = scratch + 512;
+  // [B, 1, D=256], every 150816 reals, live from kernel 20 to 21
+  float* const transformer_blocks_5_norm2_add = scratch + 768;
+  // [B, 1, M=512], every 150816 reals, live from kernel 21 to 22
+  float* const transformer_blocks_5_ffn_gelu = scratch;
+  // [B, 1, D=256], every 150816 reals, live from kernel 22 to 23
+  float* const transformer_blocks_5_ffn_linear2_einsum = scratch + 768;
+  // [B, 1, D=256], every 150816 reals, live from kernel 23 to 24
   float* const norm_add = scratch;
   std::int64_t place = -1;
 #pragma omp parallel for schedule(static) firstprivate(place)
@@ -6649,8 +8946,8 @@ void vit_cifar_forward_avx2(const float* packed, const float* images, const std:
                         transformer_blocks_carry + image * 150816);
     add_forward(packed + 36880, packed + 256, transformer_blocks_carry + image * 150816);
   }
-  // transformer_blocks: 6 layers
-  for (std::int64_t layer = 0; layer < 6; ++layer) {
+  // transformer_blocks: 5 layers
+  for (std::int64_t layer = 0; layer < 5; ++layer) {
 #pragma omp parallel
     {
       const Team team = team_of(batch);
@@ -6709,11 +9006,51 @@ void vit_cifar_forward_avx2(const float* packed, const float* images, const std:
       }
     }
   }
-#pragma omp parallel for schedule(static) firstprivate(place)
-  for (std::int64_t image = 0; image < batch; ++image) {
-    if (place < 0) place = image;
-    norm_forward(transformer_blocks_carry + image * 150816, packed + 33792, packed + 34048, norm_add + place * 150816);
-    head_forward(norm_add + place * 150816, packed + 34304, packed + 36864, outputs + image * 10);
+#pragma omp parallel
+  {
+    const Team team = team_of(batch);
+    for (std::int64_t image = team.first; image < team.last; ++image) {
+      if (team.part == 0) {
+        transformer_blocks_5_norm1_forward(transformer_blocks_carry + 16640 + image * 150816, packed + 18176,
+                                           packed + 19712, transformer_blocks_5_norm1_add + team.first * 150816);
+      }
+      team.wait();
+      transformer_blocks_5_attention_forward(team, packed + 1032464,
+                                             transformer_blocks_5_norm1_add + team.first * 150816, packed + 23808,
+                                             transformer_blocks_5_attention_add + team.first * 150816);
+      team.wait();
+      if (team.part == 0) {
+        transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 150816,
+                                                 transformer_blocks_5_attention_copy + team.first * 150816);
+        transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 150816,
+                                                 transformer_blocks_5_attention_copy + team.first * 150816,
+                                                 transformer_blocks_5_attention_einsum + team.first * 150816);
+        transformer_blocks_5_attention_forward_4(transformer_blocks_5_attention_einsum + team.first * 150816,
+                                                 transformer_blocks_5_attention_divide + team.first * 150816);
+        transformer_blocks_5_attention_forward_5(transformer_blocks_5_attention_divide + team.first * 150816,
+                                                 transformer_blocks_5_attention_add + team.first * 150816,
+                                                 transformer_blocks_5_attention_rearrange + team.first * 150816);
+        transformer_blocks_5_attention_out_proj_forward(packed + 1556752,
+                                                        transformer_blocks_5_attention_rearrange + team.first * 150816,
+                                                        transformer_blocks_5_attention_out_proj_einsum + team.first * 150816);
+        transformer_blocks_5_attention_out_proj_forward_2(transformer_blocks_carry + 16640 + image * 150816,
+                                                          transformer_blocks_5_attention_out_proj_einsum + team.first * 150816,
+                                                          packed + 25856,
+                                                          transformer_blocks_5_add + team.first * 150816,
+                                                          packed + 27392, packed + 28928,
+                                                          transformer_blocks_5_norm2_add + team.first * 150816);
+        transformer_blocks_5_ffn_linear1_forward(packed + 2277648, transformer_blocks_5_norm2_add + team.first * 150816,
+                                                 packed + 31744, transformer_blocks_5_ffn_gelu + team.first * 150816);
+        transformer_blocks_5_ffn_linear2_forward(packed + 3064080, transformer_blocks_5_ffn_gelu + team.first * 150816,
+                                                 transformer_blocks_5_ffn_linear2_einsum + team.first * 150816);
+        transformer_blocks_5_ffn_linear2_forward_2(transformer_blocks_5_add + team.first * 150816,
+                                                   transformer_blocks_5_ffn_linear2_einsum + team.first * 150816,
+                                                   packed + 33536, packed + 33792, packed + 34048,
+                                                   norm_add + team.first * 150816);
+        head_forward(norm_add + team.first * 150816, packed + 34304, packed + 36864, outputs + image * 10);
+      }
+      team.wait();
+    }
   }
 }
 
@@ -6721,7 +9058,7 @@ void vit_cifar_evaluate_avx2(const float* packed, const float* images, const std
                              const std::int64_t batch, float* outputs, float* loss, float* scratch) {
   // [B, N=64, C*P*P=48], every 150816 reals, live from kernel 0 to 1
   float* const rearrange = scratch;
-  // [B, N+1=65, D=256] x 2 slots, every 150816 reals, live from kernel 0 to 13
+  // [B, N+1=65, D=256] x 2 slots, every 150816 reals, live from kernel 0 to 20
   float* const transformer_blocks_carry = scratch + 117536;
   // [B, N+1=65, D=256], every 150816 reals, live from kernel 3 to 4
   float* const transformer_blocks_norm1_add = scratch + 49920;
@@ -6744,11 +9081,33 @@ void vit_cifar_evaluate_avx2(const float* packed, const float* images, const std
   // [B, N+1=65, M=512], every 150816 reals, live from kernel 11 to 12
   float* const transformer_blocks_ffn_gelu = scratch;
   // [B, N+1=65, D=256], every 150816 reals, live from kernel 13 to 14
+  float* const transformer_blocks_5_norm1_add = scratch + 49920;
+  // [B, N+1=65, 3*D=768], every 150816 reals, live from kernel 14 to 18
+  float* const transformer_blocks_5_attention_add = scratch;
+  // [B, H=8, K=32, N+1=65], every 150816 reals, live from kernel 15 to 16
+  float* const transformer_blocks_5_attention_copy = scratch + 49920;
+  // [B, H=8, 1, N+1=65], every 150816 reals, live from kernel 16 to 17
+  float* const transformer_blocks_5_attention_einsum = scratch + 66560;
+  // [B, H=8, 1, N+1=65], every 150816 reals, live from kernel 17 to 18
+  float* const transformer_blocks_5_attention_divide = scratch + 49920;
+  // [B, 1, H*K=256], every 150816 reals, live from kernel 18 to 19
+  float* const transformer_blocks_5_attention_rearrange = scratch + 50448;
+  // [B, 1, D=256], every 150816 reals, live from kernel 19 to 20
+  float* const transformer_blocks_5_attention_out_proj_einsum = scratch;
+  // [B, 1, D=256], every 150816 reals, live from kernel 20 to 23
+  float* const transformer_blocks_5_add = scratch + 512;
+  // [B, 1, D=256], every 150816 reals, live from kernel 20 to 21
+  float* const transformer_blocks_5_norm2_add = scratch + 768;
+  // [B, 1, M=512], every 150816 reals, live from kernel 21 to 22
+  float* const transformer_blocks_5_ffn_gelu = scratch;
+  // [B, 1, D=256], every 150816 reals, live from kernel 22 to 23
+  float* const transformer_blocks_5_ffn_linear2_einsum = scratch + 768;
+  // [B, 1, D=256], every 150816 reals, live from kernel 23 to 24
   float* const norm_add = scratch;
-  // [B], every 150816 reals, live from kernel 13 to 16
-  float* const add = scratch + 16640;
-  // [B], every 150816 reals, live from kernel 13 to 16
-  float* const reduce_sum = scratch + 16656;
+  // [B], every 150816 reals, live from kernel 13 to 26
+  float* const add = scratch + 67088;
+  // [B], every 150816 reals, live from kernel 13 to 26
+  float* const reduce_sum = scratch + 67104;
   std::int64_t place = -1;
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
@@ -6758,8 +9117,8 @@ void vit_cifar_evaluate_avx2(const float* packed, const float* images, const std
                         transformer_blocks_carry + image * 150816);
     add_forward(packed + 36880, packed + 256, transformer_blocks_carry + image * 150816);
   }
-  // transformer_blocks: 6 layers
-  for (std::int64_t layer = 0; layer < 6; ++layer) {
+  // transformer_blocks: 5 layers
+  for (std::int64_t layer = 0; layer < 5; ++layer) {
 #pragma omp parallel
     {
       const Team team = team_of(batch);
@@ -6818,12 +9177,52 @@ void vit_cifar_evaluate_avx2(const float* packed, const float* images, const std
       }
     }
   }
-#pragma omp parallel for schedule(static) firstprivate(place)
-  for (std::int64_t image = 0; image < batch; ++image) {
-    if (place < 0) place = image;
-    norm_forward(transformer_blocks_carry + image * 150816, packed + 33792, packed + 34048, norm_add + place * 150816);
-    head_forward(norm_add + place * 150816, packed + 34304, packed + 36864, outputs + image * 10);
-    reduce_sum_forward(outputs + image * 10, labels + image, add + image * 150816, reduce_sum + image * 150816);
+#pragma omp parallel
+  {
+    const Team team = team_of(batch);
+    for (std::int64_t image = team.first; image < team.last; ++image) {
+      if (team.part == 0) {
+        transformer_blocks_5_norm1_forward(transformer_blocks_carry + 16640 + image * 150816, packed + 18176,
+                                           packed + 19712, transformer_blocks_5_norm1_add + team.first * 150816);
+      }
+      team.wait();
+      transformer_blocks_5_attention_forward(team, packed + 1032464,
+                                             transformer_blocks_5_norm1_add + team.first * 150816, packed + 23808,
+                                             transformer_blocks_5_attention_add + team.first * 150816);
+      team.wait();
+      if (team.part == 0) {
+        transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 150816,
+                                                 transformer_blocks_5_attention_copy + team.first * 150816);
+        transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 150816,
+                                                 transformer_blocks_5_attention_copy + team.first * 150816,
+                                                 transformer_blocks_5_attention_einsum + team.first * 150816);
+        transformer_blocks_5_attention_forward_4(transformer_blocks_5_attention_einsum + team.first * 150816,
+                                                 transformer_blocks_5_attention_divide + team.first * 150816);
+        transformer_blocks_5_attention_forward_5(transformer_blocks_5_attention_divide + team.first * 150816,
+                                                 transformer_blocks_5_attention_add + team.first * 150816,
+                                                 transformer_blocks_5_attention_rearrange + team.first * 150816);
+        transformer_blocks_5_attention_out_proj_forward(packed + 1556752,
+                                                        transformer_blocks_5_attention_rearrange + team.first * 150816,
+                                                        transformer_blocks_5_attention_out_proj_einsum + team.first * 150816);
+        transformer_blocks_5_attention_out_proj_forward_2(transformer_blocks_carry + 16640 + image * 150816,
+                                                          transformer_blocks_5_attention_out_proj_einsum + team.first * 150816,
+                                                          packed + 25856,
+                                                          transformer_blocks_5_add + team.first * 150816,
+                                                          packed + 27392, packed + 28928,
+                                                          transformer_blocks_5_norm2_add + team.first * 150816);
+        transformer_blocks_5_ffn_linear1_forward(packed + 2277648, transformer_blocks_5_norm2_add + team.first * 150816,
+                                                 packed + 31744, transformer_blocks_5_ffn_gelu + team.first * 150816);
+        transformer_blocks_5_ffn_linear2_forward(packed + 3064080, transformer_blocks_5_ffn_gelu + team.first * 150816,
+                                                 transformer_blocks_5_ffn_linear2_einsum + team.first * 150816);
+        transformer_blocks_5_ffn_linear2_forward_2(transformer_blocks_5_add + team.first * 150816,
+                                                   transformer_blocks_5_ffn_linear2_einsum + team.first * 150816,
+                                                   packed + 33536, packed + 33792, packed + 34048,
+                                                   norm_add + team.first * 150816);
+        head_forward(norm_add + team.first * 150816, packed + 34304, packed + 36864, outputs + image * 10);
+        reduce_sum_forward(outputs + image * 10, labels + image, add + image * 150816, reduce_sum + image * 150816);
+      }
+      team.wait();
+    }
   }
   divide_forward(batch, add, reduce_sum, loss);
 }
@@ -6831,193 +9230,356 @@ void vit_cifar_evaluate_avx2(const float* packed, const float* images, const std
 void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* packed, const float* images,
                                        const std::int32_t* labels, const std::int32_t* random, const std::int64_t batch,
                                        float* outputs, float* loss, float* gradients, float* scratch) {
-  // [B, N=64, C*P*P=48], every 1542304 reals, live from kernel 0 to 60
-  float* const rearrange = scratch + 1821152;
-  // [B, N+1=65, D=256] x 2 slots, every 1542304 reals, live from kernel 0 to 14
-  float* const transformer_blocks_carry = scratch + 1521104;
-  // [B, N+1=65] x 6 slots, every 1542304 reals, live from kernel 4 to 55
-  float* const transformer_blocks_norm1_rsqrt = scratch + 1824224;
-  // [B, N+1=65, D=256] x 6 slots, every 1542304 reals, live from kernel 4 to 55
-  float* const transformer_blocks_norm1_multiply = scratch + 1187776;
-  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 4 to 5
-  float* const transformer_blocks_norm1_add = scratch + 1487296;
-  // [B, N+1=65, 3*D=768] x 6 slots, every 1542304 reals, live from kernel 4 to 55
+  // [B, N=64, C*P*P=48], every 1341408 reals, live from kernel 0 to 98
+  float* const rearrange = scratch + 1536160;
+  // [B, N+1=65, D=256] x 2 slots, every 1341408 reals, live from kernel 0 to 21
+  float* const transformer_blocks_carry = scratch + 1469600;
+  // [B, N+1=65] x 5 slots, every 1341408 reals, live from kernel 4 to 93
+  float* const transformer_blocks_norm1_rsqrt = scratch + 1623488;
+  // [B, N+1=65, D=256] x 5 slots, every 1341408 reals, live from kernel 4 to 93
+  float* const transformer_blocks_norm1_multiply = scratch + 1036960;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 4 to 5
+  float* const transformer_blocks_norm1_add = scratch + 1336480;
+  // [B, N+1=65, 3*D=768] x 5 slots, every 1341408 reals, live from kernel 4 to 93
   float* const transformer_blocks_attention_add = scratch + 282880;
-  // [B, H=8, K=32, N+1=65], every 1542304 reals, live from kernel 6 to 7
-  float* const transformer_blocks_attention_copy = scratch + 1554384;
-  // [B, H=8, N+1=65, N+1=65], every 1542304 reals, live from kernel 7 to 8
-  float* const transformer_blocks_attention_einsum = scratch + 1487296;
-  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1542304 reals, live from kernel 4 to 55
-  float* const transformer_blocks_attention_divide = scratch + 582400;
-  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1542304 reals, live from kernel 4 to 55
-  float* const transformer_blocks_attention_multiply = scratch + 785248;
-  // [B, N+1=65, H*K=256] x 6 slots, every 1542304 reals, live from kernel 4 to 55
-  float* const transformer_blocks_attention_rearrange = scratch + 1287616;
-  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 10 to 11
-  float* const transformer_blocks_attention_out_proj_einsum = scratch + 1487296;
-  // [B, N+1=65] x 6 slots, every 1542304 reals, live from kernel 4 to 55
-  float* const transformer_blocks_norm2_rsqrt = scratch + 1824704;
-  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 11 to 13
-  float* const transformer_blocks_add = scratch + 1554384;
-  // [B, N+1=65, D=256] x 6 slots, every 1542304 reals, live from kernel 4 to 55
-  float* const transformer_blocks_norm2_multiply = scratch + 1387456;
-  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 11 to 12
-  float* const transformer_blocks_norm2_add = scratch + 1571024;
-  // [B, N+1=65, M=512] x 6 slots, every 1542304 reals, live from kernel 4 to 55
-  float* const transformer_blocks_ffn_multiply = scratch + 988096;
-  // [B, N+1=65, M=512], every 1542304 reals, live from kernel 12 to 13
-  float* const transformer_blocks_ffn_gelu = scratch + 1487296;
-  // [B, N+1=65], every 1542304 reals, live from kernel 14 to 19
-  float* const norm_rsqrt = scratch + 1520832;
-  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 14 to 23
-  float* const norm_multiply = scratch + 1487296;
-  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 14 to 22
-  float* const norm_add = scratch + 1503936;
-  // [B], every 1542304 reals, live from kernel 14 to 20
-  float* const add = scratch + 1520928;
-  // [B], every 1542304 reals, live from kernel 14 to 20
-  float* const reduce_sum = scratch + 1520944;
-  // [B, CLASSES=10], every 1542304 reals, live from kernel 14 to 22
-  float* const d_multiply = scratch + 1520912;
-  // [B, D=256], every 1542304 reals, live from kernel 17 to 18
-  float* const d_head_einsum = scratch + 1520576;
-  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 0 to 24
-  float* const d_norm_concat = scratch + 1587664;
-  // [B, N+1=65, D=256] x 2 slots, every 1542304 reals, live from kernel 14 to 56
-  float* const d_transformer_blocks_carry = scratch + 1604832;
-  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 25 to 45
-  float* const d_transformer_blocks_ffn_multiply = scratch + 1704672;
-  // [B, N+1=65, M=512], every 1542304 reals, live from kernel 25 to 47
-  float* const d_transformer_blocks_ffn_multiply_2 = scratch + 1638112;
-  // [B, N+1=65, M=512], every 1542304 reals, live from kernel 25 to 45
-  float* const d_transformer_blocks_ffn_linear2_copy = scratch + 1671392;
-  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 25 to 49
-  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 1721312;
-  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 25 to 47
-  float* const d_transformer_blocks_ffn_linear1_copy = scratch + 1737952;
-  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 25 to 51
-  float* const d_transformer_blocks_add = scratch + 1754592;
-  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 31 to 34
-  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 1571024;
-  // [B, H=8, K=32, N+1=65], every 1542304 reals, live from kernel 32 to 33
-  float* const d_transformer_blocks_attention_copy = scratch + 1587664;
-  // [B, H=8, N+1=65, N+1=65], every 1542304 reals, live from kernel 33 to 35
-  float* const d_transformer_blocks_attention_einsum = scratch + 1537216;
-  // [B, H=8, N+1=65, K=32], every 1542304 reals, live from kernel 34 to 40
-  float* const d_transformer_blocks_attention_einsum_2 = scratch + 1771232;
-  // [B, H=8, N+1=65, N+1=65], every 1542304 reals, live from kernel 35 to 37
-  float* const d_transformer_blocks_attention_multiply = scratch + 1571024;
-  // [B, H=8, N+1=65, K=32], every 1542304 reals, live from kernel 36 to 38
-  float* const d_transformer_blocks_attention_einsum_3 = scratch + 1537216;
-  // [B, H=8, N+1=65, K=32], every 1542304 reals, live from kernel 37 to 39
-  float* const d_transformer_blocks_attention_einsum_4 = scratch + 1553856;
-  // [B, N+1=65, 3*D=768], every 1542304 reals, live from kernel 25 to 53
-  float* const d_transformer_blocks_attention_rearrange = scratch + 1487296;
-  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 25 to 55
-  float* const d_transformer_blocks_attention_einsum_5 = scratch + 1787872;
-  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 25 to 53
-  float* const d_transformer_blocks_attention_copy_2 = scratch + 1804512;
-  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 56 to 61
+  // [B, H=8, K=32, N+1=65], every 1341408 reals, live from kernel 6 to 7
+  float* const transformer_blocks_attention_copy = scratch + 1370288;
+  // [B, H=8, N+1=65, N+1=65], every 1341408 reals, live from kernel 7 to 8
+  float* const transformer_blocks_attention_einsum = scratch + 1336480;
+  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 1341408 reals, live from kernel 4 to 93
+  float* const transformer_blocks_attention_divide = scratch + 532480;
+  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 1341408 reals, live from kernel 4 to 93
+  float* const transformer_blocks_attention_multiply = scratch + 701520;
+  // [B, N+1=65, H*K=256] x 5 slots, every 1341408 reals, live from kernel 4 to 93
+  float* const transformer_blocks_attention_rearrange = scratch + 1120160;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 10 to 11
+  float* const transformer_blocks_attention_out_proj_einsum = scratch + 1336480;
+  // [B, N+1=65] x 5 slots, every 1341408 reals, live from kernel 4 to 93
+  float* const transformer_blocks_norm2_rsqrt = scratch + 1623888;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 11 to 13
+  float* const transformer_blocks_add = scratch + 1369760;
+  // [B, N+1=65, D=256] x 5 slots, every 1341408 reals, live from kernel 4 to 93
+  float* const transformer_blocks_norm2_multiply = scratch + 1203360;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 11 to 12
+  float* const transformer_blocks_norm2_add = scratch + 1386400;
+  // [B, N+1=65, M=512] x 5 slots, every 1341408 reals, live from kernel 4 to 93
+  float* const transformer_blocks_ffn_multiply = scratch + 870560;
+  // [B, N+1=65, M=512], every 1341408 reals, live from kernel 12 to 13
+  float* const transformer_blocks_ffn_gelu = scratch + 1336480;
+  // [B, N+1=65], every 1341408 reals, live from kernel 14 to 43
+  float* const transformer_blocks_5_norm1_rsqrt = scratch + 1522848;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 14 to 61
+  float* const transformer_blocks_5_norm1_multiply = scratch + 1436320;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 14 to 60
+  float* const transformer_blocks_5_norm1_add = scratch + 1452960;
+  // [B, N+1=65, 3*D=768], every 1341408 reals, live from kernel 15 to 38
+  float* const transformer_blocks_5_attention_add = scratch + 1369760;
+  // [B, H=8, K=32, N+1=65], every 1341408 reals, live from kernel 16 to 17
+  float* const transformer_blocks_5_attention_copy = scratch + 1502880;
+  // [B, H=8, 1, N+1=65], every 1341408 reals, live from kernel 17 to 18
+  float* const transformer_blocks_5_attention_einsum = scratch + 1522928;
+  // [B, H=8, 1, N+1=65], every 1341408 reals, live from kernel 18 to 36
+  float* const transformer_blocks_5_attention_divide = scratch + 1502880;
+  // [B, H=8, 1, N+1=65], every 1341408 reals, live from kernel 18 to 35
+  float* const transformer_blocks_5_attention_multiply = scratch + 1503408;
+  // [B, 1, H*K=256], every 1341408 reals, live from kernel 14 to 58
+  float* const transformer_blocks_5_attention_rearrange = scratch + 1520544;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 20 to 21
+  float* const transformer_blocks_5_attention_out_proj_einsum = scratch + 1504192;
+  // [B, 1], every 1341408 reals, live from kernel 21 to 31
+  float* const transformer_blocks_5_norm2_rsqrt = scratch + 1504448;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 21 to 24
+  float* const transformer_blocks_5_add = scratch + 1503936;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 55
+  float* const transformer_blocks_5_norm2_multiply = scratch + 1521312;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 54
+  float* const transformer_blocks_5_norm2_add = scratch + 1521568;
+  // [B, 1, M=512], every 1341408 reals, live from kernel 14 to 52
+  float* const transformer_blocks_5_ffn_gelu = scratch + 1520032;
+  // [B, 1, M=512], every 1341408 reals, live from kernel 22 to 29
+  float* const d_transformer_blocks_5_ffn_gelu_gradient = scratch + 1469600;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 23 to 24
+  float* const transformer_blocks_5_ffn_linear2_einsum = scratch + 1470112;
+  // [B, 1], every 1341408 reals, live from kernel 24 to 28
+  float* const norm_rsqrt = scratch + 1470368;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 49
+  float* const norm_multiply = scratch + 1522336;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 48
+  float* const norm_add = scratch + 1522592;
+  // [B], every 1341408 reals, live from kernel 14 to 46
+  float* const add = scratch + 1523472;
+  // [B], every 1341408 reals, live from kernel 14 to 46
+  float* const reduce_sum = scratch + 1523488;
+  // [B, CLASSES=10], every 1341408 reals, live from kernel 14 to 48
+  float* const d_multiply = scratch + 1523456;
+  // [B, D=256], every 1341408 reals, live from kernel 14 to 50
+  float* const d_head_einsum = scratch + 1522080;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 28 to 31
+  float* const d_norm_multiply = scratch + 1470112;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 52
+  float* const d_transformer_blocks_5_ffn_multiply = scratch + 1521824;
+  // [B, 1, M=512], every 1341408 reals, live from kernel 14 to 54
+  float* const d_transformer_blocks_5_ffn_multiply_2 = scratch + 1519520;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 56
+  float* const d_transformer_blocks_5_ffn_linear1_einsum = scratch + 1521056;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 58
+  float* const d_transformer_blocks_5_add = scratch + 1520800;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 32 to 35
+  float* const d_transformer_blocks_5_attention_out_proj_einsum = scratch + 1486768;
+  // [B, H=8, K=32, N+1=65], every 1341408 reals, live from kernel 33 to 34
+  float* const d_transformer_blocks_5_attention_copy = scratch + 1469600;
+  // [B, H=8, 1, N+1=65], every 1341408 reals, live from kernel 34 to 36
+  float* const d_transformer_blocks_5_attention_einsum = scratch + 1486240;
+  // [B, H=8, N+1=65, K=32], every 1341408 reals, live from kernel 35 to 41
+  float* const d_transformer_blocks_5_attention_einsum_2 = scratch + 1469600;
+  // [B, H=8, 1, N+1=65], every 1341408 reals, live from kernel 36 to 38
+  float* const d_transformer_blocks_5_attention_multiply = scratch + 1503408;
+  // [B, H=8, 1, K=32], every 1341408 reals, live from kernel 37 to 39
+  float* const d_transformer_blocks_5_attention_einsum_3 = scratch + 1502880;
+  // [B, H=8, N+1=65, K=32], every 1341408 reals, live from kernel 38 to 40
+  float* const d_transformer_blocks_5_attention_einsum_4 = scratch + 1486240;
+  // [B, N+1=65, 3*D=768], every 1341408 reals, live from kernel 0 to 60
+  float* const d_transformer_blocks_5_attention_rearrange = scratch + 1286560;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 14 to 62
+  float* const d_transformer_blocks_5_attention_einsum_5 = scratch + 1419680;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 43 to 45
+  float* const d_transformer_blocks_5_norm1_multiply = scratch + 1369760;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 63 to 83
+  float* const d_transformer_blocks_ffn_multiply = scratch + 1519520;
+  // [B, N+1=65, D=256] x 2 slots, every 1341408 reals, live from kernel 14 to 94
+  float* const d_transformer_blocks_carry = scratch + 1336480;
+  // [B, N+1=65, M=512], every 1341408 reals, live from kernel 63 to 85
+  float* const d_transformer_blocks_ffn_multiply_2 = scratch + 1369760;
+  // [B, N+1=65, M=512], every 1341408 reals, live from kernel 63 to 83
+  float* const d_transformer_blocks_ffn_linear2_copy = scratch + 1403040;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 63 to 87
+  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 1486240;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 63 to 85
+  float* const d_transformer_blocks_ffn_linear1_copy = scratch + 1502880;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 63 to 89
+  float* const d_transformer_blocks_add = scratch + 1469600;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 69 to 72
+  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 1589680;
+  // [B, H=8, K=32, N+1=65], every 1341408 reals, live from kernel 70 to 71
+  float* const d_transformer_blocks_attention_copy = scratch + 1539232;
+  // [B, H=8, N+1=65, N+1=65], every 1341408 reals, live from kernel 71 to 73
+  float* const d_transformer_blocks_attention_einsum = scratch + 1555872;
+  // [B, H=8, N+1=65, K=32], every 1341408 reals, live from kernel 72 to 78
+  float* const d_transformer_blocks_attention_einsum_2 = scratch + 1539232;
+  // [B, H=8, N+1=65, N+1=65], every 1341408 reals, live from kernel 73 to 75
+  float* const d_transformer_blocks_attention_multiply = scratch + 1589680;
+  // [B, H=8, N+1=65, K=32], every 1341408 reals, live from kernel 74 to 76
+  float* const d_transformer_blocks_attention_einsum_3 = scratch + 1555872;
+  // [B, H=8, N+1=65, K=32], every 1341408 reals, live from kernel 75 to 77
+  float* const d_transformer_blocks_attention_einsum_4 = scratch + 1572512;
+  // [B, N+1=65, 3*D=768], every 1341408 reals, live from kernel 63 to 91
+  float* const d_transformer_blocks_attention_rearrange = scratch + 1286560;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 63 to 93
+  float* const d_transformer_blocks_attention_einsum_5 = scratch + 1436320;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 63 to 91
+  float* const d_transformer_blocks_attention_copy_2 = scratch + 1452960;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 94 to 99
   float* const d_multiply_2 = scratch + 282880;
-  // [N+1=65, D=256], live from kernel 57 to 58
+  // [N+1=65, D=256], live from kernel 95 to 96
   float* const d_reduce_sum = scratch + 266240;
-  // [D=256], live from kernel 61 to 62
+  // [D=256], live from kernel 99 to 100
   float* const d_reduce_sum_2 = scratch + 4096;
-  std::int64_t place = -1;
   const std::int64_t parts = threads();
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    rearrange_forward(images + image * 3072, rearrange + image * 1542304);
-    patch_embed_forward_train(image, packed + 37136, rearrange + image * 1542304, parameters + 3182352,
-                              parameters + 3165712, random, transformer_blocks_carry + image * 1542304);
+    rearrange_forward(images + image * 3072, rearrange + image * 1341408);
+    patch_embed_forward_train(image, packed + 37136, rearrange + image * 1341408, parameters + 3182352,
+                              parameters + 3165712, random, transformer_blocks_carry + image * 1341408);
     multiply_forward(image, parameters + 3194896, parameters + 3165712, random,
-                     transformer_blocks_carry + image * 1542304);
-    norm_backward_2(d_norm_concat + image * 1542304);
+                     transformer_blocks_carry + image * 1341408);
+    transformer_blocks_5_attention_backward_8(d_transformer_blocks_5_attention_rearrange + image * 1341408);
   }
-  // transformer_blocks: 6 layers
-  for (std::int64_t layer = 0; layer < 6; ++layer) {
+  // transformer_blocks: 5 layers
+  for (std::int64_t layer = 0; layer < 5; ++layer) {
 #pragma omp parallel
     {
       const Team team = team_of(batch);
       for (std::int64_t image = team.first; image < team.last; ++image) {
         if (team.part == 0) {
-          transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1542304,
-                                                 transformer_blocks_norm1_rsqrt + layer * 80 + image * 1542304,
-                                                 transformer_blocks_norm1_multiply + layer * 16640 + image * 1542304,
+          transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1341408,
+                                                 transformer_blocks_norm1_rsqrt + layer * 80 + image * 1341408,
+                                                 transformer_blocks_norm1_multiply + layer * 16640 + image * 1341408,
                                                  parameters + 3165200 - layer * 527104,
                                                  parameters + 3165456 - layer * 527104,
-                                                 transformer_blocks_norm1_add + team.first * 1542304);
+                                                 transformer_blocks_norm1_add + team.first * 1341408);
         }
         team.wait();
         transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
-                                             transformer_blocks_norm1_add + team.first * 1542304,
+                                             transformer_blocks_norm1_add + team.first * 1341408,
                                              parameters + 2967824 - layer * 527104,
-                                             transformer_blocks_attention_add + layer * 49920 + image * 1542304);
+                                             transformer_blocks_attention_add + layer * 49920 + image * 1341408);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1542304,
-                                                 transformer_blocks_attention_copy + team.first * 1542304);
+          transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1341408,
+                                                 transformer_blocks_attention_copy + team.first * 1341408);
         }
         team.wait();
-        transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + layer * 49920 + image * 1542304,
-                                               transformer_blocks_attention_copy + team.first * 1542304,
-                                               transformer_blocks_attention_einsum + team.first * 1542304);
+        transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + layer * 49920 + image * 1341408,
+                                               transformer_blocks_attention_copy + team.first * 1341408,
+                                               transformer_blocks_attention_einsum + team.first * 1341408);
         team.wait();
         transformer_blocks_attention_forward_4_train(team, image, layer,
-                                                     transformer_blocks_attention_einsum + team.first * 1542304,
-                                                     transformer_blocks_attention_divide + layer * 33808 + image * 1542304,
+                                                     transformer_blocks_attention_einsum + team.first * 1341408,
+                                                     transformer_blocks_attention_divide + layer * 33808 + image * 1341408,
                                                      random,
-                                                     transformer_blocks_attention_multiply + layer * 33808 + image * 1542304);
+                                                     transformer_blocks_attention_multiply + layer * 33808 + image * 1341408);
         team.wait();
         transformer_blocks_attention_forward_5_train(team,
-                                                     transformer_blocks_attention_multiply + layer * 33808 + image * 1542304,
-                                                     transformer_blocks_attention_add + layer * 49920 + image * 1542304,
-                                                     transformer_blocks_attention_rearrange + layer * 16640 + image * 1542304);
+                                                     transformer_blocks_attention_multiply + layer * 33808 + image * 1341408,
+                                                     transformer_blocks_attention_add + layer * 49920 + image * 1341408,
+                                                     transformer_blocks_attention_rearrange + layer * 16640 + image * 1341408);
         team.wait();
         transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
-                                                      transformer_blocks_attention_rearrange + layer * 16640 + image * 1542304,
-                                                      transformer_blocks_attention_out_proj_einsum + team.first * 1542304);
+                                                      transformer_blocks_attention_rearrange + layer * 16640 + image * 1341408,
+                                                      transformer_blocks_attention_out_proj_einsum + team.first * 1341408);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1542304,
-                                                                transformer_blocks_attention_out_proj_einsum + team.first * 1542304,
+          transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1341408,
+                                                                transformer_blocks_attention_out_proj_einsum + team.first * 1341408,
                                                                 parameters + 2902032 - layer * 527104,
-                                                                transformer_blocks_norm2_rsqrt + layer * 80 + image * 1542304,
-                                                                transformer_blocks_add + team.first * 1542304,
-                                                                transformer_blocks_norm2_multiply + layer * 16640 + image * 1542304,
+                                                                transformer_blocks_norm2_rsqrt + layer * 80 + image * 1341408,
+                                                                transformer_blocks_add + team.first * 1341408,
+                                                                transformer_blocks_norm2_multiply + layer * 16640 + image * 1341408,
                                                                 parameters + 2901520 - layer * 527104,
                                                                 parameters + 2901776 - layer * 527104,
-                                                                transformer_blocks_norm2_add + team.first * 1542304);
+                                                                transformer_blocks_norm2_add + team.first * 1341408);
         }
         team.wait();
         transformer_blocks_ffn_linear1_forward_train(team, image, layer, packed + 1622288 + layer * 131072,
-                                                     transformer_blocks_norm2_add + team.first * 1542304,
+                                                     transformer_blocks_norm2_add + team.first * 1341408,
                                                      parameters + 2769936 - layer * 527104, random,
-                                                     transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304,
-                                                     transformer_blocks_ffn_gelu + team.first * 1542304);
+                                                     transformer_blocks_ffn_multiply + layer * 33280 + image * 1341408,
+                                                     transformer_blocks_ffn_gelu + team.first * 1341408);
         team.wait();
         transformer_blocks_ffn_linear2_forward_train(team, image, layer, packed + 2408720 + layer * 131072,
-                                                     transformer_blocks_ffn_gelu + team.first * 1542304,
-                                                     transformer_blocks_add + team.first * 1542304,
+                                                     transformer_blocks_ffn_gelu + team.first * 1341408,
+                                                     transformer_blocks_add + team.first * 1341408,
                                                      parameters + 2638608 - layer * 527104, random,
-                                                     transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1542304);
+                                                     transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1341408);
         team.wait();
       }
     }
   }
-#pragma omp parallel for schedule(static) firstprivate(place)
-  for (std::int64_t image = 0; image < batch; ++image) {
-    if (place < 0) place = image;
-    norm_forward_train(transformer_blocks_carry + image * 1542304, norm_rsqrt + place * 1542304,
-                       norm_multiply + image * 1542304, parameters + 2576, parameters + 2832,
-                       norm_add + image * 1542304);
-    head_forward(norm_add + image * 1542304, parameters + 16, parameters, outputs + image * 10);
-    multiply_backward(batch, outputs + image * 10, d_multiply + image * 1542304, labels + image, add + image * 1542304,
-                      reduce_sum + image * 1542304);
-    head_backward(d_multiply + image * 1542304, parameters + 16, d_head_einsum + place * 1542304);
-    copy_backward(d_head_einsum + place * 1542304, d_norm_concat + image * 1542304);
-    norm_backward(d_norm_concat + image * 1542304, parameters + 2576, norm_multiply + image * 1542304,
-                  norm_rsqrt + place * 1542304, d_transformer_blocks_carry + image * 1542304);
+#pragma omp parallel
+  {
+    const Team team = team_of(batch);
+    for (std::int64_t image = team.first; image < team.last; ++image) {
+      if (team.part == 0) {
+        transformer_blocks_5_norm1_forward_train(transformer_blocks_carry + 16640 + image * 1341408,
+                                                 transformer_blocks_5_norm1_rsqrt + team.first * 1341408,
+                                                 transformer_blocks_5_norm1_multiply + image * 1341408,
+                                                 parameters + 529680, parameters + 529936,
+                                                 transformer_blocks_5_norm1_add + image * 1341408);
+      }
+      team.wait();
+      transformer_blocks_5_attention_forward(team, packed + 1032464, transformer_blocks_5_norm1_add + image * 1341408,
+                                             parameters + 332304,
+                                             transformer_blocks_5_attention_add + team.first * 1341408);
+      team.wait();
+      if (team.part == 0) {
+        transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 1341408,
+                                                 transformer_blocks_5_attention_copy + team.first * 1341408);
+        transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 1341408,
+                                                 transformer_blocks_5_attention_copy + team.first * 1341408,
+                                                 transformer_blocks_5_attention_einsum + team.first * 1341408);
+        transformer_blocks_5_attention_forward_4_train(image,
+                                                       transformer_blocks_5_attention_einsum + team.first * 1341408,
+                                                       transformer_blocks_5_attention_divide + team.first * 1341408,
+                                                       random,
+                                                       transformer_blocks_5_attention_multiply + team.first * 1341408);
+        transformer_blocks_5_attention_forward_5_train(transformer_blocks_5_attention_multiply + team.first * 1341408,
+                                                       transformer_blocks_5_attention_add + team.first * 1341408,
+                                                       transformer_blocks_5_attention_rearrange + image * 1341408);
+        transformer_blocks_5_attention_out_proj_forward(packed + 1556752,
+                                                        transformer_blocks_5_attention_rearrange + image * 1341408,
+                                                        transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408);
+        transformer_blocks_5_attention_out_proj_forward_2_train(transformer_blocks_carry + 16640 + image * 1341408,
+                                                                transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408,
+                                                                parameters + 266512,
+                                                                transformer_blocks_5_norm2_rsqrt + team.first * 1341408,
+                                                                transformer_blocks_5_add + team.first * 1341408,
+                                                                transformer_blocks_5_norm2_multiply + image * 1341408,
+                                                                parameters + 266000, parameters + 266256,
+                                                                transformer_blocks_5_norm2_add + image * 1341408);
+        transformer_blocks_5_ffn_linear1_backward(image, packed + 2277648,
+                                                  transformer_blocks_5_norm2_add + image * 1341408, parameters + 134416,
+                                                  random, transformer_blocks_5_ffn_gelu + image * 1341408,
+                                                  d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1341408);
+        transformer_blocks_5_ffn_linear2_forward(packed + 3064080, transformer_blocks_5_ffn_gelu + image * 1341408,
+                                                 transformer_blocks_5_ffn_linear2_einsum + team.first * 1341408);
+        transformer_blocks_5_ffn_linear2_forward_2_train(image, transformer_blocks_5_add + team.first * 1341408,
+                                                         transformer_blocks_5_ffn_linear2_einsum + team.first * 1341408,
+                                                         parameters + 3088, random, norm_rsqrt + team.first * 1341408,
+                                                         norm_multiply + image * 1341408, parameters + 2576,
+                                                         parameters + 2832, norm_add + image * 1341408);
+        head_forward(norm_add + image * 1341408, parameters + 16, parameters, outputs + image * 10);
+        multiply_backward(batch, outputs + image * 10, d_multiply + image * 1341408, labels + image,
+                          add + image * 1341408, reduce_sum + image * 1341408);
+        head_backward(d_multiply + image * 1341408, parameters + 16, d_head_einsum + image * 1341408);
+        norm_backward(image, d_head_einsum + image * 1341408, parameters + 2576, norm_multiply + image * 1341408,
+                      norm_rsqrt + team.first * 1341408, d_norm_multiply + team.first * 1341408, random,
+                      d_transformer_blocks_5_ffn_multiply + image * 1341408);
+        transformer_blocks_5_ffn_linear2_backward(image, packed + 3850512,
+                                                  d_transformer_blocks_5_ffn_multiply + image * 1341408,
+                                                  d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1341408,
+                                                  random, d_transformer_blocks_5_ffn_multiply_2 + image * 1341408);
+        transformer_blocks_5_ffn_linear1_backward_2(packed + 4636944,
+                                                    d_transformer_blocks_5_ffn_multiply_2 + image * 1341408,
+                                                    d_transformer_blocks_5_ffn_linear1_einsum + image * 1341408);
+        transformer_blocks_5_norm2_backward(d_transformer_blocks_5_ffn_linear1_einsum + image * 1341408,
+                                            parameters + 266000, transformer_blocks_5_norm2_multiply + image * 1341408,
+                                            d_norm_multiply + team.first * 1341408,
+                                            transformer_blocks_5_norm2_rsqrt + team.first * 1341408,
+                                            d_transformer_blocks_5_add + image * 1341408);
+        transformer_blocks_5_attention_out_proj_backward(packed + 5095696, d_transformer_blocks_5_add + image * 1341408,
+                                                         d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408);
+        transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + team.first * 1341408,
+                                                d_transformer_blocks_5_attention_copy + team.first * 1341408);
+        transformer_blocks_5_attention_backward_2(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408,
+                                                  d_transformer_blocks_5_attention_copy + team.first * 1341408,
+                                                  d_transformer_blocks_5_attention_einsum + team.first * 1341408);
+        transformer_blocks_5_attention_backward_3(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408,
+                                                  transformer_blocks_5_attention_multiply + team.first * 1341408,
+                                                  d_transformer_blocks_5_attention_einsum_2 + team.first * 1341408);
+        transformer_blocks_5_attention_backward_4(image, d_transformer_blocks_5_attention_einsum + team.first * 1341408,
+                                                  random, transformer_blocks_5_attention_divide + team.first * 1341408,
+                                                  d_transformer_blocks_5_attention_multiply + team.first * 1341408);
+        transformer_blocks_5_attention_backward_5(d_transformer_blocks_5_attention_multiply + team.first * 1341408,
+                                                  transformer_blocks_5_attention_add + team.first * 1341408,
+                                                  d_transformer_blocks_5_attention_einsum_3 + team.first * 1341408);
+        transformer_blocks_5_attention_backward_6(d_transformer_blocks_5_attention_multiply + team.first * 1341408,
+                                                  transformer_blocks_5_attention_add + team.first * 1341408,
+                                                  d_transformer_blocks_5_attention_einsum_4 + team.first * 1341408);
+        transformer_blocks_5_attention_backward_7(d_transformer_blocks_5_attention_einsum_3 + team.first * 1341408,
+                                                  d_transformer_blocks_5_attention_rearrange + image * 1341408);
+        transformer_blocks_5_attention_backward_9(d_transformer_blocks_5_attention_einsum_4 + team.first * 1341408,
+                                                  d_transformer_blocks_5_attention_rearrange + image * 1341408);
+        transformer_blocks_5_attention_backward_10(d_transformer_blocks_5_attention_einsum_2 + team.first * 1341408,
+                                                   d_transformer_blocks_5_attention_rearrange + image * 1341408);
+      }
+      team.wait();
+      transformer_blocks_5_attention_backward_11(team, packed + 6144272,
+                                                 d_transformer_blocks_5_attention_rearrange + image * 1341408,
+                                                 d_transformer_blocks_5_attention_einsum_5 + image * 1341408);
+      team.wait();
+      if (team.part == 0) {
+        transformer_blocks_5_norm1_backward(d_transformer_blocks_5_attention_einsum_5 + image * 1341408,
+                                            parameters + 529680, transformer_blocks_5_norm1_multiply + image * 1341408,
+                                            transformer_blocks_5_norm1_rsqrt + team.first * 1341408,
+                                            d_transformer_blocks_5_norm1_multiply + team.first * 1341408);
+        transformer_blocks_backward_2(d_transformer_blocks_5_norm1_multiply + team.first * 1341408,
+                                      d_transformer_blocks_5_add + image * 1341408,
+                                      d_transformer_blocks_carry + image * 1341408);
+        transformer_blocks_backward(d_transformer_blocks_5_norm1_multiply + team.first * 1341408,
+                                    d_transformer_blocks_carry + image * 1341408);
+      }
+      team.wait();
+    }
   }
   divide_forward_train(batch, add, reduce_sum, loss);
 #pragma omp parallel for schedule(static)
@@ -7030,116 +9592,166 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-    norm_weight_gradient_partial(chunk, batch, d_norm_concat, norm_multiply, scratch);
-    norm_bias_gradient_partial(chunk, batch, d_norm_concat, scratch + 4096);
+    norm_weight_gradient_partial(chunk, batch, d_head_einsum, norm_multiply, scratch);
+    norm_bias_gradient_partial(chunk, batch, d_head_einsum, scratch + 4096);
+    transformer_blocks_5_ffn_linear2_bias_gradient_partial(chunk, batch, d_transformer_blocks_5_ffn_multiply,
+                                                           scratch + 8192);
   }
   norm_weight_gradient_sum(gradients + 2576, scratch);
   norm_bias_gradient_sum(gradients + 2832, scratch + 4096);
-  // transformer_blocks: 6 layers, the last one first
-  for (std::int64_t pass = 0; pass < 6; ++pass) {
-    const std::int64_t layer = 5 - pass;
+  transformer_blocks_5_ffn_linear2_bias_gradient_sum(gradients + 3088, scratch + 8192);
+#pragma omp parallel for schedule(static)
+  for (std::int64_t part = 0; part < parts; ++part) {
+    transformer_blocks_5_ffn_linear2_weight_gradient(share(256, 4, part, parts), share(256, 4, part + 1, parts), batch,
+                                                     d_transformer_blocks_5_ffn_multiply, transformer_blocks_5_ffn_gelu,
+                                                     gradients + 3344);
+  }
+#pragma omp parallel for schedule(static)
+  for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+    transformer_blocks_5_ffn_linear1_bias_gradient_partial(chunk, batch, d_transformer_blocks_5_ffn_multiply_2,
+                                                           scratch);
+  }
+  transformer_blocks_5_ffn_linear1_bias_gradient_sum(gradients + 134416, scratch);
+#pragma omp parallel for schedule(static)
+  for (std::int64_t part = 0; part < parts; ++part) {
+    transformer_blocks_5_ffn_linear1_weight_gradient(share(512, 4, part, parts), share(512, 4, part + 1, parts), batch,
+                                                     d_transformer_blocks_5_ffn_multiply_2,
+                                                     transformer_blocks_5_norm2_add, gradients + 134928);
+  }
+#pragma omp parallel for schedule(static)
+  for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+    transformer_blocks_5_norm2_weight_gradient_partial(chunk, batch, d_transformer_blocks_5_ffn_linear1_einsum,
+                                                       transformer_blocks_5_norm2_multiply, scratch);
+    transformer_blocks_5_norm2_bias_gradient_partial(chunk, batch, d_transformer_blocks_5_ffn_linear1_einsum,
+                                                     scratch + 4096);
+    transformer_blocks_5_attention_out_proj_bias_gradient_partial(chunk, batch, d_transformer_blocks_5_add,
+                                                                  scratch + 8192);
+  }
+  transformer_blocks_5_norm2_weight_gradient_sum(gradients + 266000, scratch);
+  transformer_blocks_5_norm2_bias_gradient_sum(gradients + 266256, scratch + 4096);
+  transformer_blocks_5_attention_out_proj_bias_gradient_sum(gradients + 266512, scratch + 8192);
+#pragma omp parallel for schedule(static)
+  for (std::int64_t part = 0; part < parts; ++part) {
+    transformer_blocks_5_attention_out_proj_weight_gradient(share(256, 4, part, parts), share(256, 4, part + 1, parts),
+                                                            batch, d_transformer_blocks_5_add,
+                                                            transformer_blocks_5_attention_rearrange,
+                                                            gradients + 266768);
+  }
+#pragma omp parallel for schedule(static)
+  for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+    transformer_blocks_5_attention_in_proj_bias_gradient_partial(chunk, batch,
+                                                                 d_transformer_blocks_5_attention_rearrange, scratch);
+  }
+  transformer_blocks_5_attention_in_proj_bias_gradient_sum(gradients + 332304, scratch);
+#pragma omp parallel for schedule(static)
+  for (std::int64_t part = 0; part < parts; ++part) {
+    transformer_blocks_5_attention_in_proj_weight_gradient(share(768, 6, part, parts), share(768, 6, part + 1, parts),
+                                                           batch, gradients + 333072,
+                                                           d_transformer_blocks_5_attention_rearrange,
+                                                           transformer_blocks_5_norm1_add);
+  }
+#pragma omp parallel for schedule(static)
+  for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+    transformer_blocks_5_norm1_weight_gradient_partial(chunk, batch, d_transformer_blocks_5_attention_einsum_5,
+                                                       transformer_blocks_5_norm1_multiply, scratch);
+    transformer_blocks_5_norm1_bias_gradient_partial(chunk, batch, d_transformer_blocks_5_attention_einsum_5,
+                                                     scratch + 4096);
+  }
+  transformer_blocks_5_norm1_weight_gradient_sum(gradients + 529680, scratch);
+  transformer_blocks_5_norm1_bias_gradient_sum(gradients + 529936, scratch + 4096);
+  // transformer_blocks: 5 layers, the last one first
+  for (std::int64_t pass = 0; pass < 5; ++pass) {
+    const std::int64_t layer = 4 - pass;
 #pragma omp parallel
     {
       const Team team = team_of(batch);
       for (std::int64_t image = team.first; image < team.last; ++image) {
         if (team.part == 0) {
-          transformer_blocks_ffn_backward(image, layer, d_transformer_blocks_carry + pass % 2 * 16640 + image * 1542304,
-                                          random, d_transformer_blocks_ffn_multiply + image * 1542304);
+          transformer_blocks_ffn_backward(image, layer, d_transformer_blocks_carry + pass % 2 * 16640 + image * 1341408,
+                                          random, d_transformer_blocks_ffn_multiply + image * 1341408);
         }
         team.wait();
         transformer_blocks_ffn_linear2_backward(team, image, layer, packed + 3195152 + layer * 131072,
-                                                d_transformer_blocks_ffn_multiply + image * 1542304,
-                                                transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304,
-                                                random, d_transformer_blocks_ffn_multiply_2 + image * 1542304);
+                                                d_transformer_blocks_ffn_multiply + image * 1341408,
+                                                transformer_blocks_ffn_multiply + layer * 33280 + image * 1341408,
+                                                random, d_transformer_blocks_ffn_multiply_2 + image * 1341408);
         team.wait();
-        transformer_blocks_ffn_backward_2(team, transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304,
-                                          d_transformer_blocks_ffn_linear2_copy + image * 1542304);
+        transformer_blocks_ffn_backward_2(team, transformer_blocks_ffn_multiply + layer * 33280 + image * 1341408,
+                                          d_transformer_blocks_ffn_linear2_copy + image * 1341408);
         team.wait();
         transformer_blocks_ffn_linear1_backward(team, packed + 3981584 + layer * 131072,
-                                                d_transformer_blocks_ffn_multiply_2 + image * 1542304,
-                                                d_transformer_blocks_ffn_linear1_einsum + image * 1542304);
+                                                d_transformer_blocks_ffn_multiply_2 + image * 1341408,
+                                                d_transformer_blocks_ffn_linear1_einsum + image * 1341408);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_norm2_backward(transformer_blocks_norm2_multiply + layer * 16640 + image * 1542304,
+          transformer_blocks_norm2_backward(transformer_blocks_norm2_multiply + layer * 16640 + image * 1341408,
                                             parameters + 2901520 - layer * 527104,
                                             parameters + 2901776 - layer * 527104,
-                                            d_transformer_blocks_ffn_linear1_copy + image * 1542304);
-        }
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_norm2_backward_2(d_transformer_blocks_ffn_linear1_einsum + image * 1542304,
+                                            d_transformer_blocks_ffn_linear1_copy + image * 1341408);
+          transformer_blocks_norm2_backward_2(d_transformer_blocks_ffn_linear1_einsum + image * 1341408,
                                               parameters + 2901520 - layer * 527104,
-                                              transformer_blocks_norm2_multiply + layer * 16640 + image * 1542304,
-                                              d_transformer_blocks_carry + pass % 2 * 16640 + image * 1542304,
-                                              transformer_blocks_norm2_rsqrt + layer * 80 + image * 1542304,
-                                              d_transformer_blocks_add + image * 1542304);
+                                              transformer_blocks_norm2_multiply + layer * 16640 + image * 1341408,
+                                              d_transformer_blocks_carry + pass % 2 * 16640 + image * 1341408,
+                                              transformer_blocks_norm2_rsqrt + layer * 80 + image * 1341408,
+                                              d_transformer_blocks_add + image * 1341408);
         }
         team.wait();
         transformer_blocks_attention_out_proj_backward(team, packed + 4768016 + layer * 65536,
-                                                       d_transformer_blocks_add + image * 1542304,
-                                                       d_transformer_blocks_attention_out_proj_einsum + team.first * 1542304);
+                                                       d_transformer_blocks_add + image * 1341408,
+                                                       d_transformer_blocks_attention_out_proj_einsum + team.first * 1341408);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1542304,
-                                                d_transformer_blocks_attention_copy + team.first * 1542304);
+          transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1341408,
+                                                d_transformer_blocks_attention_copy + team.first * 1341408);
         }
         team.wait();
         transformer_blocks_attention_backward_2(team,
-                                                d_transformer_blocks_attention_out_proj_einsum + team.first * 1542304,
-                                                d_transformer_blocks_attention_copy + team.first * 1542304,
-                                                d_transformer_blocks_attention_einsum + team.first * 1542304);
+                                                d_transformer_blocks_attention_out_proj_einsum + team.first * 1341408,
+                                                d_transformer_blocks_attention_copy + team.first * 1341408,
+                                                d_transformer_blocks_attention_einsum + team.first * 1341408);
         team.wait();
         transformer_blocks_attention_backward_3(team,
-                                                d_transformer_blocks_attention_out_proj_einsum + team.first * 1542304,
-                                                transformer_blocks_attention_multiply + layer * 33808 + image * 1542304,
-                                                d_transformer_blocks_attention_einsum_2 + team.first * 1542304);
+                                                d_transformer_blocks_attention_out_proj_einsum + team.first * 1341408,
+                                                transformer_blocks_attention_multiply + layer * 33808 + image * 1341408,
+                                                d_transformer_blocks_attention_einsum_2 + team.first * 1341408);
         team.wait();
         transformer_blocks_attention_backward_4(team, image, layer,
-                                                d_transformer_blocks_attention_einsum + team.first * 1542304, random,
-                                                transformer_blocks_attention_divide + layer * 33808 + image * 1542304,
-                                                d_transformer_blocks_attention_multiply + team.first * 1542304);
+                                                d_transformer_blocks_attention_einsum + team.first * 1341408, random,
+                                                transformer_blocks_attention_divide + layer * 33808 + image * 1341408,
+                                                d_transformer_blocks_attention_multiply + team.first * 1341408);
         team.wait();
-        transformer_blocks_attention_backward_5(team, d_transformer_blocks_attention_multiply + team.first * 1542304,
-                                                transformer_blocks_attention_add + layer * 49920 + image * 1542304,
-                                                d_transformer_blocks_attention_einsum_3 + team.first * 1542304);
+        transformer_blocks_attention_backward_5(team, d_transformer_blocks_attention_multiply + team.first * 1341408,
+                                                transformer_blocks_attention_add + layer * 49920 + image * 1341408,
+                                                d_transformer_blocks_attention_einsum_3 + team.first * 1341408);
         team.wait();
-        transformer_blocks_attention_backward_6(team, d_transformer_blocks_attention_multiply + team.first * 1542304,
-                                                transformer_blocks_attention_add + layer * 49920 + image * 1542304,
-                                                d_transformer_blocks_attention_einsum_4 + team.first * 1542304);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + team.first * 1542304,
-                                                  d_transformer_blocks_attention_rearrange + image * 1542304);
-        }
+        transformer_blocks_attention_backward_6(team, d_transformer_blocks_attention_multiply + team.first * 1341408,
+                                                transformer_blocks_attention_add + layer * 49920 + image * 1341408,
+                                                d_transformer_blocks_attention_einsum_4 + team.first * 1341408);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + team.first * 1542304,
-                                                  d_transformer_blocks_attention_rearrange + image * 1542304);
-        }
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + team.first * 1542304,
-                                                  d_transformer_blocks_attention_rearrange + image * 1542304);
+          transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + team.first * 1341408,
+                                                  d_transformer_blocks_attention_rearrange + image * 1341408);
+          transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + team.first * 1341408,
+                                                  d_transformer_blocks_attention_rearrange + image * 1341408);
+          transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + team.first * 1341408,
+                                                  d_transformer_blocks_attention_rearrange + image * 1341408);
         }
         team.wait();
         transformer_blocks_attention_backward_10(team, packed + 5161232 + layer * 196608,
-                                                 d_transformer_blocks_attention_rearrange + image * 1542304,
-                                                 d_transformer_blocks_attention_einsum_5 + image * 1542304);
+                                                 d_transformer_blocks_attention_rearrange + image * 1341408,
+                                                 d_transformer_blocks_attention_einsum_5 + image * 1341408);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_norm1_backward(transformer_blocks_norm1_multiply + layer * 16640 + image * 1542304,
+          transformer_blocks_norm1_backward(transformer_blocks_norm1_multiply + layer * 16640 + image * 1341408,
                                             parameters + 3165200 - layer * 527104,
                                             parameters + 3165456 - layer * 527104,
-                                            d_transformer_blocks_attention_copy_2 + image * 1542304);
-        }
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_norm1_backward_2(d_transformer_blocks_attention_einsum_5 + image * 1542304,
+                                            d_transformer_blocks_attention_copy_2 + image * 1341408);
+          transformer_blocks_norm1_backward_2(d_transformer_blocks_attention_einsum_5 + image * 1341408,
                                               parameters + 3165200 - layer * 527104,
-                                              transformer_blocks_norm1_multiply + layer * 16640 + image * 1542304,
-                                              d_transformer_blocks_add + image * 1542304,
-                                              transformer_blocks_norm1_rsqrt + layer * 80 + image * 1542304,
-                                              d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1542304);
+                                              transformer_blocks_norm1_multiply + layer * 16640 + image * 1341408,
+                                              d_transformer_blocks_add + image * 1341408,
+                                              transformer_blocks_norm1_rsqrt + layer * 80 + image * 1341408,
+                                              d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1341408);
         }
         team.wait();
       }
@@ -7212,7 +9824,8 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    multiply_backward_2(image, d_transformer_blocks_carry + image * 1542304, random, d_multiply_2 + image * 1542304);
+    multiply_backward_2(image, d_transformer_blocks_carry + 16640 + image * 1341408, random,
+                        d_multiply_2 + image * 1341408);
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
@@ -7241,266 +9854,416 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
 void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed, const float* images,
                                    const std::int32_t* labels, const std::int64_t batch, float* outputs, float* loss,
                                    float* image_gradients, float* scratch) {
-  // [B, N=64, C*P*P=48], every 1070144 reals, live from kernel 1 to 2
-  float* const rearrange = scratch + 256;
-  // [B, N+1=65, D=256] x 2 slots, every 1070144 reals, live from kernel 1 to 15
-  float* const transformer_blocks_carry = scratch + 935792;
-  // [B, N+1=65] x 6 slots, every 1070144 reals, live from kernel 5 to 36
-  float* const transformer_blocks_norm1_rsqrt = scratch + 1069440;
-  // [B, N+1=65, D=256] x 6 slots, every 1070144 reals, live from kernel 5 to 36
-  float* const transformer_blocks_norm1_multiply = scratch + 702304;
-  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 5 to 6
-  float* const transformer_blocks_norm1_add = scratch + 901984;
-  // [B, N+1=65, 3*D=768] x 6 slots, every 1070144 reals, live from kernel 5 to 36
-  float* const transformer_blocks_attention_add = scratch + 256;
-  // [B, H=8, K=32, N+1=65], every 1070144 reals, live from kernel 7 to 8
-  float* const transformer_blocks_attention_copy = scratch + 969072;
-  // [B, H=8, N+1=65, N+1=65], every 1070144 reals, live from kernel 8 to 9
-  float* const transformer_blocks_attention_einsum = scratch + 901984;
-  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1070144 reals, live from kernel 5 to 36
-  float* const transformer_blocks_attention_divide = scratch + 299776;
-  // [B, N+1=65, H*K=256], every 1070144 reals, live from kernel 10 to 11
-  float* const transformer_blocks_attention_rearrange = scratch + 901984;
-  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 11 to 12
-  float* const transformer_blocks_attention_out_proj_einsum = scratch + 918624;
-  // [B, N+1=65] x 6 slots, every 1070144 reals, live from kernel 5 to 36
-  float* const transformer_blocks_norm2_rsqrt = scratch + 1069920;
-  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 12 to 14
-  float* const transformer_blocks_add = scratch + 969072;
-  // [B, N+1=65, D=256] x 6 slots, every 1070144 reals, live from kernel 5 to 36
-  float* const transformer_blocks_norm2_multiply = scratch + 802144;
-  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 12 to 13
-  float* const transformer_blocks_norm2_add = scratch + 985712;
-  // [B, N+1=65, M=512] x 6 slots, every 1070144 reals, live from kernel 5 to 36
-  float* const transformer_blocks_ffn_linear1_add = scratch + 502624;
-  // [B, N+1=65, M=512], every 1070144 reals, live from kernel 13 to 14
-  float* const transformer_blocks_ffn_gelu = scratch + 901984;
-  // [B, N+1=65], every 1070144 reals, live from kernel 15 to 20
-  float* const norm_rsqrt = scratch + 935264;
-  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 15 to 20
-  float* const norm_multiply = scratch + 901984;
-  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 15 to 16
-  float* const norm_add = scratch + 918624;
-  // [B], every 1070144 reals, live from kernel 15 to 21
-  float* const add = scratch + 935344;
-  // [B], every 1070144 reals, live from kernel 15 to 21
-  float* const reduce_sum = scratch + 935360;
-  // [B, CLASSES=10], every 1070144 reals, live from kernel 17 to 18
-  float* const d_multiply = scratch + 918880;
-  // [B, D=256], every 1070144 reals, live from kernel 18 to 19
-  float* const d_head_einsum = scratch + 918624;
-  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 1 to 20
-  float* const d_norm_concat = scratch + 1002880;
-  // [B, N+1=65, D=256] x 2 slots, every 1070144 reals, live from kernel 15 to 37
-  float* const d_transformer_blocks_carry = scratch + 969600;
-  // [D=256], live from kernel 0 to 4
-  float* const d_norm_multiply = scratch;
-  // [B, N+1=65, M=512], every 1070144 reals, live from kernel 22 to 23
-  float* const d_transformer_blocks_ffn_multiply = scratch + 901984;
-  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 23 to 24
-  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 935264;
-  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 24 to 36
-  float* const d_transformer_blocks_add = scratch + 1002880;
-  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 25 to 28
-  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 935792;
-  // [B, H=8, K=32, N+1=65], every 1070144 reals, live from kernel 26 to 27
-  float* const d_transformer_blocks_attention_copy = scratch + 952432;
-  // [B, H=8, N+1=65, N+1=65], every 1070144 reals, live from kernel 27 to 29
-  float* const d_transformer_blocks_attention_einsum = scratch + 901984;
-  // [B, H=8, N+1=65, K=32], every 1070144 reals, live from kernel 28 to 34
-  float* const d_transformer_blocks_attention_einsum_2 = scratch + 1019520;
-  // [B, H=8, N+1=65, N+1=65], every 1070144 reals, live from kernel 29 to 31
-  float* const d_transformer_blocks_attention_multiply = scratch + 935792;
-  // [B, H=8, N+1=65, K=32], every 1070144 reals, live from kernel 30 to 32
-  float* const d_transformer_blocks_attention_einsum_3 = scratch + 1036160;
-  // [B, H=8, N+1=65, K=32], every 1070144 reals, live from kernel 31 to 33
-  float* const d_transformer_blocks_attention_einsum_4 = scratch + 1052800;
-  // [B, N+1=65, 3*D=768], every 1070144 reals, live from kernel 32 to 35
-  float* const d_transformer_blocks_attention_rearrange = scratch + 901984;
-  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 35 to 36
-  float* const d_transformer_blocks_attention_einsum_5 = scratch + 951904;
-  // [B, N=64, C*P*P=48], every 1070144 reals, live from kernel 37 to 38
-  float* const d_patch_embed_einsum = scratch + 256;
+  // [B, N=64, C*P*P=48], every 952560 reals, live from kernel 0 to 1
+  float* const rearrange = scratch;
+  // [B, N+1=65, D=256] x 2 slots, every 952560 reals, live from kernel 0 to 21
+  float* const transformer_blocks_carry = scratch + 851280;
+  // [B, N+1=65] x 5 slots, every 952560 reals, live from kernel 4 to 61
+  float* const transformer_blocks_norm1_rsqrt = scratch + 951648;
+  // [B, N+1=65, D=256] x 5 slots, every 952560 reals, live from kernel 4 to 61
+  float* const transformer_blocks_norm1_multiply = scratch + 585040;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 4 to 5
+  float* const transformer_blocks_norm1_add = scratch + 751440;
+  // [B, N+1=65, 3*D=768] x 5 slots, every 952560 reals, live from kernel 4 to 61
+  float* const transformer_blocks_attention_add = scratch;
+  // [B, H=8, K=32, N+1=65], every 952560 reals, live from kernel 6 to 7
+  float* const transformer_blocks_attention_copy = scratch + 884560;
+  // [B, H=8, N+1=65, N+1=65], every 952560 reals, live from kernel 7 to 8
+  float* const transformer_blocks_attention_einsum = scratch + 751440;
+  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 952560 reals, live from kernel 4 to 61
+  float* const transformer_blocks_attention_divide = scratch + 249600;
+  // [B, N+1=65, H*K=256], every 952560 reals, live from kernel 9 to 10
+  float* const transformer_blocks_attention_rearrange = scratch + 751440;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 10 to 11
+  float* const transformer_blocks_attention_out_proj_einsum = scratch + 768080;
+  // [B, N+1=65] x 5 slots, every 952560 reals, live from kernel 4 to 61
+  float* const transformer_blocks_norm2_rsqrt = scratch + 952048;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 11 to 13
+  float* const transformer_blocks_add = scratch + 784720;
+  // [B, N+1=65, D=256] x 5 slots, every 952560 reals, live from kernel 4 to 61
+  float* const transformer_blocks_norm2_multiply = scratch + 668240;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 11 to 12
+  float* const transformer_blocks_norm2_add = scratch + 884560;
+  // [B, N+1=65, M=512] x 5 slots, every 952560 reals, live from kernel 4 to 61
+  float* const transformer_blocks_ffn_linear1_add = scratch + 418640;
+  // [B, N+1=65, M=512], every 952560 reals, live from kernel 12 to 13
+  float* const transformer_blocks_ffn_gelu = scratch + 751440;
+  // [B, N+1=65], every 952560 reals, live from kernel 14 to 43
+  float* const transformer_blocks_5_norm1_rsqrt = scratch + 952448;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 14 to 43
+  float* const transformer_blocks_5_norm1_multiply = scratch + 917840;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 14 to 15
+  float* const transformer_blocks_5_norm1_add = scratch + 934480;
+  // [B, N+1=65, 3*D=768], every 952560 reals, live from kernel 15 to 38
+  float* const transformer_blocks_5_attention_add = scratch + 751440;
+  // [B, H=8, K=32, N+1=65], every 952560 reals, live from kernel 16 to 17
+  float* const transformer_blocks_5_attention_copy = scratch + 934480;
+  // [B, H=8, 1, N+1=65], every 952560 reals, live from kernel 17 to 18
+  float* const transformer_blocks_5_attention_einsum = scratch + 951120;
+  // [B, H=8, 1, N+1=65], every 952560 reals, live from kernel 18 to 36
+  float* const transformer_blocks_5_attention_divide = scratch + 934480;
+  // [B, 1, H*K=256], every 952560 reals, live from kernel 19 to 20
+  float* const transformer_blocks_5_attention_rearrange = scratch + 935008;
+  // [B, 1, D=256], every 952560 reals, live from kernel 20 to 21
+  float* const transformer_blocks_5_attention_out_proj_einsum = scratch + 935264;
+  // [B, 1], every 952560 reals, live from kernel 21 to 31
+  float* const transformer_blocks_5_norm2_rsqrt = scratch + 936032;
+  // [B, 1, D=256], every 952560 reals, live from kernel 21 to 24
+  float* const transformer_blocks_5_add = scratch + 935008;
+  // [B, 1, D=256], every 952560 reals, live from kernel 21 to 31
+  float* const transformer_blocks_5_norm2_multiply = scratch + 935520;
+  // [B, 1, D=256], every 952560 reals, live from kernel 21 to 22
+  float* const transformer_blocks_5_norm2_add = scratch + 935776;
+  // [B, 1, M=512], every 952560 reals, live from kernel 22 to 23
+  float* const transformer_blocks_5_ffn_gelu = scratch + 851280;
+  // [B, 1, M=512], every 952560 reals, live from kernel 22 to 29
+  float* const d_transformer_blocks_5_ffn_gelu_gradient = scratch + 851792;
+  // [B, 1, D=256], every 952560 reals, live from kernel 23 to 24
+  float* const transformer_blocks_5_ffn_linear2_einsum = scratch + 852304;
+  // [B, 1], every 952560 reals, live from kernel 24 to 28
+  float* const norm_rsqrt = scratch + 852560;
+  // [B, 1, D=256], every 952560 reals, live from kernel 24 to 28
+  float* const norm_multiply = scratch + 851280;
+  // [B, 1, D=256], every 952560 reals, live from kernel 24 to 25
+  float* const norm_add = scratch + 851536;
+  // [B], every 952560 reals, live from kernel 14 to 46
+  float* const add = scratch + 952528;
+  // [B], every 952560 reals, live from kernel 14 to 46
+  float* const reduce_sum = scratch + 952544;
+  // [B, CLASSES=10], every 952560 reals, live from kernel 26 to 27
+  float* const d_multiply = scratch + 852304;
+  // [B, D=256], every 952560 reals, live from kernel 27 to 28
+  float* const d_head_einsum = scratch + 851536;
+  // [B, 1, D=256], every 952560 reals, live from kernel 28 to 31
+  float* const d_norm_multiply = scratch + 852304;
+  // [B, 1, M=512], every 952560 reals, live from kernel 29 to 30
+  float* const d_transformer_blocks_5_ffn_multiply = scratch + 851280;
+  // [B, 1, D=256], every 952560 reals, live from kernel 30 to 31
+  float* const d_transformer_blocks_5_ffn_linear1_einsum = scratch + 851792;
+  // [B, 1, D=256], every 952560 reals, live from kernel 31 to 44
+  float* const d_transformer_blocks_5_add = scratch + 935776;
+  // [B, 1, D=256], every 952560 reals, live from kernel 32 to 35
+  float* const d_transformer_blocks_5_attention_out_proj_einsum = scratch + 868448;
+  // [B, H=8, K=32, N+1=65], every 952560 reals, live from kernel 33 to 34
+  float* const d_transformer_blocks_5_attention_copy = scratch + 851280;
+  // [B, H=8, 1, N+1=65], every 952560 reals, live from kernel 34 to 36
+  float* const d_transformer_blocks_5_attention_einsum = scratch + 867920;
+  // [B, H=8, N+1=65, K=32], every 952560 reals, live from kernel 35 to 41
+  float* const d_transformer_blocks_5_attention_einsum_2 = scratch + 851280;
+  // [B, H=8, 1, N+1=65], every 952560 reals, live from kernel 36 to 38
+  float* const d_transformer_blocks_5_attention_multiply = scratch + 935008;
+  // [B, H=8, 1, K=32], every 952560 reals, live from kernel 37 to 39
+  float* const d_transformer_blocks_5_attention_einsum_3 = scratch + 934480;
+  // [B, H=8, N+1=65, K=32], every 952560 reals, live from kernel 38 to 40
+  float* const d_transformer_blocks_5_attention_einsum_4 = scratch + 867920;
+  // [B, N+1=65, 3*D=768], every 952560 reals, live from kernel 0 to 42
+  float* const d_transformer_blocks_5_attention_rearrange = scratch + 801360;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 42 to 43
+  float* const d_transformer_blocks_5_attention_einsum_5 = scratch + 751440;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 43 to 45
+  float* const d_transformer_blocks_5_norm1_multiply = scratch + 768080;
+  // [B, N+1=65, D=256] x 2 slots, every 952560 reals, live from kernel 14 to 62
+  float* const d_transformer_blocks_carry = scratch + 884560;
+  // [B, N+1=65, M=512], every 952560 reals, live from kernel 47 to 48
+  float* const d_transformer_blocks_ffn_multiply = scratch + 751440;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 48 to 49
+  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 784720;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 49 to 61
+  float* const d_transformer_blocks_add = scratch + 819056;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 50 to 53
+  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 785248;
+  // [B, H=8, K=32, N+1=65], every 952560 reals, live from kernel 51 to 52
+  float* const d_transformer_blocks_attention_copy = scratch + 801888;
+  // [B, H=8, N+1=65, N+1=65], every 952560 reals, live from kernel 52 to 54
+  float* const d_transformer_blocks_attention_einsum = scratch + 751440;
+  // [B, H=8, N+1=65, K=32], every 952560 reals, live from kernel 53 to 59
+  float* const d_transformer_blocks_attention_einsum_2 = scratch + 835696;
+  // [B, H=8, N+1=65, N+1=65], every 952560 reals, live from kernel 54 to 56
+  float* const d_transformer_blocks_attention_multiply = scratch + 785248;
+  // [B, H=8, N+1=65, K=32], every 952560 reals, live from kernel 55 to 57
+  float* const d_transformer_blocks_attention_einsum_3 = scratch + 852336;
+  // [B, H=8, N+1=65, K=32], every 952560 reals, live from kernel 56 to 58
+  float* const d_transformer_blocks_attention_einsum_4 = scratch + 917840;
+  // [B, N+1=65, 3*D=768], every 952560 reals, live from kernel 57 to 60
+  float* const d_transformer_blocks_attention_rearrange = scratch + 751440;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 60 to 61
+  float* const d_transformer_blocks_attention_einsum_5 = scratch + 801360;
+  // [B, N=64, C*P*P=48], every 952560 reals, live from kernel 62 to 63
+  float* const d_patch_embed_einsum = scratch;
   std::int64_t place = -1;
-#pragma omp parallel for schedule(static)
-  for (std::int64_t begin = 0; begin < 256; begin += 1024) {
-    norm_backward_3(begin, std::min<std::int64_t>(256, begin + 1024), parameters + 2576, d_norm_multiply);
-  }
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    rearrange_forward(images + image * 3072, rearrange + place * 1070144);
-    patch_embed_forward(packed + 37136, rearrange + place * 1070144, parameters + 3182352, parameters + 3165712,
-                        transformer_blocks_carry + image * 1070144);
-    add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 1070144);
-    norm_backward_2_input_gradient(d_norm_multiply, d_norm_concat + image * 1070144);
+    rearrange_forward(images + image * 3072, rearrange + place * 952560);
+    patch_embed_forward(packed + 37136, rearrange + place * 952560, parameters + 3182352, parameters + 3165712,
+                        transformer_blocks_carry + image * 952560);
+    add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 952560);
+    transformer_blocks_5_attention_backward_8(d_transformer_blocks_5_attention_rearrange + image * 952560);
   }
-  // transformer_blocks: 6 layers
-  for (std::int64_t layer = 0; layer < 6; ++layer) {
+  // transformer_blocks: 5 layers
+  for (std::int64_t layer = 0; layer < 5; ++layer) {
 #pragma omp parallel
     {
       const Team team = team_of(batch);
       for (std::int64_t image = team.first; image < team.last; ++image) {
         if (team.part == 0) {
-          transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1070144,
-                                                 transformer_blocks_norm1_rsqrt + layer * 80 + image * 1070144,
-                                                 transformer_blocks_norm1_multiply + layer * 16640 + image * 1070144,
+          transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 952560,
+                                                 transformer_blocks_norm1_rsqrt + layer * 80 + image * 952560,
+                                                 transformer_blocks_norm1_multiply + layer * 16640 + image * 952560,
                                                  parameters + 3165200 - layer * 527104,
                                                  parameters + 3165456 - layer * 527104,
-                                                 transformer_blocks_norm1_add + team.first * 1070144);
+                                                 transformer_blocks_norm1_add + team.first * 952560);
         }
         team.wait();
         transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
-                                             transformer_blocks_norm1_add + team.first * 1070144,
+                                             transformer_blocks_norm1_add + team.first * 952560,
                                              parameters + 2967824 - layer * 527104,
-                                             transformer_blocks_attention_add + layer * 49920 + image * 1070144);
+                                             transformer_blocks_attention_add + layer * 49920 + image * 952560);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                                 transformer_blocks_attention_copy + team.first * 1070144);
+          transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 952560,
+                                                 transformer_blocks_attention_copy + team.first * 952560);
         }
         team.wait();
-        transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                               transformer_blocks_attention_copy + team.first * 1070144,
-                                               transformer_blocks_attention_einsum + team.first * 1070144);
+        transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + layer * 49920 + image * 952560,
+                                               transformer_blocks_attention_copy + team.first * 952560,
+                                               transformer_blocks_attention_einsum + team.first * 952560);
         team.wait();
-        transformer_blocks_attention_forward_4(team, transformer_blocks_attention_einsum + team.first * 1070144,
-                                               transformer_blocks_attention_divide + layer * 33808 + image * 1070144);
+        transformer_blocks_attention_forward_4(team, transformer_blocks_attention_einsum + team.first * 952560,
+                                               transformer_blocks_attention_divide + layer * 33808 + image * 952560);
         team.wait();
         transformer_blocks_attention_forward_5(team,
-                                               transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
-                                               transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                               transformer_blocks_attention_rearrange + team.first * 1070144);
+                                               transformer_blocks_attention_divide + layer * 33808 + image * 952560,
+                                               transformer_blocks_attention_add + layer * 49920 + image * 952560,
+                                               transformer_blocks_attention_rearrange + team.first * 952560);
         team.wait();
         transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
-                                                      transformer_blocks_attention_rearrange + team.first * 1070144,
-                                                      transformer_blocks_attention_out_proj_einsum + team.first * 1070144);
+                                                      transformer_blocks_attention_rearrange + team.first * 952560,
+                                                      transformer_blocks_attention_out_proj_einsum + team.first * 952560);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1070144,
-                                                                transformer_blocks_attention_out_proj_einsum + team.first * 1070144,
+          transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 952560,
+                                                                transformer_blocks_attention_out_proj_einsum + team.first * 952560,
                                                                 parameters + 2902032 - layer * 527104,
-                                                                transformer_blocks_norm2_rsqrt + layer * 80 + image * 1070144,
-                                                                transformer_blocks_add + team.first * 1070144,
-                                                                transformer_blocks_norm2_multiply + layer * 16640 + image * 1070144,
+                                                                transformer_blocks_norm2_rsqrt + layer * 80 + image * 952560,
+                                                                transformer_blocks_add + team.first * 952560,
+                                                                transformer_blocks_norm2_multiply + layer * 16640 + image * 952560,
                                                                 parameters + 2901520 - layer * 527104,
                                                                 parameters + 2901776 - layer * 527104,
-                                                                transformer_blocks_norm2_add + team.first * 1070144);
+                                                                transformer_blocks_norm2_add + team.first * 952560);
         }
         team.wait();
         transformer_blocks_ffn_linear1_forward_input_gradient(team, packed + 1622288 + layer * 131072,
-                                                              transformer_blocks_norm2_add + team.first * 1070144,
+                                                              transformer_blocks_norm2_add + team.first * 952560,
                                                               parameters + 2769936 - layer * 527104,
-                                                              transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1070144,
-                                                              transformer_blocks_ffn_gelu + team.first * 1070144);
+                                                              transformer_blocks_ffn_linear1_add + layer * 33280 + image * 952560,
+                                                              transformer_blocks_ffn_gelu + team.first * 952560);
         team.wait();
         transformer_blocks_ffn_linear2_forward(team, packed + 2408720 + layer * 131072,
-                                               transformer_blocks_ffn_gelu + team.first * 1070144,
-                                               transformer_blocks_add + team.first * 1070144,
+                                               transformer_blocks_ffn_gelu + team.first * 952560,
+                                               transformer_blocks_add + team.first * 952560,
                                                parameters + 2638608 - layer * 527104,
-                                               transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1070144);
+                                               transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 952560);
         team.wait();
       }
     }
   }
-#pragma omp parallel for schedule(static) firstprivate(place)
-  for (std::int64_t image = 0; image < batch; ++image) {
-    if (place < 0) place = image;
-    norm_forward_train(transformer_blocks_carry + image * 1070144, norm_rsqrt + place * 1070144,
-                       norm_multiply + place * 1070144, parameters + 2576, parameters + 2832,
-                       norm_add + place * 1070144);
-    head_forward(norm_add + place * 1070144, parameters + 16, parameters, outputs + image * 10);
-    multiply_backward(batch, outputs + image * 10, d_multiply + place * 1070144, labels + image, add + image * 1070144,
-                      reduce_sum + image * 1070144);
-    head_backward(d_multiply + place * 1070144, parameters + 16, d_head_einsum + place * 1070144);
-    norm_backward_4(d_head_einsum + place * 1070144, parameters + 2576, d_norm_concat + image * 1070144);
-    norm_backward_input_gradient(d_norm_concat + image * 1070144, norm_multiply + place * 1070144,
-                                 norm_rsqrt + place * 1070144, d_transformer_blocks_carry + image * 1070144);
+#pragma omp parallel
+  {
+    const Team team = team_of(batch);
+    for (std::int64_t image = team.first; image < team.last; ++image) {
+      if (team.part == 0) {
+        transformer_blocks_5_norm1_forward_train(transformer_blocks_carry + 16640 + image * 952560,
+                                                 transformer_blocks_5_norm1_rsqrt + team.first * 952560,
+                                                 transformer_blocks_5_norm1_multiply + team.first * 952560,
+                                                 parameters + 529680, parameters + 529936,
+                                                 transformer_blocks_5_norm1_add + team.first * 952560);
+      }
+      team.wait();
+      transformer_blocks_5_attention_forward(team, packed + 1032464,
+                                             transformer_blocks_5_norm1_add + team.first * 952560, parameters + 332304,
+                                             transformer_blocks_5_attention_add + team.first * 952560);
+      team.wait();
+      if (team.part == 0) {
+        transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 952560,
+                                                 transformer_blocks_5_attention_copy + team.first * 952560);
+        transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 952560,
+                                                 transformer_blocks_5_attention_copy + team.first * 952560,
+                                                 transformer_blocks_5_attention_einsum + team.first * 952560);
+        transformer_blocks_5_attention_forward_4(transformer_blocks_5_attention_einsum + team.first * 952560,
+                                                 transformer_blocks_5_attention_divide + team.first * 952560);
+        transformer_blocks_5_attention_forward_5(transformer_blocks_5_attention_divide + team.first * 952560,
+                                                 transformer_blocks_5_attention_add + team.first * 952560,
+                                                 transformer_blocks_5_attention_rearrange + team.first * 952560);
+        transformer_blocks_5_attention_out_proj_forward(packed + 1556752,
+                                                        transformer_blocks_5_attention_rearrange + team.first * 952560,
+                                                        transformer_blocks_5_attention_out_proj_einsum + team.first * 952560);
+        transformer_blocks_5_attention_out_proj_forward_2_train(transformer_blocks_carry + 16640 + image * 952560,
+                                                                transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
+                                                                parameters + 266512,
+                                                                transformer_blocks_5_norm2_rsqrt + team.first * 952560,
+                                                                transformer_blocks_5_add + team.first * 952560,
+                                                                transformer_blocks_5_norm2_multiply + team.first * 952560,
+                                                                parameters + 266000, parameters + 266256,
+                                                                transformer_blocks_5_norm2_add + team.first * 952560);
+        transformer_blocks_5_ffn_linear1_backward_input_gradient(packed + 2277648,
+                                                                 transformer_blocks_5_norm2_add + team.first * 952560,
+                                                                 parameters + 134416,
+                                                                 transformer_blocks_5_ffn_gelu + team.first * 952560,
+                                                                 d_transformer_blocks_5_ffn_gelu_gradient + team.first * 952560);
+        transformer_blocks_5_ffn_linear2_forward(packed + 3064080, transformer_blocks_5_ffn_gelu + team.first * 952560,
+                                                 transformer_blocks_5_ffn_linear2_einsum + team.first * 952560);
+        transformer_blocks_5_ffn_linear2_forward_2_input_gradient(transformer_blocks_5_add + team.first * 952560,
+                                                                  transformer_blocks_5_ffn_linear2_einsum + team.first * 952560,
+                                                                  parameters + 3088, norm_rsqrt + team.first * 952560,
+                                                                  norm_multiply + team.first * 952560,
+                                                                  parameters + 2576, parameters + 2832,
+                                                                  norm_add + team.first * 952560);
+        head_forward(norm_add + team.first * 952560, parameters + 16, parameters, outputs + image * 10);
+        multiply_backward(batch, outputs + image * 10, d_multiply + team.first * 952560, labels + image,
+                          add + image * 952560, reduce_sum + image * 952560);
+        head_backward(d_multiply + team.first * 952560, parameters + 16, d_head_einsum + team.first * 952560);
+        norm_backward_input_gradient(d_head_einsum + team.first * 952560, parameters + 2576,
+                                     norm_multiply + team.first * 952560, norm_rsqrt + team.first * 952560,
+                                     d_norm_multiply + team.first * 952560);
+        transformer_blocks_5_ffn_linear2_backward_input_gradient(packed + 3850512,
+                                                                 d_norm_multiply + team.first * 952560,
+                                                                 d_transformer_blocks_5_ffn_gelu_gradient + team.first * 952560,
+                                                                 d_transformer_blocks_5_ffn_multiply + team.first * 952560);
+        transformer_blocks_5_ffn_linear1_backward_2_input_gradient(packed + 4636944,
+                                                                   d_transformer_blocks_5_ffn_multiply + team.first * 952560,
+                                                                   d_transformer_blocks_5_ffn_linear1_einsum + team.first * 952560);
+        transformer_blocks_5_norm2_backward(d_transformer_blocks_5_ffn_linear1_einsum + team.first * 952560,
+                                            parameters + 266000,
+                                            transformer_blocks_5_norm2_multiply + team.first * 952560,
+                                            d_norm_multiply + team.first * 952560,
+                                            transformer_blocks_5_norm2_rsqrt + team.first * 952560,
+                                            d_transformer_blocks_5_add + team.first * 952560);
+        transformer_blocks_5_attention_out_proj_backward(packed + 5095696,
+                                                         d_transformer_blocks_5_add + team.first * 952560,
+                                                         d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560);
+        transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + team.first * 952560,
+                                                d_transformer_blocks_5_attention_copy + team.first * 952560);
+        transformer_blocks_5_attention_backward_2(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
+                                                  d_transformer_blocks_5_attention_copy + team.first * 952560,
+                                                  d_transformer_blocks_5_attention_einsum + team.first * 952560);
+        transformer_blocks_5_attention_backward_3_input_gradient(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
+                                                                 transformer_blocks_5_attention_divide + team.first * 952560,
+                                                                 d_transformer_blocks_5_attention_einsum_2 + team.first * 952560);
+        transformer_blocks_5_attention_backward_4_input_gradient(d_transformer_blocks_5_attention_einsum + team.first * 952560,
+                                                                 transformer_blocks_5_attention_divide + team.first * 952560,
+                                                                 d_transformer_blocks_5_attention_multiply + team.first * 952560);
+        transformer_blocks_5_attention_backward_5(d_transformer_blocks_5_attention_multiply + team.first * 952560,
+                                                  transformer_blocks_5_attention_add + team.first * 952560,
+                                                  d_transformer_blocks_5_attention_einsum_3 + team.first * 952560);
+        transformer_blocks_5_attention_backward_6(d_transformer_blocks_5_attention_multiply + team.first * 952560,
+                                                  transformer_blocks_5_attention_add + team.first * 952560,
+                                                  d_transformer_blocks_5_attention_einsum_4 + team.first * 952560);
+        transformer_blocks_5_attention_backward_7(d_transformer_blocks_5_attention_einsum_3 + team.first * 952560,
+                                                  d_transformer_blocks_5_attention_rearrange + image * 952560);
+        transformer_blocks_5_attention_backward_9(d_transformer_blocks_5_attention_einsum_4 + team.first * 952560,
+                                                  d_transformer_blocks_5_attention_rearrange + image * 952560);
+        transformer_blocks_5_attention_backward_10(d_transformer_blocks_5_attention_einsum_2 + team.first * 952560,
+                                                   d_transformer_blocks_5_attention_rearrange + image * 952560);
+      }
+      team.wait();
+      transformer_blocks_5_attention_backward_11(team, packed + 6144272,
+                                                 d_transformer_blocks_5_attention_rearrange + image * 952560,
+                                                 d_transformer_blocks_5_attention_einsum_5 + team.first * 952560);
+      team.wait();
+      if (team.part == 0) {
+        transformer_blocks_5_norm1_backward(d_transformer_blocks_5_attention_einsum_5 + team.first * 952560,
+                                            parameters + 529680,
+                                            transformer_blocks_5_norm1_multiply + team.first * 952560,
+                                            transformer_blocks_5_norm1_rsqrt + team.first * 952560,
+                                            d_transformer_blocks_5_norm1_multiply + team.first * 952560);
+        transformer_blocks_backward_2(d_transformer_blocks_5_norm1_multiply + team.first * 952560,
+                                      d_transformer_blocks_5_add + team.first * 952560,
+                                      d_transformer_blocks_carry + image * 952560);
+        transformer_blocks_backward(d_transformer_blocks_5_norm1_multiply + team.first * 952560,
+                                    d_transformer_blocks_carry + image * 952560);
+      }
+      team.wait();
+    }
   }
   divide_forward_input_gradient(batch, add, reduce_sum, loss);
-  // transformer_blocks: 6 layers, the last one first
-  for (std::int64_t pass = 0; pass < 6; ++pass) {
-    const std::int64_t layer = 5 - pass;
+  // transformer_blocks: 5 layers, the last one first
+  for (std::int64_t pass = 0; pass < 5; ++pass) {
+    const std::int64_t layer = 4 - pass;
 #pragma omp parallel
     {
       const Team team = team_of(batch);
       for (std::int64_t image = team.first; image < team.last; ++image) {
         transformer_blocks_ffn_linear2_backward_input_gradient(team, packed + 3195152 + layer * 131072,
-                                                               d_transformer_blocks_carry + pass % 2 * 16640 + image * 1070144,
-                                                               transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1070144,
-                                                               d_transformer_blocks_ffn_multiply + team.first * 1070144);
+                                                               d_transformer_blocks_carry + pass % 2 * 16640 + image * 952560,
+                                                               transformer_blocks_ffn_linear1_add + layer * 33280 + image * 952560,
+                                                               d_transformer_blocks_ffn_multiply + team.first * 952560);
         team.wait();
         transformer_blocks_ffn_linear1_backward_input_gradient(team, packed + 3981584 + layer * 131072,
-                                                               d_transformer_blocks_ffn_multiply + team.first * 1070144,
-                                                               d_transformer_blocks_ffn_linear1_einsum + team.first * 1070144);
+                                                               d_transformer_blocks_ffn_multiply + team.first * 952560,
+                                                               d_transformer_blocks_ffn_linear1_einsum + team.first * 952560);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_norm2_backward_2(d_transformer_blocks_ffn_linear1_einsum + team.first * 1070144,
+          transformer_blocks_norm2_backward_2(d_transformer_blocks_ffn_linear1_einsum + team.first * 952560,
                                               parameters + 2901520 - layer * 527104,
-                                              transformer_blocks_norm2_multiply + layer * 16640 + image * 1070144,
-                                              d_transformer_blocks_carry + pass % 2 * 16640 + image * 1070144,
-                                              transformer_blocks_norm2_rsqrt + layer * 80 + image * 1070144,
-                                              d_transformer_blocks_add + team.first * 1070144);
+                                              transformer_blocks_norm2_multiply + layer * 16640 + image * 952560,
+                                              d_transformer_blocks_carry + pass % 2 * 16640 + image * 952560,
+                                              transformer_blocks_norm2_rsqrt + layer * 80 + image * 952560,
+                                              d_transformer_blocks_add + team.first * 952560);
         }
         team.wait();
         transformer_blocks_attention_out_proj_backward(team, packed + 4768016 + layer * 65536,
-                                                       d_transformer_blocks_add + team.first * 1070144,
-                                                       d_transformer_blocks_attention_out_proj_einsum + team.first * 1070144);
+                                                       d_transformer_blocks_add + team.first * 952560,
+                                                       d_transformer_blocks_attention_out_proj_einsum + team.first * 952560);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                                d_transformer_blocks_attention_copy + team.first * 1070144);
+          transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 952560,
+                                                d_transformer_blocks_attention_copy + team.first * 952560);
         }
         team.wait();
         transformer_blocks_attention_backward_2(team,
-                                                d_transformer_blocks_attention_out_proj_einsum + team.first * 1070144,
-                                                d_transformer_blocks_attention_copy + team.first * 1070144,
-                                                d_transformer_blocks_attention_einsum + team.first * 1070144);
+                                                d_transformer_blocks_attention_out_proj_einsum + team.first * 952560,
+                                                d_transformer_blocks_attention_copy + team.first * 952560,
+                                                d_transformer_blocks_attention_einsum + team.first * 952560);
         team.wait();
         transformer_blocks_attention_backward_3_input_gradient(team,
-                                                               d_transformer_blocks_attention_out_proj_einsum + team.first * 1070144,
-                                                               transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
-                                                               d_transformer_blocks_attention_einsum_2 + team.first * 1070144);
+                                                               d_transformer_blocks_attention_out_proj_einsum + team.first * 952560,
+                                                               transformer_blocks_attention_divide + layer * 33808 + image * 952560,
+                                                               d_transformer_blocks_attention_einsum_2 + team.first * 952560);
         team.wait();
         transformer_blocks_attention_backward_4_input_gradient(team,
-                                                               d_transformer_blocks_attention_einsum + team.first * 1070144,
-                                                               transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
-                                                               d_transformer_blocks_attention_multiply + team.first * 1070144);
+                                                               d_transformer_blocks_attention_einsum + team.first * 952560,
+                                                               transformer_blocks_attention_divide + layer * 33808 + image * 952560,
+                                                               d_transformer_blocks_attention_multiply + team.first * 952560);
         team.wait();
-        transformer_blocks_attention_backward_5(team, d_transformer_blocks_attention_multiply + team.first * 1070144,
-                                                transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                                d_transformer_blocks_attention_einsum_3 + team.first * 1070144);
+        transformer_blocks_attention_backward_5(team, d_transformer_blocks_attention_multiply + team.first * 952560,
+                                                transformer_blocks_attention_add + layer * 49920 + image * 952560,
+                                                d_transformer_blocks_attention_einsum_3 + team.first * 952560);
         team.wait();
-        transformer_blocks_attention_backward_6(team, d_transformer_blocks_attention_multiply + team.first * 1070144,
-                                                transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                                d_transformer_blocks_attention_einsum_4 + team.first * 1070144);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + team.first * 1070144,
-                                                  d_transformer_blocks_attention_rearrange + team.first * 1070144);
-        }
+        transformer_blocks_attention_backward_6(team, d_transformer_blocks_attention_multiply + team.first * 952560,
+                                                transformer_blocks_attention_add + layer * 49920 + image * 952560,
+                                                d_transformer_blocks_attention_einsum_4 + team.first * 952560);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + team.first * 1070144,
-                                                  d_transformer_blocks_attention_rearrange + team.first * 1070144);
-        }
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + team.first * 1070144,
-                                                  d_transformer_blocks_attention_rearrange + team.first * 1070144);
+          transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + team.first * 952560,
+                                                  d_transformer_blocks_attention_rearrange + team.first * 952560);
+          transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + team.first * 952560,
+                                                  d_transformer_blocks_attention_rearrange + team.first * 952560);
+          transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + team.first * 952560,
+                                                  d_transformer_blocks_attention_rearrange + team.first * 952560);
         }
         team.wait();
         transformer_blocks_attention_backward_10(team, packed + 5161232 + layer * 196608,
-                                                 d_transformer_blocks_attention_rearrange + team.first * 1070144,
-                                                 d_transformer_blocks_attention_einsum_5 + team.first * 1070144);
+                                                 d_transformer_blocks_attention_rearrange + team.first * 952560,
+                                                 d_transformer_blocks_attention_einsum_5 + team.first * 952560);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_norm1_backward_2(d_transformer_blocks_attention_einsum_5 + team.first * 1070144,
+          transformer_blocks_norm1_backward_2(d_transformer_blocks_attention_einsum_5 + team.first * 952560,
                                               parameters + 3165200 - layer * 527104,
-                                              transformer_blocks_norm1_multiply + layer * 16640 + image * 1070144,
-                                              d_transformer_blocks_add + team.first * 1070144,
-                                              transformer_blocks_norm1_rsqrt + layer * 80 + image * 1070144,
-                                              d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1070144);
+                                              transformer_blocks_norm1_multiply + layer * 16640 + image * 952560,
+                                              d_transformer_blocks_add + team.first * 952560,
+                                              transformer_blocks_norm1_rsqrt + layer * 80 + image * 952560,
+                                              d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 952560);
         }
         team.wait();
       }
@@ -7509,9 +10272,9 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    patch_embed_backward(packed + 6340880, d_transformer_blocks_carry + image * 1070144,
-                         d_patch_embed_einsum + place * 1070144);
-    images_gradient(d_patch_embed_einsum + place * 1070144, image_gradients + image * 3072);
+    patch_embed_backward(packed + 6340880, d_transformer_blocks_carry + 16640 + image * 952560,
+                         d_patch_embed_einsum + place * 952560);
+    images_gradient(d_patch_embed_einsum + place * 952560, image_gradients + image * 3072);
   }
 }
 
@@ -7630,9 +10393,6 @@ void vit_cifar_inspect_avx2(const float* packed, const float* images, const std:
                                              magnitudes + 4 + layer * 9 + image * 58,
                                              magnitudes + 5 + layer * 9 + image * 58,
                                              transformer_blocks_add + team.first * 166928);
-        }
-        team.wait();
-        if (team.part == 0) {
           transformer_blocks_norm2_forward(transformer_blocks_add + team.first * 166928, packed + 26112 + layer * 256,
                                            packed + 27648 + layer * 256,
                                            transformer_blocks_norm2_add + team.first * 166928,
@@ -7673,8 +10433,8 @@ void vit_cifar_inspect_avx2(const float* packed, const float* images, const std:
     if (place < 0) place = image;
     norm_forward_2(transformer_blocks_carry + image * 166928, packed + 33792, packed + 34048, norm_add + place * 166928,
                    norm_maximum + place * 166928);
-    norm_forward_inspect(concat + image * 166928, norm_maximum + place * 166928, magnitudes + 1 + image * 58,
-                         magnitudes + 56 + image * 58);
+    norm_forward(concat + image * 166928, norm_maximum + place * 166928, magnitudes + 1 + image * 58,
+                 magnitudes + 56 + image * 58);
     head_forward_inspect(norm_add + place * 166928, packed + 34304, head_einsum + place * 166928);
     head_forward_2(head_einsum + place * 166928, packed + 36864, magnitudes + 57 + image * 58);
   }

@@ -2077,8 +2077,10 @@ static void transformer_blocks_ffn_linear2_forward(const Team& team,
 }
 
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
-static void norm_forward(const real* transformer_blocks_carry_next, const real* norm_weight, const real* norm_bias,
-                         real* norm_add) {
+static void transformer_blocks_5_norm1_forward(const real* transformer_blocks_carry_next,
+                                               const real* transformer_blocks_5_norm1_weight,
+                                               const real* transformer_blocks_5_norm1_bias,
+                                               real* transformer_blocks_5_norm1_add) {
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 256; d += 16) {
@@ -2106,11 +2108,527 @@ static void norm_forward(const real* transformer_blocks_carry_next, const real* 
       const vec t12 = v_add(t10, t11);
       const vec t13 = v_rsqrt(t12);
       const vec t14 = v_mul(t9, t13);
-      const vec x15 = v_load(norm_weight + d);
+      const vec x15 = v_load(transformer_blocks_5_norm1_weight + d);
       const vec t16 = v_mul(t14, x15);
-      const vec x17 = v_load(norm_bias + d);
+      const vec x17 = v_load(transformer_blocks_5_norm1_bias + d);
       const vec t18 = v_add(t16, x17);
-      v_store(norm_add + (n * 256 + d), t18);
+      v_store(transformer_blocks_5_norm1_add + (n * 256 + d), t18);
+    }
+  }
+}
+
+// b < B, n < N+1=65, d < 3*D=768, d2 < D=256 (summed); lanes along d
+static void transformer_blocks_5_attention_forward(const Team& team,
+                                                   const real* transformer_blocks_5_attention_in_proj_weight_packed,
+                                                   const real* transformer_blocks_5_norm1_add,
+                                                   const real* transformer_blocks_5_attention_in_proj_bias,
+                                                   real* transformer_blocks_5_attention_add) {
+  const std::int64_t begin = team.begin(65, 9);
+  const std::int64_t end = team.end(65, 9);
+  for (std::int64_t d = 0; d < 768; d += 48) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 63); n += 9) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      vec sum20 = v_zero();
+      vec sum21 = v_zero();
+      vec sum22 = v_zero();
+      vec sum23 = v_zero();
+      vec sum24 = v_zero();
+      vec sum25 = v_zero();
+      vec sum26 = v_zero();
+      for (std::int64_t d2 = 0; d2 < 256; ++d2) {
+        v_fetch_line(transformer_blocks_5_attention_in_proj_weight_packed, d * 256 + 12288 + n * 170 + d2 * 6);
+        const vec x0 = v_set(transformer_blocks_5_norm1_add[n * 256 + d2]);
+        const vec x1 = v_load(transformer_blocks_5_attention_in_proj_weight_packed + (d * 256 + d2 * 48));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_5_attention_in_proj_weight_packed + (d * 256 + d2 * 48 + 16));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(transformer_blocks_5_attention_in_proj_weight_packed + (d * 256 + d2 * 48 + 32));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_set(transformer_blocks_5_norm1_add[n * 256 + d2 + 256]);
+        sum3 = v_fma(x4, x1, sum3);
+        sum4 = v_fma(x4, x2, sum4);
+        sum5 = v_fma(x4, x3, sum5);
+        const vec x5 = v_set(transformer_blocks_5_norm1_add[n * 256 + d2 + 512]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        sum8 = v_fma(x5, x3, sum8);
+        const vec x6 = v_set(transformer_blocks_5_norm1_add[n * 256 + d2 + 768]);
+        sum9 = v_fma(x6, x1, sum9);
+        sum10 = v_fma(x6, x2, sum10);
+        sum11 = v_fma(x6, x3, sum11);
+        const vec x7 = v_set(transformer_blocks_5_norm1_add[n * 256 + d2 + 1024]);
+        sum12 = v_fma(x7, x1, sum12);
+        sum13 = v_fma(x7, x2, sum13);
+        sum14 = v_fma(x7, x3, sum14);
+        const vec x8 = v_set(transformer_blocks_5_norm1_add[n * 256 + d2 + 1280]);
+        sum15 = v_fma(x8, x1, sum15);
+        sum16 = v_fma(x8, x2, sum16);
+        sum17 = v_fma(x8, x3, sum17);
+        const vec x9 = v_set(transformer_blocks_5_norm1_add[n * 256 + d2 + 1536]);
+        sum18 = v_fma(x9, x1, sum18);
+        sum19 = v_fma(x9, x2, sum19);
+        sum20 = v_fma(x9, x3, sum20);
+        const vec x10 = v_set(transformer_blocks_5_norm1_add[n * 256 + d2 + 1792]);
+        sum21 = v_fma(x10, x1, sum21);
+        sum22 = v_fma(x10, x2, sum22);
+        sum23 = v_fma(x10, x3, sum23);
+        const vec x11 = v_set(transformer_blocks_5_norm1_add[n * 256 + d2 + 2048]);
+        sum24 = v_fma(x11, x1, sum24);
+        sum25 = v_fma(x11, x2, sum25);
+        sum26 = v_fma(x11, x3, sum26);
+      }
+      const vec x12 = v_load(transformer_blocks_5_attention_in_proj_bias + d);
+      const vec t13 = v_add(sum0, x12);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d), t13);
+      const vec x14 = v_load(transformer_blocks_5_attention_in_proj_bias + (d + 16));
+      const vec t15 = v_add(sum1, x14);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 16), t15);
+      const vec x16 = v_load(transformer_blocks_5_attention_in_proj_bias + (d + 32));
+      const vec t17 = v_add(sum2, x16);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 32), t17);
+      const vec t18 = v_add(sum3, x12);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 768), t18);
+      const vec t19 = v_add(sum4, x14);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 784), t19);
+      const vec t20 = v_add(sum5, x16);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 800), t20);
+      const vec t21 = v_add(sum6, x12);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 1536), t21);
+      const vec t22 = v_add(sum7, x14);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 1552), t22);
+      const vec t23 = v_add(sum8, x16);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 1568), t23);
+      const vec t24 = v_add(sum9, x12);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 2304), t24);
+      const vec t25 = v_add(sum10, x14);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 2320), t25);
+      const vec t26 = v_add(sum11, x16);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 2336), t26);
+      const vec t27 = v_add(sum12, x12);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 3072), t27);
+      const vec t28 = v_add(sum13, x14);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 3088), t28);
+      const vec t29 = v_add(sum14, x16);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 3104), t29);
+      const vec t30 = v_add(sum15, x12);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 3840), t30);
+      const vec t31 = v_add(sum16, x14);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 3856), t31);
+      const vec t32 = v_add(sum17, x16);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 3872), t32);
+      const vec t33 = v_add(sum18, x12);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 4608), t33);
+      const vec t34 = v_add(sum19, x14);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 4624), t34);
+      const vec t35 = v_add(sum20, x16);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 4640), t35);
+      const vec t36 = v_add(sum21, x12);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 5376), t36);
+      const vec t37 = v_add(sum22, x14);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 5392), t37);
+      const vec t38 = v_add(sum23, x16);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 5408), t38);
+      const vec t39 = v_add(sum24, x12);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 6144), t39);
+      const vec t40 = v_add(sum25, x14);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 6160), t40);
+      const vec t41 = v_add(sum26, x16);
+      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 6176), t41);
+    }
+    if (end > 63) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      for (std::int64_t d2 = 0; d2 < 256; ++d2) {
+        v_fetch_line(transformer_blocks_5_attention_in_proj_weight_packed, d * 256 + 12288 + 10710 + d2 * 6);
+        const vec x42 = v_set(transformer_blocks_5_norm1_add[d2 + 16128]);
+        const vec x43 = v_load(transformer_blocks_5_attention_in_proj_weight_packed + (d * 256 + d2 * 48));
+        sum0 = v_fma(x42, x43, sum0);
+        const vec x44 = v_load(transformer_blocks_5_attention_in_proj_weight_packed + (d * 256 + d2 * 48 + 16));
+        sum1 = v_fma(x42, x44, sum1);
+        const vec x45 = v_load(transformer_blocks_5_attention_in_proj_weight_packed + (d * 256 + d2 * 48 + 32));
+        sum2 = v_fma(x42, x45, sum2);
+        const vec x46 = v_set(transformer_blocks_5_norm1_add[d2 + 16384]);
+        sum3 = v_fma(x46, x43, sum3);
+        sum4 = v_fma(x46, x44, sum4);
+        sum5 = v_fma(x46, x45, sum5);
+      }
+      const vec x47 = v_load(transformer_blocks_5_attention_in_proj_bias + d);
+      const vec t48 = v_add(sum0, x47);
+      v_store(transformer_blocks_5_attention_add + (d + 48384), t48);
+      const vec x49 = v_load(transformer_blocks_5_attention_in_proj_bias + (d + 16));
+      const vec t50 = v_add(sum1, x49);
+      v_store(transformer_blocks_5_attention_add + (d + 48400), t50);
+      const vec x51 = v_load(transformer_blocks_5_attention_in_proj_bias + (d + 32));
+      const vec t52 = v_add(sum2, x51);
+      v_store(transformer_blocks_5_attention_add + (d + 48416), t52);
+      const vec t53 = v_add(sum3, x47);
+      v_store(transformer_blocks_5_attention_add + (d + 49152), t53);
+      const vec t54 = v_add(sum4, x49);
+      v_store(transformer_blocks_5_attention_add + (d + 49168), t54);
+      const vec t55 = v_add(sum5, x51);
+      v_store(transformer_blocks_5_attention_add + (d + 49184), t55);
+    }
+  }
+}
+
+// b < B, h < H=8, k < K=32, n < N+1=65; lanes along n
+static void transformer_blocks_5_attention_forward_2(const real* transformer_blocks_5_attention_add,
+                                                     real* transformer_blocks_5_attention_copy) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t k = 0; k < 32; ++k) {
+      for (std::int64_t n = 0; n < 64; n += 16) {
+        const vec x0 = v_load_strided(transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 256), 768, lanes);
+        v_store(transformer_blocks_5_attention_copy + (h * 2080 + k * 65 + n), x0);
+      }
+      {
+        const vec x1 = v_load_strided(transformer_blocks_5_attention_add + (h * 32 + k + 49408), 768, 1);
+        v_store_n(transformer_blocks_5_attention_copy + (h * 2080 + k * 65 + 64), x1, 1);
+      }
+    }
+  }
+}
+
+// b < B, h < H=8, i < 1, n < N+1=65, k < K=32 (summed); lanes along n
+static void transformer_blocks_5_attention_forward_3(const real* transformer_blocks_5_attention_add,
+                                                     const real* transformer_blocks_5_attention_copy,
+                                                     real* transformer_blocks_5_attention_einsum) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t i = 0; i < 1; ++i) {
+      {
+        vec sum0 = v_zero();
+        vec sum1 = v_zero();
+        vec sum2 = v_zero();
+        for (std::int64_t k = 0; k < 32; ++k) {
+          const vec x0 = v_set(transformer_blocks_5_attention_add[h * 32 + k]);
+          const vec x1 = v_load(transformer_blocks_5_attention_copy + (h * 2080 + k * 65));
+          sum0 = v_fma(x0, x1, sum0);
+          const vec x2 = v_load(transformer_blocks_5_attention_copy + (h * 2080 + k * 65 + 16));
+          sum1 = v_fma(x0, x2, sum1);
+          const vec x3 = v_load(transformer_blocks_5_attention_copy + (h * 2080 + k * 65 + 32));
+          sum2 = v_fma(x0, x3, sum2);
+        }
+        v_store(transformer_blocks_5_attention_einsum + (h * 65 + i * 65), sum0);
+        v_store(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 16), sum1);
+        v_store(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 32), sum2);
+      }
+      {
+        vec sum0 = v_zero();
+        vec sum1 = v_zero();
+        for (std::int64_t k = 0; k < 32; ++k) {
+          const vec x4 = v_set(transformer_blocks_5_attention_add[h * 32 + k]);
+          const vec x5 = v_load(transformer_blocks_5_attention_copy + (h * 2080 + k * 65 + 48));
+          sum0 = v_fma(x4, x5, sum0);
+          const vec x6 = v_load_n(transformer_blocks_5_attention_copy + (h * 2080 + k * 65 + 64), 1);
+          sum1 = v_fma(x4, x6, sum1);
+        }
+        v_store(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 48), sum0);
+        v_store_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), sum1, 1);
+      }
+    }
+  }
+}
+
+// b < B, h < H=8, i < 1, n < N+1=65 (row); lanes along n
+static void transformer_blocks_5_attention_forward_4(const real* transformer_blocks_5_attention_einsum,
+                                                     real* transformer_blocks_5_attention_divide) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t i = 0; i < 1; ++i) {
+      vec most0 = v_set(-INFINITY);
+      for (std::int64_t n = 0; n < 64; n += 16) {
+        const vec x0 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
+        const vec t1 = v_set(real(0.17677669529663687));
+        const vec t2 = v_mul(x0, t1);
+        most0 = v_max(most0, t2);
+      }
+      {
+        const vec x3 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec t4 = v_set(real(0.17677669529663687));
+        const vec t5 = v_mul(x3, t4);
+        most0 = v_max(most0, v_keep_n(t5, 1, -INFINITY));
+      }
+      const vec row0 = v_set(v_max_lane(most0));
+      vec sum1 = v_zero();
+      for (std::int64_t n = 0; n < 64; n += 16) {
+        const vec x6 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
+        const vec t7 = v_set(real(0.17677669529663687));
+        const vec t8 = v_mul(x6, t7);
+        const vec t9 = v_sub(t8, row0);
+        const vec t10 = v_exp(t9);
+        sum1 = v_add(sum1, t10);
+        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t10);
+      }
+      {
+        const vec x11 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec t12 = v_set(real(0.17677669529663687));
+        const vec t13 = v_mul(x11, t12);
+        const vec t14 = v_sub(t13, row0);
+        const vec t15 = v_exp(t14);
+        sum1 = v_add(sum1, v_keep_n(t15, 1, real(0.0)));
+        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t15, 1);
+      }
+      const vec row1 = v_set(v_sum(sum1));
+      for (std::int64_t n = 0; n < 64; n += 16) {
+        const vec x16 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
+        const vec t17 = v_div(v_set(real(1.0)), row1);
+        const vec t18 = v_mul(x16, t17);
+        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t18);
+      }
+      {
+        const vec x19 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
+        const vec t20 = v_div(v_set(real(1.0)), row1);
+        const vec t21 = v_mul(x19, t20);
+        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t21, 1);
+      }
+    }
+  }
+}
+
+// b < B, h < H=8, i < 1, k < K=32, n < N+1=65 (summed); lanes along k
+static void transformer_blocks_5_attention_forward_5(const real* transformer_blocks_5_attention_divide,
+                                                     const real* transformer_blocks_5_attention_add,
+                                                     real* transformer_blocks_5_attention_rearrange) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t i = 0; i < 1; ++i) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      for (std::int64_t n = 0; n < 65; ++n) {
+        const vec x0 = v_set(transformer_blocks_5_attention_divide[h * 65 + i * 65 + n]);
+        const vec x1 = v_load(transformer_blocks_5_attention_add + (h * 32 + n * 768 + 512));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_5_attention_add + (h * 32 + n * 768 + 528));
+        sum1 = v_fma(x0, x2, sum1);
+      }
+      v_store(transformer_blocks_5_attention_rearrange + h * 32, sum0);
+      v_store(transformer_blocks_5_attention_rearrange + (h * 32 + 16), sum1);
+    }
+  }
+}
+
+// b < B, i < 1, d < D=256, h < H*K=256 (summed); lanes along d
+static void transformer_blocks_5_attention_out_proj_forward(const real* transformer_blocks_5_attention_rearrange,
+                                                            const real* transformer_blocks_5_attention_out_proj_weight_packed,
+                                                            real* transformer_blocks_5_attention_out_proj_einsum) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    for (std::int64_t d = 0; d < 256; d += 64) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      for (std::int64_t h = 0; h < 256; ++h) {
+        const vec x0 = v_set(transformer_blocks_5_attention_rearrange[i * 256 + h]);
+        const vec x1 = v_load(transformer_blocks_5_attention_out_proj_weight_packed + (d * 256 + h * 64));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_5_attention_out_proj_weight_packed + (d * 256 + h * 64 + 16));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(transformer_blocks_5_attention_out_proj_weight_packed + (d * 256 + h * 64 + 32));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_load(transformer_blocks_5_attention_out_proj_weight_packed + (d * 256 + h * 64 + 48));
+        sum3 = v_fma(x0, x4, sum3);
+      }
+      v_store(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d), sum0);
+      v_store(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 16), sum1);
+      v_store(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 32), sum2);
+      v_store(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 48), sum3);
+    }
+  }
+}
+
+// b < B, i < 1, d < D=256 (row); lanes along d
+static void transformer_blocks_5_attention_out_proj_forward_2(const real* transformer_blocks_carry_next,
+                                                              const real* transformer_blocks_5_attention_out_proj_einsum,
+                                                              const real* transformer_blocks_5_attention_out_proj_bias,
+                                                              real* transformer_blocks_5_add,
+                                                              const real* transformer_blocks_5_norm2_weight,
+                                                              const real* transformer_blocks_5_norm2_bias,
+                                                              real* transformer_blocks_5_norm2_add) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec sum0 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x0 = v_load(transformer_blocks_carry_next + (i * 256 + d));
+      const vec x1 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d));
+      const vec x2 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+      const vec t3 = v_add(x1, x2);
+      const vec t4 = v_add(x0, t3);
+      sum0 = v_add(sum0, t4);
+    }
+    const vec row0 = v_set(v_sum(sum0));
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x5 = v_load(transformer_blocks_carry_next + (i * 256 + d));
+      const vec x6 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d));
+      const vec x7 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+      const vec t8 = v_add(x6, x7);
+      const vec t9 = v_add(x5, t8);
+      const vec t10 = v_set(real(256.0));
+      const vec t11 = v_div(row0, t10);
+      const vec t12 = v_sub(t9, t11);
+      const vec t13 = v_mul(t12, t12);
+      sum1 = v_add(sum1, t13);
+    }
+    const vec row1 = v_set(v_sum(sum1));
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x14 = v_load(transformer_blocks_carry_next + (i * 256 + d));
+      const vec x15 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d));
+      const vec x16 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+      const vec t17 = v_add(x15, x16);
+      const vec t18 = v_add(x14, t17);
+      v_store(transformer_blocks_5_add + (i * 256 + d), t18);
+      const vec t19 = v_set(real(256.0));
+      const vec t20 = v_div(row0, t19);
+      const vec t21 = v_sub(t18, t20);
+      const vec t22 = v_div(row1, t19);
+      const vec t23 = v_set(real(1e-05));
+      const vec t24 = v_add(t22, t23);
+      const vec t25 = v_rsqrt(t24);
+      const vec t26 = v_mul(t21, t25);
+      const vec x27 = v_load(transformer_blocks_5_norm2_weight + d);
+      const vec t28 = v_mul(t26, x27);
+      const vec x29 = v_load(transformer_blocks_5_norm2_bias + d);
+      const vec t30 = v_add(t28, x29);
+      v_store(transformer_blocks_5_norm2_add + (i * 256 + d), t30);
+    }
+  }
+}
+
+// b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
+static void transformer_blocks_5_ffn_linear1_forward(const real* transformer_blocks_5_norm2_add,
+                                                     const real* transformer_blocks_5_ffn_linear1_weight_packed,
+                                                     const real* transformer_blocks_5_ffn_linear1_bias,
+                                                     real* transformer_blocks_5_ffn_gelu) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    for (std::int64_t m = 0; m < 512; m += 64) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      for (std::int64_t d = 0; d < 256; ++d) {
+        const vec x0 = v_set(transformer_blocks_5_norm2_add[i * 256 + d]);
+        const vec x1 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 64));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 64 + 16));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 64 + 32));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 64 + 48));
+        sum3 = v_fma(x0, x4, sum3);
+      }
+      alignas(64) real sums[64];
+      v_store(sums, sum0);
+      v_store(sums + 16, sum1);
+      v_store(sums + 32, sum2);
+      v_store(sums + 48, sum3);
+      for (std::int64_t column = 0; column < 64; column += 16) {
+        const vec sum = v_load(sums + column);
+        const vec x5 = v_load(transformer_blocks_5_ffn_linear1_bias + (m + column));
+        const vec t6 = v_add(sum, x5);
+        const vec t7 = v_gelu(t6);
+        v_store(transformer_blocks_5_ffn_gelu + (i * 512 + (m + column)), t7);
+      }
+    }
+  }
+}
+
+// b < B, i < 1, d < D=256, m < M=512 (summed); lanes along d
+static void transformer_blocks_5_ffn_linear2_forward(const real* transformer_blocks_5_ffn_gelu,
+                                                     const real* transformer_blocks_5_ffn_linear2_weight_packed,
+                                                     real* transformer_blocks_5_ffn_linear2_einsum) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    for (std::int64_t d = 0; d < 256; d += 64) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      for (std::int64_t m = 0; m < 512; ++m) {
+        const vec x0 = v_set(transformer_blocks_5_ffn_gelu[i * 512 + m]);
+        const vec x1 = v_load(transformer_blocks_5_ffn_linear2_weight_packed + (d * 512 + m * 64));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_5_ffn_linear2_weight_packed + (d * 512 + m * 64 + 16));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(transformer_blocks_5_ffn_linear2_weight_packed + (d * 512 + m * 64 + 32));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_load(transformer_blocks_5_ffn_linear2_weight_packed + (d * 512 + m * 64 + 48));
+        sum3 = v_fma(x0, x4, sum3);
+      }
+      v_store(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d), sum0);
+      v_store(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 16), sum1);
+      v_store(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 32), sum2);
+      v_store(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 48), sum3);
+    }
+  }
+}
+
+// b < B, i < 1, d < D=256 (row); lanes along d
+static void transformer_blocks_5_ffn_linear2_forward_2(const real* transformer_blocks_5_add,
+                                                       const real* transformer_blocks_5_ffn_linear2_einsum,
+                                                       const real* transformer_blocks_5_ffn_linear2_bias,
+                                                       const real* norm_weight, const real* norm_bias, real* norm_add) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec sum0 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x0 = v_load(transformer_blocks_5_add + (i * 256 + d));
+      const vec x1 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
+      const vec x2 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+      const vec t3 = v_add(x1, x2);
+      const vec t4 = v_add(x0, t3);
+      sum0 = v_add(sum0, t4);
+    }
+    const vec row0 = v_set(v_sum(sum0));
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x5 = v_load(transformer_blocks_5_add + (i * 256 + d));
+      const vec x6 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
+      const vec x7 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+      const vec t8 = v_add(x6, x7);
+      const vec t9 = v_add(x5, t8);
+      const vec t10 = v_set(real(256.0));
+      const vec t11 = v_div(row0, t10);
+      const vec t12 = v_sub(t9, t11);
+      const vec t13 = v_mul(t12, t12);
+      sum1 = v_add(sum1, t13);
+    }
+    const vec row1 = v_set(v_sum(sum1));
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x14 = v_load(transformer_blocks_5_add + (i * 256 + d));
+      const vec x15 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
+      const vec x16 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+      const vec t17 = v_add(x15, x16);
+      const vec t18 = v_add(x14, t17);
+      const vec t19 = v_set(real(256.0));
+      const vec t20 = v_div(row0, t19);
+      const vec t21 = v_sub(t18, t20);
+      const vec t22 = v_div(row1, t19);
+      const vec t23 = v_set(real(1e-05));
+      const vec t24 = v_add(t22, t23);
+      const vec t25 = v_rsqrt(t24);
+      const vec t26 = v_mul(t21, t25);
+      const vec x27 = v_load(norm_weight + d);
+      const vec t28 = v_mul(t26, x27);
+      const vec x29 = v_load(norm_bias + d);
+      const vec t30 = v_add(t28, x29);
+      v_store(norm_add + (i * 256 + d), t30);
     }
   }
 }
@@ -2403,12 +2921,16 @@ static void multiply_forward(const std::int64_t image, const real* cls_token, co
   }
 }
 
-// b < B, i < 64, d < D=256; lanes along d
-static void norm_backward_2(real* d_norm_concat) {
-  for (std::int64_t i = 0; i < 64; ++i) {
-    for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec t0 = v_set(real(0.0));
-      v_store(d_norm_concat + (i * 256 + d + 256), t0);
+// i < 1, b < B, h < H=8, i2 < 64, k < K=32; lanes along k
+static void transformer_blocks_5_attention_backward_8(real* d_transformer_blocks_5_attention_rearrange) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    for (std::int64_t h = 0; h < 8; ++h) {
+      for (std::int64_t i2 = 0; i2 < 64; ++i2) {
+        for (std::int64_t k = 0; k < 32; k += 16) {
+          const vec t0 = v_set(real(0.0));
+          v_store(d_transformer_blocks_5_attention_rearrange + (i * 256 + h * 32 + i2 * 768 + k + 768), t0);
+        }
+      }
     }
   }
 }
@@ -3129,8 +3651,12 @@ static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const
 }
 
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
-static void norm_forward_train(const real* transformer_blocks_carry_next, real* norm_rsqrt, real* norm_multiply,
-                               const real* norm_weight, const real* norm_bias, real* norm_add) {
+static void transformer_blocks_5_norm1_forward_train(const real* transformer_blocks_carry_next,
+                                                     real* transformer_blocks_5_norm1_rsqrt,
+                                                     real* transformer_blocks_5_norm1_multiply,
+                                                     const real* transformer_blocks_5_norm1_weight,
+                                                     const real* transformer_blocks_5_norm1_bias,
+                                                     real* transformer_blocks_5_norm1_add) {
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 256; d += 16) {
@@ -3153,7 +3679,7 @@ static void norm_forward_train(const real* transformer_blocks_carry_next, real* 
     const vec t8 = v_set(real(1e-05));
     const vec t9 = v_add(t7, t8);
     const vec t10 = v_rsqrt(t9);
-    v_store_n(norm_rsqrt + n, t10, 1);
+    v_store_n(transformer_blocks_5_norm1_rsqrt + n, t10, 1);
     for (std::int64_t d = 0; d < 256; d += 16) {
       const vec x11 = v_load(transformer_blocks_carry_next + (n * 256 + d));
       const vec t12 = v_set(real(256.0));
@@ -3164,12 +3690,290 @@ static void norm_forward_train(const real* transformer_blocks_carry_next, real* 
       const vec t17 = v_add(t15, t16);
       const vec t18 = v_rsqrt(t17);
       const vec t19 = v_mul(t14, t18);
-      v_store(norm_multiply + (n * 256 + d), t19);
-      const vec x20 = v_load(norm_weight + d);
+      v_store(transformer_blocks_5_norm1_multiply + (n * 256 + d), t19);
+      const vec x20 = v_load(transformer_blocks_5_norm1_weight + d);
       const vec t21 = v_mul(t19, x20);
-      const vec x22 = v_load(norm_bias + d);
+      const vec x22 = v_load(transformer_blocks_5_norm1_bias + d);
       const vec t23 = v_add(t21, x22);
-      v_store(norm_add + (n * 256 + d), t23);
+      v_store(transformer_blocks_5_norm1_add + (n * 256 + d), t23);
+    }
+  }
+}
+
+// b < B, h < H=8, i < 1, n < N+1=65 (row); lanes along n
+static void transformer_blocks_5_attention_forward_4_train(const std::int64_t image,
+                                                           const real* transformer_blocks_5_attention_einsum,
+                                                           real* transformer_blocks_5_attention_divide,
+                                                           const std::int32_t* random,
+                                                           real* transformer_blocks_5_attention_multiply) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t i = 0; i < 1; ++i) {
+      vec most0 = v_set(-INFINITY);
+      for (std::int64_t n = 0; n < 64; n += 16) {
+        const vec x0 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
+        const vec t1 = v_set(real(0.17677669529663687));
+        const vec t2 = v_mul(x0, t1);
+        most0 = v_max(most0, t2);
+      }
+      {
+        const vec x3 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec t4 = v_set(real(0.17677669529663687));
+        const vec t5 = v_mul(x3, t4);
+        most0 = v_max(most0, v_keep_n(t5, 1, -INFINITY));
+      }
+      const vec row0 = v_set(v_max_lane(most0));
+      vec sum1 = v_zero();
+      for (std::int64_t n = 0; n < 64; n += 16) {
+        const vec x6 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
+        const vec t7 = v_set(real(0.17677669529663687));
+        const vec t8 = v_mul(x6, t7);
+        const vec t9 = v_sub(t8, row0);
+        const vec t10 = v_exp(t9);
+        sum1 = v_add(sum1, t10);
+        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t10);
+      }
+      {
+        const vec x11 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec t12 = v_set(real(0.17677669529663687));
+        const vec t13 = v_mul(x11, t12);
+        const vec t14 = v_sub(t13, row0);
+        const vec t15 = v_exp(t14);
+        sum1 = v_add(sum1, v_keep_n(t15, 1, real(0.0)));
+        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t15, 1);
+      }
+      const vec row1 = v_set(v_sum(sum1));
+      for (std::int64_t n = 0; n < 64; n += 16) {
+        const vec x16 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
+        const vec t17 = v_div(v_set(real(1.0)), row1);
+        const vec t18 = v_mul(x16, t17);
+        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t18);
+        const vec x19 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
+        const vec t20 = v_set(real(0.17677669529663687));
+        const vec t21 = v_mul(x19, t20);
+        const vec t22 = v_sub(t21, row0);
+        const vec t23 = v_exp(t22);
+        const vec t24 = v_div(v_set(real(1.0)), row1);
+        const vec t25 = v_mul(t23, t24);
+        const vec t26 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + n, 1, 858993459, real(1.25));
+        const vec t27 = v_mul(t25, t26);
+        v_store(transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t27);
+      }
+      {
+        const vec x28 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
+        const vec t29 = v_div(v_set(real(1.0)), row1);
+        const vec t30 = v_mul(x28, t29);
+        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t30, 1);
+        const vec x31 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec t32 = v_set(real(0.17677669529663687));
+        const vec t33 = v_mul(x31, t32);
+        const vec t34 = v_sub(t33, row0);
+        const vec t35 = v_exp(t34);
+        const vec t36 = v_div(v_set(real(1.0)), row1);
+        const vec t37 = v_mul(t35, t36);
+        const vec t38 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + 64, 1, 858993459, real(1.25));
+        const vec t39 = v_mul(t37, t38);
+        v_store_n(transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 64), t39, 1);
+      }
+    }
+  }
+}
+
+// b < B, h < H=8, i < 1, k < K=32, n < N+1=65 (summed); lanes along k
+static void transformer_blocks_5_attention_forward_5_train(const real* transformer_blocks_5_attention_multiply,
+                                                           const real* transformer_blocks_5_attention_add,
+                                                           real* transformer_blocks_5_attention_rearrange) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t i = 0; i < 1; ++i) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      for (std::int64_t n = 0; n < 65; ++n) {
+        const vec x0 = v_set(transformer_blocks_5_attention_multiply[h * 65 + i * 65 + n]);
+        const vec x1 = v_load(transformer_blocks_5_attention_add + (h * 32 + n * 768 + 512));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_5_attention_add + (h * 32 + n * 768 + 528));
+        sum1 = v_fma(x0, x2, sum1);
+      }
+      v_store(transformer_blocks_5_attention_rearrange + h * 32, sum0);
+      v_store(transformer_blocks_5_attention_rearrange + (h * 32 + 16), sum1);
+    }
+  }
+}
+
+// b < B, i < 1, d < D=256 (row); lanes along d
+static void transformer_blocks_5_attention_out_proj_forward_2_train(const real* transformer_blocks_carry_next,
+                                                                    const real* transformer_blocks_5_attention_out_proj_einsum,
+                                                                    const real* transformer_blocks_5_attention_out_proj_bias,
+                                                                    real* transformer_blocks_5_norm2_rsqrt,
+                                                                    real* transformer_blocks_5_add,
+                                                                    real* transformer_blocks_5_norm2_multiply,
+                                                                    const real* transformer_blocks_5_norm2_weight,
+                                                                    const real* transformer_blocks_5_norm2_bias,
+                                                                    real* transformer_blocks_5_norm2_add) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec sum0 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x0 = v_load(transformer_blocks_carry_next + (i * 256 + d));
+      const vec x1 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d));
+      const vec x2 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+      const vec t3 = v_add(x1, x2);
+      const vec t4 = v_add(x0, t3);
+      sum0 = v_add(sum0, t4);
+    }
+    const vec row0 = v_set(v_sum(sum0));
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x5 = v_load(transformer_blocks_carry_next + (i * 256 + d));
+      const vec x6 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d));
+      const vec x7 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+      const vec t8 = v_add(x6, x7);
+      const vec t9 = v_add(x5, t8);
+      const vec t10 = v_set(real(256.0));
+      const vec t11 = v_div(row0, t10);
+      const vec t12 = v_sub(t9, t11);
+      const vec t13 = v_mul(t12, t12);
+      sum1 = v_add(sum1, t13);
+    }
+    const vec row1 = v_set(v_sum(sum1));
+    const vec t14 = v_set(real(256.0));
+    const vec t15 = v_div(row1, t14);
+    const vec t16 = v_set(real(1e-05));
+    const vec t17 = v_add(t15, t16);
+    const vec t18 = v_rsqrt(t17);
+    v_store_n(transformer_blocks_5_norm2_rsqrt + i, t18, 1);
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x19 = v_load(transformer_blocks_carry_next + (i * 256 + d));
+      const vec x20 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d));
+      const vec x21 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+      const vec t22 = v_add(x20, x21);
+      const vec t23 = v_add(x19, t22);
+      v_store(transformer_blocks_5_add + (i * 256 + d), t23);
+      const vec t24 = v_set(real(256.0));
+      const vec t25 = v_div(row0, t24);
+      const vec t26 = v_sub(t23, t25);
+      const vec t27 = v_div(row1, t24);
+      const vec t28 = v_set(real(1e-05));
+      const vec t29 = v_add(t27, t28);
+      const vec t30 = v_rsqrt(t29);
+      const vec t31 = v_mul(t26, t30);
+      v_store(transformer_blocks_5_norm2_multiply + (i * 256 + d), t31);
+      const vec x32 = v_load(transformer_blocks_5_norm2_weight + d);
+      const vec t33 = v_mul(t31, x32);
+      const vec x34 = v_load(transformer_blocks_5_norm2_bias + d);
+      const vec t35 = v_add(t33, x34);
+      v_store(transformer_blocks_5_norm2_add + (i * 256 + d), t35);
+    }
+  }
+}
+
+// b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
+static void transformer_blocks_5_ffn_linear1_backward(const std::int64_t image,
+                                                      const real* transformer_blocks_5_norm2_add,
+                                                      const real* transformer_blocks_5_ffn_linear1_weight_packed,
+                                                      const real* transformer_blocks_5_ffn_linear1_bias,
+                                                      const std::int32_t* random, real* transformer_blocks_5_ffn_gelu,
+                                                      real* d_transformer_blocks_5_ffn_gelu_gradient) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    for (std::int64_t m = 0; m < 512; m += 64) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      for (std::int64_t d = 0; d < 256; ++d) {
+        const vec x0 = v_set(transformer_blocks_5_norm2_add[i * 256 + d]);
+        const vec x1 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 64));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 64 + 16));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 64 + 32));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 64 + 48));
+        sum3 = v_fma(x0, x4, sum3);
+      }
+      alignas(64) real sums[64];
+      v_store(sums, sum0);
+      v_store(sums + 16, sum1);
+      v_store(sums + 32, sum2);
+      v_store(sums + 48, sum3);
+      for (std::int64_t column = 0; column < 64; column += 16) {
+        const vec sum = v_load(sums + column);
+        const vec x5 = v_load(transformer_blocks_5_ffn_linear1_bias + (m + column));
+        const vec t6 = v_add(sum, x5);
+        const vec t7 = v_keep(random, 5, image * 33280 + i * 512 + (m + column), 1, 858993459, real(1.25));
+        const vec t8 = v_mul(t6, t7);
+        const vec t9 = v_gelu(t8);
+        v_store(transformer_blocks_5_ffn_gelu + (i * 512 + (m + column)), t9);
+        const vec t10 = v_gelu_gradient(t8);
+        v_store(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + (m + column)), t10);
+      }
+    }
+  }
+}
+
+// b < B, i < 1, d < D=256 (row); lanes along d
+static void transformer_blocks_5_ffn_linear2_forward_2_train(const std::int64_t image,
+                                                             const real* transformer_blocks_5_add,
+                                                             const real* transformer_blocks_5_ffn_linear2_einsum,
+                                                             const real* transformer_blocks_5_ffn_linear2_bias,
+                                                             const std::int32_t* random, real* norm_rsqrt,
+                                                             real* norm_multiply, const real* norm_weight,
+                                                             const real* norm_bias, real* norm_add) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec sum0 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x0 = v_load(transformer_blocks_5_add + (i * 256 + d));
+      const vec x1 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
+      const vec x2 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+      const vec t3 = v_add(x1, x2);
+      const vec t4 = v_keep(random, 6, image * 16640 + i * 256 + d, 1, 858993459, real(1.25));
+      const vec t5 = v_mul(t3, t4);
+      const vec t6 = v_add(x0, t5);
+      sum0 = v_add(sum0, t6);
+    }
+    const vec row0 = v_set(v_sum(sum0));
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x7 = v_load(transformer_blocks_5_add + (i * 256 + d));
+      const vec x8 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
+      const vec x9 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+      const vec t10 = v_add(x8, x9);
+      const vec t11 = v_keep(random, 6, image * 16640 + i * 256 + d, 1, 858993459, real(1.25));
+      const vec t12 = v_mul(t10, t11);
+      const vec t13 = v_add(x7, t12);
+      const vec t14 = v_set(real(256.0));
+      const vec t15 = v_div(row0, t14);
+      const vec t16 = v_sub(t13, t15);
+      const vec t17 = v_mul(t16, t16);
+      sum1 = v_add(sum1, t17);
+    }
+    const vec row1 = v_set(v_sum(sum1));
+    const vec t18 = v_set(real(256.0));
+    const vec t19 = v_div(row1, t18);
+    const vec t20 = v_set(real(1e-05));
+    const vec t21 = v_add(t19, t20);
+    const vec t22 = v_rsqrt(t21);
+    v_store_n(norm_rsqrt + i, t22, 1);
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x23 = v_load(transformer_blocks_5_add + (i * 256 + d));
+      const vec x24 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
+      const vec x25 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+      const vec t26 = v_add(x24, x25);
+      const vec t27 = v_keep(random, 6, image * 16640 + i * 256 + d, 1, 858993459, real(1.25));
+      const vec t28 = v_mul(t26, t27);
+      const vec t29 = v_add(x23, t28);
+      const vec t30 = v_set(real(256.0));
+      const vec t31 = v_div(row0, t30);
+      const vec t32 = v_sub(t29, t31);
+      const vec t33 = v_div(row1, t30);
+      const vec t34 = v_set(real(1e-05));
+      const vec t35 = v_add(t33, t34);
+      const vec t36 = v_rsqrt(t35);
+      const vec t37 = v_mul(t32, t36);
+      v_store(norm_multiply + (i * 256 + d), t37);
+      const vec x38 = v_load(norm_weight + d);
+      const vec t39 = v_mul(t37, x38);
+      const vec x40 = v_load(norm_bias + d);
+      const vec t41 = v_add(t39, x40);
+      v_store(norm_add + (i * 256 + d), t41);
     }
   }
 }
@@ -3250,27 +4054,18 @@ static void head_backward(const real* d_multiply, const real* head_weight, real*
   }
 }
 
-// b < B, i < 1, d < D=256; lanes along d
-static void copy_backward(const real* d_head_einsum, real* d_norm_concat) {
+// b < B, i < 1, d < D=256 (row); lanes along d
+static void norm_backward(const std::int64_t image, const real* d_head_einsum, const real* norm_weight,
+                          const real* norm_multiply, const real* norm_rsqrt, real* d_norm_multiply,
+                          const std::int32_t* random, real* d_transformer_blocks_5_ffn_multiply) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x0 = v_load(d_head_einsum + d);
-      v_store(d_norm_concat + (i * 256 + d), x0);
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256 (row); lanes along d
-static void norm_backward(const real* d_norm_concat, const real* norm_weight, const real* norm_multiply,
-                          const real* norm_rsqrt, real* d_transformer_blocks_carry) {
-  for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x0 = v_load(d_norm_concat + (n * 256 + d));
+      const vec x0 = v_load(d_head_einsum + d);
       const vec x1 = v_load(norm_weight + d);
       const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_load(norm_multiply + (n * 256 + d));
+      const vec x3 = v_load(norm_multiply + (i * 256 + d));
       const vec t4 = v_mul(t2, x3);
       sum0 = v_add(sum0, t4);
       sum1 = v_add(sum1, t2);
@@ -3278,19 +4073,670 @@ static void norm_backward(const real* d_norm_concat, const real* norm_weight, co
     const vec row0 = v_set(v_sum(sum0));
     const vec row1 = v_set(v_sum(sum1));
     for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x5 = v_set(norm_rsqrt[n]);
-      const vec x6 = v_load(d_norm_concat + (n * 256 + d));
+      const vec x5 = v_set(norm_rsqrt[i]);
+      const vec x6 = v_load(d_head_einsum + d);
       const vec x7 = v_load(norm_weight + d);
       const vec t8 = v_mul(x6, x7);
       const vec t9 = v_set(real(256.0));
       const vec t10 = v_div(row1, t9);
       const vec t11 = v_sub(t8, t10);
-      const vec x12 = v_load(norm_multiply + (n * 256 + d));
+      const vec x12 = v_load(norm_multiply + (i * 256 + d));
       const vec t13 = v_div(row0, t9);
       const vec t14 = v_mul(x12, t13);
       const vec t15 = v_sub(t11, t14);
       const vec t16 = v_mul(x5, t15);
-      v_store(d_transformer_blocks_carry + (n * 256 + d), t16);
+      v_store(d_norm_multiply + (i * 256 + d), t16);
+      const vec t17 = v_keep(random, 6, image * 16640 + i * 256 + d, 1, 858993459, real(1.25));
+      const vec t18 = v_mul(t16, t17);
+      v_store(d_transformer_blocks_5_ffn_multiply + (i * 256 + d), t18);
+    }
+  }
+}
+
+// b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
+static void transformer_blocks_5_ffn_linear2_backward(const std::int64_t image,
+                                                      const real* d_transformer_blocks_5_ffn_multiply,
+                                                      const real* transformer_blocks_5_ffn_linear2_weight_packed_transposed,
+                                                      const real* d_transformer_blocks_5_ffn_gelu_gradient,
+                                                      const std::int32_t* random,
+                                                      real* d_transformer_blocks_5_ffn_multiply_2) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    for (std::int64_t m = 0; m < 512; m += 64) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      for (std::int64_t d = 0; d < 256; ++d) {
+        const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply[i * 256 + d]);
+        const vec x1 = v_load(transformer_blocks_5_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_5_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64 + 16));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(transformer_blocks_5_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64 + 32));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_load(transformer_blocks_5_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64 + 48));
+        sum3 = v_fma(x0, x4, sum3);
+      }
+      alignas(64) real sums[64];
+      v_store(sums, sum0);
+      v_store(sums + 16, sum1);
+      v_store(sums + 32, sum2);
+      v_store(sums + 48, sum3);
+      for (std::int64_t column = 0; column < 64; column += 16) {
+        const vec sum = v_load(sums + column);
+        const vec x5 = v_load(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + (m + column)));
+        const vec t6 = v_mul(sum, x5);
+        const vec t7 = v_keep(random, 5, image * 33280 + i * 512 + (m + column), 1, 858993459, real(1.25));
+        const vec t8 = v_mul(t6, t7);
+        v_store(d_transformer_blocks_5_ffn_multiply_2 + (i * 512 + (m + column)), t8);
+      }
+    }
+  }
+}
+
+// b < B, i < 1, d < D=256, m < M=512 (summed); lanes along d
+static void transformer_blocks_5_ffn_linear1_backward_2(const real* d_transformer_blocks_5_ffn_multiply_2,
+                                                        const real* transformer_blocks_5_ffn_linear1_weight_packed_transposed,
+                                                        real* d_transformer_blocks_5_ffn_linear1_einsum) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    for (std::int64_t d = 0; d < 256; d += 64) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      for (std::int64_t m = 0; m < 512; ++m) {
+        const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply_2[i * 512 + m]);
+        const vec x1 = v_load(transformer_blocks_5_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_5_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64 + 16));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(transformer_blocks_5_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64 + 32));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_load(transformer_blocks_5_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64 + 48));
+        sum3 = v_fma(x0, x4, sum3);
+      }
+      v_store(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d), sum0);
+      v_store(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d + 16), sum1);
+      v_store(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d + 32), sum2);
+      v_store(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d + 48), sum3);
+    }
+  }
+}
+
+// b < B, i < 1, d < D=256 (row); lanes along d
+static void transformer_blocks_5_norm2_backward(const real* d_transformer_blocks_5_ffn_linear1_einsum,
+                                                const real* transformer_blocks_5_norm2_weight,
+                                                const real* transformer_blocks_5_norm2_multiply,
+                                                const real* d_norm_multiply,
+                                                const real* transformer_blocks_5_norm2_rsqrt,
+                                                real* d_transformer_blocks_5_add) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x0 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d));
+      const vec x1 = v_load(transformer_blocks_5_norm2_weight + d);
+      const vec t2 = v_mul(x0, x1);
+      const vec x3 = v_load(transformer_blocks_5_norm2_multiply + (i * 256 + d));
+      const vec t4 = v_mul(t2, x3);
+      sum0 = v_add(sum0, t4);
+      sum1 = v_add(sum1, t2);
+    }
+    const vec row0 = v_set(v_sum(sum0));
+    const vec row1 = v_set(v_sum(sum1));
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x5 = v_load(d_norm_multiply + (i * 256 + d));
+      const vec x6 = v_set(transformer_blocks_5_norm2_rsqrt[i]);
+      const vec x7 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d));
+      const vec x8 = v_load(transformer_blocks_5_norm2_weight + d);
+      const vec t9 = v_mul(x7, x8);
+      const vec t10 = v_set(real(256.0));
+      const vec t11 = v_div(row1, t10);
+      const vec t12 = v_sub(t9, t11);
+      const vec x13 = v_load(transformer_blocks_5_norm2_multiply + (i * 256 + d));
+      const vec t14 = v_div(row0, t10);
+      const vec t15 = v_mul(x13, t14);
+      const vec t16 = v_sub(t12, t15);
+      const vec t17 = v_mul(x6, t16);
+      const vec t18 = v_add(x5, t17);
+      v_store(d_transformer_blocks_5_add + (i * 256 + d), t18);
+    }
+  }
+}
+
+// b < B, i < 1, d < D=256, d2 < D=256 (summed); lanes along d
+static void transformer_blocks_5_attention_out_proj_backward(const real* d_transformer_blocks_5_add,
+                                                             const real* transformer_blocks_5_attention_out_proj_weight_packed_transposed,
+                                                             real* d_transformer_blocks_5_attention_out_proj_einsum) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    for (std::int64_t d = 0; d < 256; d += 64) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      for (std::int64_t d2 = 0; d2 < 256; ++d2) {
+        const vec x0 = v_set(d_transformer_blocks_5_add[i * 256 + d2]);
+        const vec x1 = v_load(transformer_blocks_5_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 64));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_5_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 64 + 16));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(transformer_blocks_5_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 64 + 32));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_load(transformer_blocks_5_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 64 + 48));
+        sum3 = v_fma(x0, x4, sum3);
+      }
+      v_store(d_transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d), sum0);
+      v_store(d_transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 16), sum1);
+      v_store(d_transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 32), sum2);
+      v_store(d_transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 48), sum3);
+    }
+  }
+}
+
+// b < B, h < H=8, k < K=32, n < N+1=65; lanes along n
+static void transformer_blocks_5_attention_backward(const real* transformer_blocks_5_attention_add,
+                                                    real* d_transformer_blocks_5_attention_copy) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t k = 0; k < 32; ++k) {
+      for (std::int64_t n = 0; n < 64; n += 16) {
+        const vec x0 = v_load_strided(transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 512), 768, lanes);
+        v_store(d_transformer_blocks_5_attention_copy + (h * 2080 + k * 65 + n), x0);
+      }
+      {
+        const vec x1 = v_load_strided(transformer_blocks_5_attention_add + (h * 32 + k + 49664), 768, 1);
+        v_store_n(d_transformer_blocks_5_attention_copy + (h * 2080 + k * 65 + 64), x1, 1);
+      }
+    }
+  }
+}
+
+// b < B, h < H=8, i < 1, n < N+1=65, k < K=32 (summed); lanes along n
+static void transformer_blocks_5_attention_backward_2(const real* d_transformer_blocks_5_attention_out_proj_einsum,
+                                                      const real* d_transformer_blocks_5_attention_copy,
+                                                      real* d_transformer_blocks_5_attention_einsum) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t i = 0; i < 1; ++i) {
+      {
+        vec sum0 = v_zero();
+        vec sum1 = v_zero();
+        vec sum2 = v_zero();
+        for (std::int64_t k = 0; k < 32; ++k) {
+          const vec x0 = v_set(d_transformer_blocks_5_attention_out_proj_einsum[h * 32 + k]);
+          const vec x1 = v_load(d_transformer_blocks_5_attention_copy + (h * 2080 + k * 65));
+          sum0 = v_fma(x0, x1, sum0);
+          const vec x2 = v_load(d_transformer_blocks_5_attention_copy + (h * 2080 + k * 65 + 16));
+          sum1 = v_fma(x0, x2, sum1);
+          const vec x3 = v_load(d_transformer_blocks_5_attention_copy + (h * 2080 + k * 65 + 32));
+          sum2 = v_fma(x0, x3, sum2);
+        }
+        v_store(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65), sum0);
+        v_store(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 16), sum1);
+        v_store(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 32), sum2);
+      }
+      {
+        vec sum0 = v_zero();
+        vec sum1 = v_zero();
+        for (std::int64_t k = 0; k < 32; ++k) {
+          const vec x4 = v_set(d_transformer_blocks_5_attention_out_proj_einsum[h * 32 + k]);
+          const vec x5 = v_load(d_transformer_blocks_5_attention_copy + (h * 2080 + k * 65 + 48));
+          sum0 = v_fma(x4, x5, sum0);
+          const vec x6 = v_load_n(d_transformer_blocks_5_attention_copy + (h * 2080 + k * 65 + 64), 1);
+          sum1 = v_fma(x4, x6, sum1);
+        }
+        v_store(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 48), sum0);
+        v_store_n(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), sum1, 1);
+      }
+    }
+  }
+}
+
+// b < B, h < H=8, n < N+1=65, k < K=32, i < 1 (summed); lanes along k
+static void transformer_blocks_5_attention_backward_3(const real* d_transformer_blocks_5_attention_out_proj_einsum,
+                                                      const real* transformer_blocks_5_attention_multiply,
+                                                      real* d_transformer_blocks_5_attention_einsum_2) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t n = 0; n < 65; n += 5) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      for (std::int64_t i = 0; i < 1; ++i) {
+        const vec x0 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + h * 32);
+        const vec x1 = v_set(transformer_blocks_5_attention_multiply[h * 65 + n + i * 65]);
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + 16));
+        sum1 = v_fma(x2, x1, sum1);
+        const vec x3 = v_set(transformer_blocks_5_attention_multiply[h * 65 + n + i * 65 + 1]);
+        sum2 = v_fma(x0, x3, sum2);
+        sum3 = v_fma(x2, x3, sum3);
+        const vec x4 = v_set(transformer_blocks_5_attention_multiply[h * 65 + n + i * 65 + 2]);
+        sum4 = v_fma(x0, x4, sum4);
+        sum5 = v_fma(x2, x4, sum5);
+        const vec x5 = v_set(transformer_blocks_5_attention_multiply[h * 65 + n + i * 65 + 3]);
+        sum6 = v_fma(x0, x5, sum6);
+        sum7 = v_fma(x2, x5, sum7);
+        const vec x6 = v_set(transformer_blocks_5_attention_multiply[h * 65 + n + i * 65 + 4]);
+        sum8 = v_fma(x0, x6, sum8);
+        sum9 = v_fma(x2, x6, sum9);
+      }
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32), sum0);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 16), sum1);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 32), sum2);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 48), sum3);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 64), sum4);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 80), sum5);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 96), sum6);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 112), sum7);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 128), sum8);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 144), sum9);
+    }
+  }
+}
+
+// b < B, h < H=8, i < 1, n < N+1=65 (row); lanes along n
+static void transformer_blocks_5_attention_backward_4(const std::int64_t image,
+                                                      const real* d_transformer_blocks_5_attention_einsum,
+                                                      const std::int32_t* random,
+                                                      const real* transformer_blocks_5_attention_divide,
+                                                      real* d_transformer_blocks_5_attention_multiply) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t i = 0; i < 1; ++i) {
+      vec sum0 = v_zero();
+      for (std::int64_t n = 0; n < 64; n += 16) {
+        const vec x0 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
+        const vec t1 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + n, 1, 858993459, real(1.25));
+        const vec t2 = v_mul(x0, t1);
+        const vec x3 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
+        const vec t4 = v_mul(t2, x3);
+        sum0 = v_add(sum0, t4);
+      }
+      {
+        const vec x5 = v_load_n(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec t6 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + 64, 1, 858993459, real(1.25));
+        const vec t7 = v_mul(x5, t6);
+        const vec x8 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
+        const vec t9 = v_mul(t7, x8);
+        sum0 = v_add(sum0, v_keep_n(t9, 1, real(0.0)));
+      }
+      const vec row0 = v_set(v_sum(sum0));
+      for (std::int64_t n = 0; n < 64; n += 16) {
+        const vec x10 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
+        const vec x11 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
+        const vec t12 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + n, 1, 858993459, real(1.25));
+        const vec t13 = v_mul(x11, t12);
+        const vec t14 = v_sub(t13, row0);
+        const vec t15 = v_mul(x10, t14);
+        const vec t16 = v_set(real(0.17677669529663687));
+        const vec t17 = v_mul(t15, t16);
+        v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t17);
+      }
+      {
+        const vec x18 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
+        const vec x19 = v_load_n(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec t20 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + 64, 1, 858993459, real(1.25));
+        const vec t21 = v_mul(x19, t20);
+        const vec t22 = v_sub(t21, row0);
+        const vec t23 = v_mul(x18, t22);
+        const vec t24 = v_set(real(0.17677669529663687));
+        const vec t25 = v_mul(t23, t24);
+        v_store_n(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 64), t25, 1);
+      }
+    }
+  }
+}
+
+// b < B, h < H=8, i < 1, k < K=32, n < N+1=65 (summed); lanes along k
+static void transformer_blocks_5_attention_backward_5(const real* d_transformer_blocks_5_attention_multiply,
+                                                      const real* transformer_blocks_5_attention_add,
+                                                      real* d_transformer_blocks_5_attention_einsum_3) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t i = 0; i < 1; ++i) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      for (std::int64_t n = 0; n < 65; ++n) {
+        const vec x0 = v_set(d_transformer_blocks_5_attention_multiply[h * 65 + i * 65 + n]);
+        const vec x1 = v_load(transformer_blocks_5_attention_add + (h * 32 + n * 768 + 256));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_5_attention_add + (h * 32 + n * 768 + 272));
+        sum1 = v_fma(x0, x2, sum1);
+      }
+      v_store(d_transformer_blocks_5_attention_einsum_3 + (h * 32 + i * 32), sum0);
+      v_store(d_transformer_blocks_5_attention_einsum_3 + (h * 32 + i * 32 + 16), sum1);
+    }
+  }
+}
+
+// b < B, h < H=8, n < N+1=65, k < K=32, i < 1 (summed); lanes along k
+static void transformer_blocks_5_attention_backward_6(const real* d_transformer_blocks_5_attention_multiply,
+                                                      const real* transformer_blocks_5_attention_add,
+                                                      real* d_transformer_blocks_5_attention_einsum_4) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t n = 0; n < 65; n += 5) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      for (std::int64_t i = 0; i < 1; ++i) {
+        const vec x0 = v_set(d_transformer_blocks_5_attention_multiply[h * 65 + n + i * 65]);
+        const vec x1 = v_load(transformer_blocks_5_attention_add + h * 32);
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_5_attention_add + (h * 32 + 16));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_set(d_transformer_blocks_5_attention_multiply[h * 65 + n + i * 65 + 1]);
+        sum2 = v_fma(x3, x1, sum2);
+        sum3 = v_fma(x3, x2, sum3);
+        const vec x4 = v_set(d_transformer_blocks_5_attention_multiply[h * 65 + n + i * 65 + 2]);
+        sum4 = v_fma(x4, x1, sum4);
+        sum5 = v_fma(x4, x2, sum5);
+        const vec x5 = v_set(d_transformer_blocks_5_attention_multiply[h * 65 + n + i * 65 + 3]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        const vec x6 = v_set(d_transformer_blocks_5_attention_multiply[h * 65 + n + i * 65 + 4]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+      }
+      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32), sum0);
+      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + 16), sum1);
+      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + 32), sum2);
+      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + 48), sum3);
+      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + 64), sum4);
+      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + 80), sum5);
+      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + 96), sum6);
+      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + 112), sum7);
+      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + 128), sum8);
+      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + 144), sum9);
+    }
+  }
+}
+
+// i < 1, b < B, h < H=8, i2 < 1, k < K=32; lanes along k
+static void transformer_blocks_5_attention_backward_7(const real* d_transformer_blocks_5_attention_einsum_3,
+                                                      real* d_transformer_blocks_5_attention_rearrange) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    for (std::int64_t h = 0; h < 8; ++h) {
+      for (std::int64_t i2 = 0; i2 < 1; ++i2) {
+        for (std::int64_t k = 0; k < 32; k += 16) {
+          const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_3 + (h * 32 + k));
+          v_store(d_transformer_blocks_5_attention_rearrange + (i * 256 + h * 32 + i2 * 768 + k), x0);
+        }
+      }
+    }
+  }
+}
+
+// i < 1, b < B, h < H=8, n < N+1=65, k < K=32; lanes along k
+static void transformer_blocks_5_attention_backward_9(const real* d_transformer_blocks_5_attention_einsum_4,
+                                                      real* d_transformer_blocks_5_attention_rearrange) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    for (std::int64_t h = 0; h < 8; ++h) {
+      for (std::int64_t n = 0; n < 65; ++n) {
+        for (std::int64_t k = 0; k < 32; k += 16) {
+          const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + k));
+          v_store(d_transformer_blocks_5_attention_rearrange + (i * 256 + h * 32 + n * 768 + k + 256), x0);
+        }
+      }
+    }
+  }
+}
+
+// i < 1, b < B, h < H=8, n < N+1=65, k < K=32; lanes along k
+static void transformer_blocks_5_attention_backward_10(const real* d_transformer_blocks_5_attention_einsum_2,
+                                                       real* d_transformer_blocks_5_attention_rearrange) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    for (std::int64_t h = 0; h < 8; ++h) {
+      for (std::int64_t n = 0; n < 65; ++n) {
+        for (std::int64_t k = 0; k < 32; k += 16) {
+          const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + k));
+          v_store(d_transformer_blocks_5_attention_rearrange + (i * 256 + h * 32 + n * 768 + k + 512), x0);
+        }
+      }
+    }
+  }
+}
+
+// b < B, n < N+1=65, d < D=256, d2 < 3*D=768 (summed); lanes along d
+static void transformer_blocks_5_attention_backward_11(const Team& team,
+                                                       const real* transformer_blocks_5_attention_in_proj_weight_packed_transposed,
+                                                       const real* d_transformer_blocks_5_attention_rearrange,
+                                                       real* d_transformer_blocks_5_attention_einsum_5) {
+  const std::int64_t begin = team.begin(65, 6);
+  const std::int64_t end = team.end(65, 6);
+  for (std::int64_t d = 0; d < 256; d += 64) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      vec sum20 = v_zero();
+      vec sum21 = v_zero();
+      vec sum22 = v_zero();
+      vec sum23 = v_zero();
+      for (std::int64_t d2 = 0; d2 < 768; ++d2) {
+        v_fetch_line(transformer_blocks_5_attention_in_proj_weight_packed_transposed,
+                     d * 768 + 49152 + n * 768 + d2 * 6);
+        const vec x0 = v_set(d_transformer_blocks_5_attention_rearrange[n * 768 + d2]);
+        const vec x1 = v_load(transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 64));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 64 + 16));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 64 + 32));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_load(transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 64 + 48));
+        sum3 = v_fma(x0, x4, sum3);
+        const vec x5 = v_set(d_transformer_blocks_5_attention_rearrange[n * 768 + d2 + 768]);
+        sum4 = v_fma(x5, x1, sum4);
+        sum5 = v_fma(x5, x2, sum5);
+        sum6 = v_fma(x5, x3, sum6);
+        sum7 = v_fma(x5, x4, sum7);
+        const vec x6 = v_set(d_transformer_blocks_5_attention_rearrange[n * 768 + d2 + 1536]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        sum10 = v_fma(x6, x3, sum10);
+        sum11 = v_fma(x6, x4, sum11);
+        const vec x7 = v_set(d_transformer_blocks_5_attention_rearrange[n * 768 + d2 + 2304]);
+        sum12 = v_fma(x7, x1, sum12);
+        sum13 = v_fma(x7, x2, sum13);
+        sum14 = v_fma(x7, x3, sum14);
+        sum15 = v_fma(x7, x4, sum15);
+        const vec x8 = v_set(d_transformer_blocks_5_attention_rearrange[n * 768 + d2 + 3072]);
+        sum16 = v_fma(x8, x1, sum16);
+        sum17 = v_fma(x8, x2, sum17);
+        sum18 = v_fma(x8, x3, sum18);
+        sum19 = v_fma(x8, x4, sum19);
+        const vec x9 = v_set(d_transformer_blocks_5_attention_rearrange[n * 768 + d2 + 3840]);
+        sum20 = v_fma(x9, x1, sum20);
+        sum21 = v_fma(x9, x2, sum21);
+        sum22 = v_fma(x9, x3, sum22);
+        sum23 = v_fma(x9, x4, sum23);
+      }
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d), sum0);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 16), sum1);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 32), sum2);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 48), sum3);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 256), sum4);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 272), sum5);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 288), sum6);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 304), sum7);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 512), sum8);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 528), sum9);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 544), sum10);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 560), sum11);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 768), sum12);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 784), sum13);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 800), sum14);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 816), sum15);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 1024), sum16);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 1040), sum17);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 1056), sum18);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 1072), sum19);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 1280), sum20);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 1296), sum21);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 1312), sum22);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 1328), sum23);
+    }
+    if (end > 60) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      for (std::int64_t d2 = 0; d2 < 768; ++d2) {
+        v_fetch_line(transformer_blocks_5_attention_in_proj_weight_packed_transposed, d * 768 + 49152 + 46080 + d2 * 6);
+        const vec x10 = v_set(d_transformer_blocks_5_attention_rearrange[d2 + 46080]);
+        const vec x11 = v_load(transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 64));
+        sum0 = v_fma(x10, x11, sum0);
+        const vec x12 = v_load(transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 64 + 16));
+        sum1 = v_fma(x10, x12, sum1);
+        const vec x13 = v_load(transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 64 + 32));
+        sum2 = v_fma(x10, x13, sum2);
+        const vec x14 = v_load(transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 64 + 48));
+        sum3 = v_fma(x10, x14, sum3);
+        const vec x15 = v_set(d_transformer_blocks_5_attention_rearrange[d2 + 46848]);
+        sum4 = v_fma(x15, x11, sum4);
+        sum5 = v_fma(x15, x12, sum5);
+        sum6 = v_fma(x15, x13, sum6);
+        sum7 = v_fma(x15, x14, sum7);
+        const vec x16 = v_set(d_transformer_blocks_5_attention_rearrange[d2 + 47616]);
+        sum8 = v_fma(x16, x11, sum8);
+        sum9 = v_fma(x16, x12, sum9);
+        sum10 = v_fma(x16, x13, sum10);
+        sum11 = v_fma(x16, x14, sum11);
+        const vec x17 = v_set(d_transformer_blocks_5_attention_rearrange[d2 + 48384]);
+        sum12 = v_fma(x17, x11, sum12);
+        sum13 = v_fma(x17, x12, sum13);
+        sum14 = v_fma(x17, x13, sum14);
+        sum15 = v_fma(x17, x14, sum15);
+        const vec x18 = v_set(d_transformer_blocks_5_attention_rearrange[d2 + 49152]);
+        sum16 = v_fma(x18, x11, sum16);
+        sum17 = v_fma(x18, x12, sum17);
+        sum18 = v_fma(x18, x13, sum18);
+        sum19 = v_fma(x18, x14, sum19);
+      }
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 15360), sum0);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 15376), sum1);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 15392), sum2);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 15408), sum3);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 15616), sum4);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 15632), sum5);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 15648), sum6);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 15664), sum7);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 15872), sum8);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 15888), sum9);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 15904), sum10);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 15920), sum11);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 16128), sum12);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 16144), sum13);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 16160), sum14);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 16176), sum15);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 16384), sum16);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 16400), sum17);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 16416), sum18);
+      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 16432), sum19);
+    }
+  }
+}
+
+// b < B, n < N+1=65, d < D=256 (row); lanes along d
+static void transformer_blocks_5_norm1_backward(const real* d_transformer_blocks_5_attention_einsum_5,
+                                                const real* transformer_blocks_5_norm1_weight,
+                                                const real* transformer_blocks_5_norm1_multiply,
+                                                const real* transformer_blocks_5_norm1_rsqrt,
+                                                real* d_transformer_blocks_5_norm1_multiply) {
+  for (std::int64_t n = 0; n < 65; ++n) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d));
+      const vec x1 = v_load(transformer_blocks_5_norm1_weight + d);
+      const vec t2 = v_mul(x0, x1);
+      const vec x3 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d));
+      const vec t4 = v_mul(t2, x3);
+      sum0 = v_add(sum0, t4);
+      sum1 = v_add(sum1, t2);
+    }
+    const vec row0 = v_set(v_sum(sum0));
+    const vec row1 = v_set(v_sum(sum1));
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x5 = v_set(transformer_blocks_5_norm1_rsqrt[n]);
+      const vec x6 = v_load(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d));
+      const vec x7 = v_load(transformer_blocks_5_norm1_weight + d);
+      const vec t8 = v_mul(x6, x7);
+      const vec t9 = v_set(real(256.0));
+      const vec t10 = v_div(row1, t9);
+      const vec t11 = v_sub(t8, t10);
+      const vec x12 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d));
+      const vec t13 = v_div(row0, t9);
+      const vec t14 = v_mul(x12, t13);
+      const vec t15 = v_sub(t11, t14);
+      const vec t16 = v_mul(x5, t15);
+      v_store(d_transformer_blocks_5_norm1_multiply + (n * 256 + d), t16);
+    }
+  }
+}
+
+// b < B, i < 1, d < D=256; lanes along d
+static void transformer_blocks_backward_2(const real* d_transformer_blocks_5_norm1_multiply,
+                                          const real* d_transformer_blocks_5_add, real* d_transformer_blocks_carry) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x0 = v_load(d_transformer_blocks_5_norm1_multiply + (i * 256 + d));
+      const vec x1 = v_load(d_transformer_blocks_5_add + (i * 256 + d));
+      const vec t2 = v_add(x0, x1);
+      v_store(d_transformer_blocks_carry + (i * 256 + d), t2);
+    }
+  }
+}
+
+// b < B, i < 64, d < D=256; lanes along d
+static void transformer_blocks_backward(const real* d_transformer_blocks_5_norm1_multiply,
+                                        real* d_transformer_blocks_carry) {
+  for (std::int64_t i = 0; i < 64; ++i) {
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x0 = v_load(d_transformer_blocks_5_norm1_multiply + (i * 256 + d + 256));
+      v_store(d_transformer_blocks_carry + (i * 256 + d + 256), x0);
     }
   }
 }
@@ -3299,15 +4745,15 @@ static void norm_backward(const real* d_norm_concat, const real* norm_weight, co
 static void divide_forward_train(const std::int64_t batch, const real* add, const real* reduce_sum, real* loss) {
   vec sum0 = v_zero();
   for (std::int64_t b = 0; b + 16 <= batch; b += 16) {
-    const vec x0 = v_load_strided(add + b * 1542304, 1542304, lanes);
-    const vec x1 = v_load_strided(reduce_sum + b * 1542304, 1542304, lanes);
+    const vec x0 = v_load_strided(add + b * 1341408, 1341408, lanes);
+    const vec x1 = v_load_strided(reduce_sum + b * 1341408, 1341408, lanes);
     const vec t2 = v_sub(x0, x1);
     sum0 = v_add(sum0, t2);
   }
   const std::int64_t b_rest = (batch - 0) / 16 * 16;
   if (b_rest < batch) {
-    const vec x3 = v_load_strided(add + b_rest * 1542304, 1542304, static_cast<int>(batch - b_rest));
-    const vec x4 = v_load_strided(reduce_sum + b_rest * 1542304, 1542304, static_cast<int>(batch - b_rest));
+    const vec x3 = v_load_strided(add + b_rest * 1341408, 1341408, static_cast<int>(batch - b_rest));
+    const vec x4 = v_load_strided(reduce_sum + b_rest * 1341408, 1341408, static_cast<int>(batch - b_rest));
     const vec t5 = v_sub(x3, x4);
     sum0 = v_add(sum0, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
   }
@@ -3324,7 +4770,7 @@ static void head_bias_gradient_partial(const std::int64_t chunk, const std::int6
   const std::int64_t end = (chunk + 1) * batch / 16;
   vec sum0 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
-    const vec x0 = v_load_n(d_multiply + b * 1542304, 10);
+    const vec x0 = v_load_n(d_multiply + b * 1341408, 10);
     sum0 = v_add(sum0, x0);
   }
   v_store_n(partial + chunk * 10, sum0, 10);
@@ -3363,31 +4809,31 @@ static void head_weight_gradient(const std::int64_t begin, const std::int64_t en
       vec sum18 = v_zero();
       vec sum19 = v_zero();
       for (std::int64_t b = 0; b < batch; ++b) {
-        const vec x0 = v_set(d_multiply[classes + b * 1542304]);
-        const vec x1 = v_load(norm_add + (d + b * 1542304));
+        const vec x0 = v_set(d_multiply[classes + b * 1341408]);
+        const vec x1 = v_load(norm_add + (d + b * 1341408));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(norm_add + (d + b * 1542304 + 16));
+        const vec x2 = v_load(norm_add + (d + b * 1341408 + 16));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(norm_add + (d + b * 1542304 + 32));
+        const vec x3 = v_load(norm_add + (d + b * 1341408 + 32));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(norm_add + (d + b * 1542304 + 48));
+        const vec x4 = v_load(norm_add + (d + b * 1341408 + 48));
         sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_multiply[classes + b * 1542304 + 1]);
+        const vec x5 = v_set(d_multiply[classes + b * 1341408 + 1]);
         sum4 = v_fma(x5, x1, sum4);
         sum5 = v_fma(x5, x2, sum5);
         sum6 = v_fma(x5, x3, sum6);
         sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_set(d_multiply[classes + b * 1542304 + 2]);
+        const vec x6 = v_set(d_multiply[classes + b * 1341408 + 2]);
         sum8 = v_fma(x6, x1, sum8);
         sum9 = v_fma(x6, x2, sum9);
         sum10 = v_fma(x6, x3, sum10);
         sum11 = v_fma(x6, x4, sum11);
-        const vec x7 = v_set(d_multiply[classes + b * 1542304 + 3]);
+        const vec x7 = v_set(d_multiply[classes + b * 1341408 + 3]);
         sum12 = v_fma(x7, x1, sum12);
         sum13 = v_fma(x7, x2, sum13);
         sum14 = v_fma(x7, x3, sum14);
         sum15 = v_fma(x7, x4, sum15);
-        const vec x8 = v_set(d_multiply[classes + b * 1542304 + 4]);
+        const vec x8 = v_set(d_multiply[classes + b * 1341408 + 4]);
         sum16 = v_fma(x8, x1, sum16);
         sum17 = v_fma(x8, x2, sum17);
         sum18 = v_fma(x8, x3, sum18);
@@ -3417,8 +4863,8 @@ static void head_weight_gradient(const std::int64_t begin, const std::int64_t en
   }
 }
 
-// b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void norm_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch, const real* d_norm_concat,
+// b < B (summed), i < 1 (summed), d < D=256; lanes along d
+static void norm_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch, const real* d_head_einsum,
                                          const real* norm_multiply, real* partial) {
   const std::int64_t begin = chunk * batch / 16;
   const std::int64_t end = (chunk + 1) * batch / 16;
@@ -3432,30 +4878,840 @@ static void norm_weight_gradient_partial(const std::int64_t chunk, const std::in
     vec sum6 = v_zero();
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d));
-        const vec x1 = v_load(norm_multiply + (b * 1542304 + n * 256 + d));
+      for (std::int64_t i = 0; i < 1; ++i) {
+        const vec x0 = v_load(d_head_einsum + (b * 1341408 + d));
+        const vec x1 = v_load(norm_multiply + (b * 1341408 + i * 256 + d));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 16));
-        const vec x3 = v_load(norm_multiply + (b * 1542304 + n * 256 + d + 16));
+        const vec x2 = v_load(d_head_einsum + (b * 1341408 + d + 16));
+        const vec x3 = v_load(norm_multiply + (b * 1341408 + i * 256 + d + 16));
         sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 32));
-        const vec x5 = v_load(norm_multiply + (b * 1542304 + n * 256 + d + 32));
+        const vec x4 = v_load(d_head_einsum + (b * 1341408 + d + 32));
+        const vec x5 = v_load(norm_multiply + (b * 1341408 + i * 256 + d + 32));
         sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 48));
-        const vec x7 = v_load(norm_multiply + (b * 1542304 + n * 256 + d + 48));
+        const vec x6 = v_load(d_head_einsum + (b * 1341408 + d + 48));
+        const vec x7 = v_load(norm_multiply + (b * 1341408 + i * 256 + d + 48));
         sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 64));
-        const vec x9 = v_load(norm_multiply + (b * 1542304 + n * 256 + d + 64));
+        const vec x8 = v_load(d_head_einsum + (b * 1341408 + d + 64));
+        const vec x9 = v_load(norm_multiply + (b * 1341408 + i * 256 + d + 64));
         sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 80));
-        const vec x11 = v_load(norm_multiply + (b * 1542304 + n * 256 + d + 80));
+        const vec x10 = v_load(d_head_einsum + (b * 1341408 + d + 80));
+        const vec x11 = v_load(norm_multiply + (b * 1341408 + i * 256 + d + 80));
         sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 96));
-        const vec x13 = v_load(norm_multiply + (b * 1542304 + n * 256 + d + 96));
+        const vec x12 = v_load(d_head_einsum + (b * 1341408 + d + 96));
+        const vec x13 = v_load(norm_multiply + (b * 1341408 + i * 256 + d + 96));
         sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 112));
-        const vec x15 = v_load(norm_multiply + (b * 1542304 + n * 256 + d + 112));
+        const vec x14 = v_load(d_head_einsum + (b * 1341408 + d + 112));
+        const vec x15 = v_load(norm_multiply + (b * 1341408 + i * 256 + d + 112));
+        sum7 = v_fma(x14, x15, sum7);
+      }
+    }
+    v_store(partial + (chunk * 256 + d), sum0);
+    v_store(partial + (chunk * 256 + (d + 16)), sum1);
+    v_store(partial + (chunk * 256 + (d + 32)), sum2);
+    v_store(partial + (chunk * 256 + (d + 48)), sum3);
+    v_store(partial + (chunk * 256 + (d + 64)), sum4);
+    v_store(partial + (chunk * 256 + (d + 80)), sum5);
+    v_store(partial + (chunk * 256 + (d + 96)), sum6);
+    v_store(partial + (chunk * 256 + (d + 112)), sum7);
+  }
+}
+
+// b < B (summed), i < 1 (summed), d < D=256; lanes along d
+static void norm_weight_gradient_sum(real* gradient_norm_weight, const real* partial) {
+  for (std::int64_t d = 0; d < 256; d += 16) {
+    vec sum0 = v_zero();
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    v_store(gradient_norm_weight + d, sum0);
+  }
+}
+
+// b < B (summed), i < 1 (summed), d < D=256; lanes along d
+static void norm_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch, const real* d_head_einsum,
+                                       real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  for (std::int64_t d = 0; d < 256; d += 128) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t i = 0; i < 1; ++i) {
+        const vec x0 = v_load(d_head_einsum + (b * 1341408 + d));
+        sum0 = v_add(sum0, x0);
+        const vec x1 = v_load(d_head_einsum + (b * 1341408 + d + 16));
+        sum1 = v_add(sum1, x1);
+        const vec x2 = v_load(d_head_einsum + (b * 1341408 + d + 32));
+        sum2 = v_add(sum2, x2);
+        const vec x3 = v_load(d_head_einsum + (b * 1341408 + d + 48));
+        sum3 = v_add(sum3, x3);
+        const vec x4 = v_load(d_head_einsum + (b * 1341408 + d + 64));
+        sum4 = v_add(sum4, x4);
+        const vec x5 = v_load(d_head_einsum + (b * 1341408 + d + 80));
+        sum5 = v_add(sum5, x5);
+        const vec x6 = v_load(d_head_einsum + (b * 1341408 + d + 96));
+        sum6 = v_add(sum6, x6);
+        const vec x7 = v_load(d_head_einsum + (b * 1341408 + d + 112));
+        sum7 = v_add(sum7, x7);
+      }
+    }
+    v_store(partial + (chunk * 256 + d), sum0);
+    v_store(partial + (chunk * 256 + (d + 16)), sum1);
+    v_store(partial + (chunk * 256 + (d + 32)), sum2);
+    v_store(partial + (chunk * 256 + (d + 48)), sum3);
+    v_store(partial + (chunk * 256 + (d + 64)), sum4);
+    v_store(partial + (chunk * 256 + (d + 80)), sum5);
+    v_store(partial + (chunk * 256 + (d + 96)), sum6);
+    v_store(partial + (chunk * 256 + (d + 112)), sum7);
+  }
+}
+
+// b < B (summed), i < 1 (summed), d < D=256; lanes along d
+static void norm_bias_gradient_sum(real* gradient_norm_bias, const real* partial) {
+  for (std::int64_t d = 0; d < 256; d += 16) {
+    vec sum0 = v_zero();
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    v_store(gradient_norm_bias + d, sum0);
+  }
+}
+
+// b < B (summed), i < 1 (summed), d < D=256; lanes along d
+static void transformer_blocks_5_ffn_linear2_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+                                                                   const real* d_transformer_blocks_5_ffn_multiply,
+                                                                   real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  for (std::int64_t d = 0; d < 256; d += 128) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t i = 0; i < 1; ++i) {
+        const vec x0 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1341408 + i * 256 + d));
+        sum0 = v_add(sum0, x0);
+        const vec x1 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1341408 + i * 256 + d + 16));
+        sum1 = v_add(sum1, x1);
+        const vec x2 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1341408 + i * 256 + d + 32));
+        sum2 = v_add(sum2, x2);
+        const vec x3 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1341408 + i * 256 + d + 48));
+        sum3 = v_add(sum3, x3);
+        const vec x4 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1341408 + i * 256 + d + 64));
+        sum4 = v_add(sum4, x4);
+        const vec x5 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1341408 + i * 256 + d + 80));
+        sum5 = v_add(sum5, x5);
+        const vec x6 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1341408 + i * 256 + d + 96));
+        sum6 = v_add(sum6, x6);
+        const vec x7 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1341408 + i * 256 + d + 112));
+        sum7 = v_add(sum7, x7);
+      }
+    }
+    v_store(partial + (chunk * 256 + d), sum0);
+    v_store(partial + (chunk * 256 + (d + 16)), sum1);
+    v_store(partial + (chunk * 256 + (d + 32)), sum2);
+    v_store(partial + (chunk * 256 + (d + 48)), sum3);
+    v_store(partial + (chunk * 256 + (d + 64)), sum4);
+    v_store(partial + (chunk * 256 + (d + 80)), sum5);
+    v_store(partial + (chunk * 256 + (d + 96)), sum6);
+    v_store(partial + (chunk * 256 + (d + 112)), sum7);
+  }
+}
+
+// b < B (summed), i < 1 (summed), d < D=256; lanes along d
+static void transformer_blocks_5_ffn_linear2_bias_gradient_sum(real* gradient_transformer_blocks_5_ffn_linear2_bias,
+                                                               const real* partial) {
+  for (std::int64_t d = 0; d < 256; d += 16) {
+    vec sum0 = v_zero();
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    v_store(gradient_transformer_blocks_5_ffn_linear2_bias + d, sum0);
+  }
+}
+
+// d < D=256, m < M=512, b < B (summed), i < 1 (summed); lanes along m
+static void transformer_blocks_5_ffn_linear2_weight_gradient(const std::int64_t begin, const std::int64_t end,
+                                                             const std::int64_t batch,
+                                                             const real* d_transformer_blocks_5_ffn_multiply,
+                                                             const real* transformer_blocks_5_ffn_gelu,
+                                                             real* gradient_transformer_blocks_5_ffn_linear2_weight) {
+  for (std::int64_t m = 0; m < 512; m += 64) {
+    for (std::int64_t d = begin; d < end; d += 4) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      for (std::int64_t b = 0; b < batch; ++b) {
+        for (std::int64_t i = 0; i < 1; ++i) {
+          const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1341408 + i * 256]);
+          const vec x1 = v_load(transformer_blocks_5_ffn_gelu + (m + b * 1341408 + i * 512));
+          sum0 = v_fma(x0, x1, sum0);
+          const vec x2 = v_load(transformer_blocks_5_ffn_gelu + (m + b * 1341408 + i * 512 + 16));
+          sum1 = v_fma(x0, x2, sum1);
+          const vec x3 = v_load(transformer_blocks_5_ffn_gelu + (m + b * 1341408 + i * 512 + 32));
+          sum2 = v_fma(x0, x3, sum2);
+          const vec x4 = v_load(transformer_blocks_5_ffn_gelu + (m + b * 1341408 + i * 512 + 48));
+          sum3 = v_fma(x0, x4, sum3);
+          const vec x5 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1341408 + i * 256 + 1]);
+          sum4 = v_fma(x5, x1, sum4);
+          sum5 = v_fma(x5, x2, sum5);
+          sum6 = v_fma(x5, x3, sum6);
+          sum7 = v_fma(x5, x4, sum7);
+          const vec x6 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1341408 + i * 256 + 2]);
+          sum8 = v_fma(x6, x1, sum8);
+          sum9 = v_fma(x6, x2, sum9);
+          sum10 = v_fma(x6, x3, sum10);
+          sum11 = v_fma(x6, x4, sum11);
+          const vec x7 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1341408 + i * 256 + 3]);
+          sum12 = v_fma(x7, x1, sum12);
+          sum13 = v_fma(x7, x2, sum13);
+          sum14 = v_fma(x7, x3, sum14);
+          sum15 = v_fma(x7, x4, sum15);
+        }
+      }
+      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m), sum0);
+      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 16), sum1);
+      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 32), sum2);
+      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 48), sum3);
+      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 512), sum4);
+      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 528), sum5);
+      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 544), sum6);
+      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 560), sum7);
+      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 1024), sum8);
+      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 1040), sum9);
+      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 1056), sum10);
+      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 1072), sum11);
+      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 1536), sum12);
+      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 1552), sum13);
+      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 1568), sum14);
+      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 1584), sum15);
+    }
+  }
+}
+
+// b < B (summed), i < 1 (summed), m < M=512; lanes along m
+static void transformer_blocks_5_ffn_linear1_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+                                                                   const real* d_transformer_blocks_5_ffn_multiply_2,
+                                                                   real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  for (std::int64_t m = 0; m < 512; m += 128) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t i = 0; i < 1; ++i) {
+        const vec x0 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1341408 + i * 512 + m));
+        sum0 = v_add(sum0, x0);
+        const vec x1 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1341408 + i * 512 + m + 16));
+        sum1 = v_add(sum1, x1);
+        const vec x2 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1341408 + i * 512 + m + 32));
+        sum2 = v_add(sum2, x2);
+        const vec x3 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1341408 + i * 512 + m + 48));
+        sum3 = v_add(sum3, x3);
+        const vec x4 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1341408 + i * 512 + m + 64));
+        sum4 = v_add(sum4, x4);
+        const vec x5 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1341408 + i * 512 + m + 80));
+        sum5 = v_add(sum5, x5);
+        const vec x6 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1341408 + i * 512 + m + 96));
+        sum6 = v_add(sum6, x6);
+        const vec x7 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1341408 + i * 512 + m + 112));
+        sum7 = v_add(sum7, x7);
+      }
+    }
+    v_store(partial + (chunk * 512 + m), sum0);
+    v_store(partial + (chunk * 512 + (m + 16)), sum1);
+    v_store(partial + (chunk * 512 + (m + 32)), sum2);
+    v_store(partial + (chunk * 512 + (m + 48)), sum3);
+    v_store(partial + (chunk * 512 + (m + 64)), sum4);
+    v_store(partial + (chunk * 512 + (m + 80)), sum5);
+    v_store(partial + (chunk * 512 + (m + 96)), sum6);
+    v_store(partial + (chunk * 512 + (m + 112)), sum7);
+  }
+}
+
+// b < B (summed), i < 1 (summed), m < M=512; lanes along m
+static void transformer_blocks_5_ffn_linear1_bias_gradient_sum(real* gradient_transformer_blocks_5_ffn_linear1_bias,
+                                                               const real* partial) {
+  for (std::int64_t m = 0; m < 512; m += 16) {
+    vec sum0 = v_zero();
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 512 + m)));
+    v_store(gradient_transformer_blocks_5_ffn_linear1_bias + m, sum0);
+  }
+}
+
+// m < M=512, d < D=256, b < B (summed), i < 1 (summed); lanes along d
+static void transformer_blocks_5_ffn_linear1_weight_gradient(const std::int64_t begin, const std::int64_t end,
+                                                             const std::int64_t batch,
+                                                             const real* d_transformer_blocks_5_ffn_multiply_2,
+                                                             const real* transformer_blocks_5_norm2_add,
+                                                             real* gradient_transformer_blocks_5_ffn_linear1_weight) {
+  for (std::int64_t d = 0; d < 256; d += 64) {
+    for (std::int64_t m = begin; m < end; m += 4) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      for (std::int64_t b = 0; b < batch; ++b) {
+        for (std::int64_t i = 0; i < 1; ++i) {
+          const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1341408 + i * 512]);
+          const vec x1 = v_load(transformer_blocks_5_norm2_add + (d + b * 1341408 + i * 256));
+          sum0 = v_fma(x0, x1, sum0);
+          const vec x2 = v_load(transformer_blocks_5_norm2_add + (d + b * 1341408 + i * 256 + 16));
+          sum1 = v_fma(x0, x2, sum1);
+          const vec x3 = v_load(transformer_blocks_5_norm2_add + (d + b * 1341408 + i * 256 + 32));
+          sum2 = v_fma(x0, x3, sum2);
+          const vec x4 = v_load(transformer_blocks_5_norm2_add + (d + b * 1341408 + i * 256 + 48));
+          sum3 = v_fma(x0, x4, sum3);
+          const vec x5 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1341408 + i * 512 + 1]);
+          sum4 = v_fma(x5, x1, sum4);
+          sum5 = v_fma(x5, x2, sum5);
+          sum6 = v_fma(x5, x3, sum6);
+          sum7 = v_fma(x5, x4, sum7);
+          const vec x6 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1341408 + i * 512 + 2]);
+          sum8 = v_fma(x6, x1, sum8);
+          sum9 = v_fma(x6, x2, sum9);
+          sum10 = v_fma(x6, x3, sum10);
+          sum11 = v_fma(x6, x4, sum11);
+          const vec x7 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1341408 + i * 512 + 3]);
+          sum12 = v_fma(x7, x1, sum12);
+          sum13 = v_fma(x7, x2, sum13);
+          sum14 = v_fma(x7, x3, sum14);
+          sum15 = v_fma(x7, x4, sum15);
+        }
+      }
+      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d), sum0);
+      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 16), sum1);
+      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 32), sum2);
+      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 48), sum3);
+      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 256), sum4);
+      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 272), sum5);
+      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 288), sum6);
+      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 304), sum7);
+      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 512), sum8);
+      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 528), sum9);
+      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 544), sum10);
+      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 560), sum11);
+      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 768), sum12);
+      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 784), sum13);
+      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 800), sum14);
+      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 816), sum15);
+    }
+  }
+}
+
+// b < B (summed), i < 1 (summed), d < D=256; lanes along d
+static void transformer_blocks_5_norm2_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+                                                               const real* d_transformer_blocks_5_ffn_linear1_einsum,
+                                                               const real* transformer_blocks_5_norm2_multiply,
+                                                               real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  for (std::int64_t d = 0; d < 256; d += 128) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t i = 0; i < 1; ++i) {
+        const vec x0 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d));
+        const vec x1 = v_load(transformer_blocks_5_norm2_multiply + (b * 1341408 + i * 256 + d));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 16));
+        const vec x3 = v_load(transformer_blocks_5_norm2_multiply + (b * 1341408 + i * 256 + d + 16));
+        sum1 = v_fma(x2, x3, sum1);
+        const vec x4 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 32));
+        const vec x5 = v_load(transformer_blocks_5_norm2_multiply + (b * 1341408 + i * 256 + d + 32));
+        sum2 = v_fma(x4, x5, sum2);
+        const vec x6 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 48));
+        const vec x7 = v_load(transformer_blocks_5_norm2_multiply + (b * 1341408 + i * 256 + d + 48));
+        sum3 = v_fma(x6, x7, sum3);
+        const vec x8 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 64));
+        const vec x9 = v_load(transformer_blocks_5_norm2_multiply + (b * 1341408 + i * 256 + d + 64));
+        sum4 = v_fma(x8, x9, sum4);
+        const vec x10 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 80));
+        const vec x11 = v_load(transformer_blocks_5_norm2_multiply + (b * 1341408 + i * 256 + d + 80));
+        sum5 = v_fma(x10, x11, sum5);
+        const vec x12 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 96));
+        const vec x13 = v_load(transformer_blocks_5_norm2_multiply + (b * 1341408 + i * 256 + d + 96));
+        sum6 = v_fma(x12, x13, sum6);
+        const vec x14 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 112));
+        const vec x15 = v_load(transformer_blocks_5_norm2_multiply + (b * 1341408 + i * 256 + d + 112));
+        sum7 = v_fma(x14, x15, sum7);
+      }
+    }
+    v_store(partial + (chunk * 256 + d), sum0);
+    v_store(partial + (chunk * 256 + (d + 16)), sum1);
+    v_store(partial + (chunk * 256 + (d + 32)), sum2);
+    v_store(partial + (chunk * 256 + (d + 48)), sum3);
+    v_store(partial + (chunk * 256 + (d + 64)), sum4);
+    v_store(partial + (chunk * 256 + (d + 80)), sum5);
+    v_store(partial + (chunk * 256 + (d + 96)), sum6);
+    v_store(partial + (chunk * 256 + (d + 112)), sum7);
+  }
+}
+
+// b < B (summed), i < 1 (summed), d < D=256; lanes along d
+static void transformer_blocks_5_norm2_weight_gradient_sum(real* gradient_transformer_blocks_5_norm2_weight,
+                                                           const real* partial) {
+  for (std::int64_t d = 0; d < 256; d += 16) {
+    vec sum0 = v_zero();
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    v_store(gradient_transformer_blocks_5_norm2_weight + d, sum0);
+  }
+}
+
+// b < B (summed), i < 1 (summed), d < D=256; lanes along d
+static void transformer_blocks_5_norm2_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+                                                             const real* d_transformer_blocks_5_ffn_linear1_einsum,
+                                                             real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  for (std::int64_t d = 0; d < 256; d += 128) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t i = 0; i < 1; ++i) {
+        const vec x0 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d));
+        sum0 = v_add(sum0, x0);
+        const vec x1 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 16));
+        sum1 = v_add(sum1, x1);
+        const vec x2 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 32));
+        sum2 = v_add(sum2, x2);
+        const vec x3 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 48));
+        sum3 = v_add(sum3, x3);
+        const vec x4 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 64));
+        sum4 = v_add(sum4, x4);
+        const vec x5 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 80));
+        sum5 = v_add(sum5, x5);
+        const vec x6 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 96));
+        sum6 = v_add(sum6, x6);
+        const vec x7 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 112));
+        sum7 = v_add(sum7, x7);
+      }
+    }
+    v_store(partial + (chunk * 256 + d), sum0);
+    v_store(partial + (chunk * 256 + (d + 16)), sum1);
+    v_store(partial + (chunk * 256 + (d + 32)), sum2);
+    v_store(partial + (chunk * 256 + (d + 48)), sum3);
+    v_store(partial + (chunk * 256 + (d + 64)), sum4);
+    v_store(partial + (chunk * 256 + (d + 80)), sum5);
+    v_store(partial + (chunk * 256 + (d + 96)), sum6);
+    v_store(partial + (chunk * 256 + (d + 112)), sum7);
+  }
+}
+
+// b < B (summed), i < 1 (summed), d < D=256; lanes along d
+static void transformer_blocks_5_norm2_bias_gradient_sum(real* gradient_transformer_blocks_5_norm2_bias,
+                                                         const real* partial) {
+  for (std::int64_t d = 0; d < 256; d += 16) {
+    vec sum0 = v_zero();
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    v_store(gradient_transformer_blocks_5_norm2_bias + d, sum0);
+  }
+}
+
+// b < B (summed), i < 1 (summed), d < D=256; lanes along d
+static void transformer_blocks_5_attention_out_proj_bias_gradient_partial(const std::int64_t chunk,
+                                                                          const std::int64_t batch,
+                                                                          const real* d_transformer_blocks_5_add,
+                                                                          real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  for (std::int64_t d = 0; d < 256; d += 128) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t i = 0; i < 1; ++i) {
+        const vec x0 = v_load(d_transformer_blocks_5_add + (b * 1341408 + i * 256 + d));
+        sum0 = v_add(sum0, x0);
+        const vec x1 = v_load(d_transformer_blocks_5_add + (b * 1341408 + i * 256 + d + 16));
+        sum1 = v_add(sum1, x1);
+        const vec x2 = v_load(d_transformer_blocks_5_add + (b * 1341408 + i * 256 + d + 32));
+        sum2 = v_add(sum2, x2);
+        const vec x3 = v_load(d_transformer_blocks_5_add + (b * 1341408 + i * 256 + d + 48));
+        sum3 = v_add(sum3, x3);
+        const vec x4 = v_load(d_transformer_blocks_5_add + (b * 1341408 + i * 256 + d + 64));
+        sum4 = v_add(sum4, x4);
+        const vec x5 = v_load(d_transformer_blocks_5_add + (b * 1341408 + i * 256 + d + 80));
+        sum5 = v_add(sum5, x5);
+        const vec x6 = v_load(d_transformer_blocks_5_add + (b * 1341408 + i * 256 + d + 96));
+        sum6 = v_add(sum6, x6);
+        const vec x7 = v_load(d_transformer_blocks_5_add + (b * 1341408 + i * 256 + d + 112));
+        sum7 = v_add(sum7, x7);
+      }
+    }
+    v_store(partial + (chunk * 256 + d), sum0);
+    v_store(partial + (chunk * 256 + (d + 16)), sum1);
+    v_store(partial + (chunk * 256 + (d + 32)), sum2);
+    v_store(partial + (chunk * 256 + (d + 48)), sum3);
+    v_store(partial + (chunk * 256 + (d + 64)), sum4);
+    v_store(partial + (chunk * 256 + (d + 80)), sum5);
+    v_store(partial + (chunk * 256 + (d + 96)), sum6);
+    v_store(partial + (chunk * 256 + (d + 112)), sum7);
+  }
+}
+
+// b < B (summed), i < 1 (summed), d < D=256; lanes along d
+static void transformer_blocks_5_attention_out_proj_bias_gradient_sum(real* gradient_transformer_blocks_5_attention_out_proj_bias,
+                                                                      const real* partial) {
+  for (std::int64_t d = 0; d < 256; d += 16) {
+    vec sum0 = v_zero();
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    v_store(gradient_transformer_blocks_5_attention_out_proj_bias + d, sum0);
+  }
+}
+
+// d < D=256, h < H*K=256, b < B (summed), i < 1 (summed); lanes along h
+static void transformer_blocks_5_attention_out_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
+                                                                    const std::int64_t batch,
+                                                                    const real* d_transformer_blocks_5_add,
+                                                                    const real* transformer_blocks_5_attention_rearrange,
+                                                                    real* gradient_transformer_blocks_5_attention_out_proj_weight) {
+  for (std::int64_t h = 0; h < 256; h += 64) {
+    for (std::int64_t d = begin; d < end; d += 4) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      for (std::int64_t b = 0; b < batch; ++b) {
+        for (std::int64_t i = 0; i < 1; ++i) {
+          const vec x0 = v_set(d_transformer_blocks_5_add[d + b * 1341408 + i * 256]);
+          const vec x1 = v_load(transformer_blocks_5_attention_rearrange + (h + b * 1341408 + i * 256));
+          sum0 = v_fma(x0, x1, sum0);
+          const vec x2 = v_load(transformer_blocks_5_attention_rearrange + (h + b * 1341408 + i * 256 + 16));
+          sum1 = v_fma(x0, x2, sum1);
+          const vec x3 = v_load(transformer_blocks_5_attention_rearrange + (h + b * 1341408 + i * 256 + 32));
+          sum2 = v_fma(x0, x3, sum2);
+          const vec x4 = v_load(transformer_blocks_5_attention_rearrange + (h + b * 1341408 + i * 256 + 48));
+          sum3 = v_fma(x0, x4, sum3);
+          const vec x5 = v_set(d_transformer_blocks_5_add[d + b * 1341408 + i * 256 + 1]);
+          sum4 = v_fma(x5, x1, sum4);
+          sum5 = v_fma(x5, x2, sum5);
+          sum6 = v_fma(x5, x3, sum6);
+          sum7 = v_fma(x5, x4, sum7);
+          const vec x6 = v_set(d_transformer_blocks_5_add[d + b * 1341408 + i * 256 + 2]);
+          sum8 = v_fma(x6, x1, sum8);
+          sum9 = v_fma(x6, x2, sum9);
+          sum10 = v_fma(x6, x3, sum10);
+          sum11 = v_fma(x6, x4, sum11);
+          const vec x7 = v_set(d_transformer_blocks_5_add[d + b * 1341408 + i * 256 + 3]);
+          sum12 = v_fma(x7, x1, sum12);
+          sum13 = v_fma(x7, x2, sum13);
+          sum14 = v_fma(x7, x3, sum14);
+          sum15 = v_fma(x7, x4, sum15);
+        }
+      }
+      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h), sum0);
+      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 16), sum1);
+      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 32), sum2);
+      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 48), sum3);
+      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 256), sum4);
+      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 272), sum5);
+      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 288), sum6);
+      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 304), sum7);
+      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 512), sum8);
+      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 528), sum9);
+      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 544), sum10);
+      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 560), sum11);
+      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 768), sum12);
+      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 784), sum13);
+      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 800), sum14);
+      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 816), sum15);
+    }
+  }
+}
+
+// b < B (summed), n < N+1=65 (summed), d < 3*D=768; lanes along d
+static void transformer_blocks_5_attention_in_proj_bias_gradient_partial(const std::int64_t chunk,
+                                                                         const std::int64_t batch,
+                                                                         const real* d_transformer_blocks_5_attention_rearrange,
+                                                                         real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  for (std::int64_t d = 0; d < 768; d += 128) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t n = 0; n < 65; ++n) {
+        const vec x0 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1341408 + n * 768 + d));
+        sum0 = v_add(sum0, x0);
+        const vec x1 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1341408 + n * 768 + d + 16));
+        sum1 = v_add(sum1, x1);
+        const vec x2 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1341408 + n * 768 + d + 32));
+        sum2 = v_add(sum2, x2);
+        const vec x3 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1341408 + n * 768 + d + 48));
+        sum3 = v_add(sum3, x3);
+        const vec x4 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1341408 + n * 768 + d + 64));
+        sum4 = v_add(sum4, x4);
+        const vec x5 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1341408 + n * 768 + d + 80));
+        sum5 = v_add(sum5, x5);
+        const vec x6 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1341408 + n * 768 + d + 96));
+        sum6 = v_add(sum6, x6);
+        const vec x7 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1341408 + n * 768 + d + 112));
+        sum7 = v_add(sum7, x7);
+      }
+    }
+    v_store(partial + (chunk * 768 + d), sum0);
+    v_store(partial + (chunk * 768 + (d + 16)), sum1);
+    v_store(partial + (chunk * 768 + (d + 32)), sum2);
+    v_store(partial + (chunk * 768 + (d + 48)), sum3);
+    v_store(partial + (chunk * 768 + (d + 64)), sum4);
+    v_store(partial + (chunk * 768 + (d + 80)), sum5);
+    v_store(partial + (chunk * 768 + (d + 96)), sum6);
+    v_store(partial + (chunk * 768 + (d + 112)), sum7);
+  }
+}
+
+// b < B (summed), n < N+1=65 (summed), d < 3*D=768; lanes along d
+static void transformer_blocks_5_attention_in_proj_bias_gradient_sum(real* gradient_transformer_blocks_5_attention_in_proj_bias,
+                                                                     const real* partial) {
+  for (std::int64_t d = 0; d < 768; d += 16) {
+    vec sum0 = v_zero();
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 768 + d)));
+    v_store(gradient_transformer_blocks_5_attention_in_proj_bias + d, sum0);
+  }
+}
+
+// d < 3*D=768, d2 < D=256, b < B (summed), n < N+1=65 (summed); lanes along d2
+static void transformer_blocks_5_attention_in_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
+                                                                   const std::int64_t batch,
+                                                                   real* gradient_transformer_blocks_5_attention_in_proj_weight,
+                                                                   const real* d_transformer_blocks_5_attention_rearrange,
+                                                                   const real* transformer_blocks_5_norm1_add) {
+  for (std::int64_t d = begin; d < end; ++d) {
+    for (std::int64_t d2 = 0; d2 < 256; d2 += 16) {
+      v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2), v_zero());
+    }
+  }
+  for (std::int64_t b = 0; b < batch; ++b) {
+    v_fetch(d_transformer_blocks_5_attention_rearrange + b * 1341408, 49920);
+    v_fetch(transformer_blocks_5_norm1_add + b * 1341408, 16640);
+    for (std::int64_t d2 = 0; d2 < 256; d2 += 64) {
+      for (std::int64_t d = begin; d < end; d += 6) {
+        vec sum0 = v_zero();
+        vec sum1 = v_zero();
+        vec sum2 = v_zero();
+        vec sum3 = v_zero();
+        vec sum4 = v_zero();
+        vec sum5 = v_zero();
+        vec sum6 = v_zero();
+        vec sum7 = v_zero();
+        vec sum8 = v_zero();
+        vec sum9 = v_zero();
+        vec sum10 = v_zero();
+        vec sum11 = v_zero();
+        vec sum12 = v_zero();
+        vec sum13 = v_zero();
+        vec sum14 = v_zero();
+        vec sum15 = v_zero();
+        vec sum16 = v_zero();
+        vec sum17 = v_zero();
+        vec sum18 = v_zero();
+        vec sum19 = v_zero();
+        vec sum20 = v_zero();
+        vec sum21 = v_zero();
+        vec sum22 = v_zero();
+        vec sum23 = v_zero();
+        for (std::int64_t n = 0; n < 65; ++n) {
+          const vec x0 = v_set(d_transformer_blocks_5_attention_rearrange[d + b * 1341408 + n * 768]);
+          const vec x1 = v_load(transformer_blocks_5_norm1_add + (d2 + b * 1341408 + n * 256));
+          sum0 = v_fma(x0, x1, sum0);
+          const vec x2 = v_load(transformer_blocks_5_norm1_add + (d2 + b * 1341408 + n * 256 + 16));
+          sum1 = v_fma(x0, x2, sum1);
+          const vec x3 = v_load(transformer_blocks_5_norm1_add + (d2 + b * 1341408 + n * 256 + 32));
+          sum2 = v_fma(x0, x3, sum2);
+          const vec x4 = v_load(transformer_blocks_5_norm1_add + (d2 + b * 1341408 + n * 256 + 48));
+          sum3 = v_fma(x0, x4, sum3);
+          const vec x5 = v_set(d_transformer_blocks_5_attention_rearrange[d + b * 1341408 + n * 768 + 1]);
+          sum4 = v_fma(x5, x1, sum4);
+          sum5 = v_fma(x5, x2, sum5);
+          sum6 = v_fma(x5, x3, sum6);
+          sum7 = v_fma(x5, x4, sum7);
+          const vec x6 = v_set(d_transformer_blocks_5_attention_rearrange[d + b * 1341408 + n * 768 + 2]);
+          sum8 = v_fma(x6, x1, sum8);
+          sum9 = v_fma(x6, x2, sum9);
+          sum10 = v_fma(x6, x3, sum10);
+          sum11 = v_fma(x6, x4, sum11);
+          const vec x7 = v_set(d_transformer_blocks_5_attention_rearrange[d + b * 1341408 + n * 768 + 3]);
+          sum12 = v_fma(x7, x1, sum12);
+          sum13 = v_fma(x7, x2, sum13);
+          sum14 = v_fma(x7, x3, sum14);
+          sum15 = v_fma(x7, x4, sum15);
+          const vec x8 = v_set(d_transformer_blocks_5_attention_rearrange[d + b * 1341408 + n * 768 + 4]);
+          sum16 = v_fma(x8, x1, sum16);
+          sum17 = v_fma(x8, x2, sum17);
+          sum18 = v_fma(x8, x3, sum18);
+          sum19 = v_fma(x8, x4, sum19);
+          const vec x9 = v_set(d_transformer_blocks_5_attention_rearrange[d + b * 1341408 + n * 768 + 5]);
+          sum20 = v_fma(x9, x1, sum20);
+          sum21 = v_fma(x9, x2, sum21);
+          sum22 = v_fma(x9, x3, sum22);
+          sum23 = v_fma(x9, x4, sum23);
+        }
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2)), sum0));
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 16),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 16)), sum1));
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 32),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 32)), sum2));
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 48),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 48)), sum3));
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 256),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 256)), sum4));
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 272),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 272)), sum5));
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 288),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 288)), sum6));
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 304),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 304)), sum7));
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 512),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 512)), sum8));
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 528),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 528)), sum9));
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 544),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 544)), sum10));
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 560),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 560)), sum11));
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 768),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 768)), sum12));
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 784),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 784)), sum13));
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 800),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 800)), sum14));
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 816),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 816)), sum15));
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1024),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1024)), sum16));
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1040),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1040)), sum17));
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1056),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1056)), sum18));
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1072),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1072)), sum19));
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1280),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1280)), sum20));
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1296),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1296)), sum21));
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1312),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1312)), sum22));
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1328),
+                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1328)), sum23));
+      }
+    }
+  }
+}
+
+// b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
+static void transformer_blocks_5_norm1_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+                                                               const real* d_transformer_blocks_5_attention_einsum_5,
+                                                               const real* transformer_blocks_5_norm1_multiply,
+                                                               real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  for (std::int64_t d = 0; d < 256; d += 128) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t n = 0; n < 65; ++n) {
+        const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_5_norm1_multiply + (b * 1341408 + n * 256 + d));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 16));
+        const vec x3 = v_load(transformer_blocks_5_norm1_multiply + (b * 1341408 + n * 256 + d + 16));
+        sum1 = v_fma(x2, x3, sum1);
+        const vec x4 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 32));
+        const vec x5 = v_load(transformer_blocks_5_norm1_multiply + (b * 1341408 + n * 256 + d + 32));
+        sum2 = v_fma(x4, x5, sum2);
+        const vec x6 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 48));
+        const vec x7 = v_load(transformer_blocks_5_norm1_multiply + (b * 1341408 + n * 256 + d + 48));
+        sum3 = v_fma(x6, x7, sum3);
+        const vec x8 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 64));
+        const vec x9 = v_load(transformer_blocks_5_norm1_multiply + (b * 1341408 + n * 256 + d + 64));
+        sum4 = v_fma(x8, x9, sum4);
+        const vec x10 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 80));
+        const vec x11 = v_load(transformer_blocks_5_norm1_multiply + (b * 1341408 + n * 256 + d + 80));
+        sum5 = v_fma(x10, x11, sum5);
+        const vec x12 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 96));
+        const vec x13 = v_load(transformer_blocks_5_norm1_multiply + (b * 1341408 + n * 256 + d + 96));
+        sum6 = v_fma(x12, x13, sum6);
+        const vec x14 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 112));
+        const vec x15 = v_load(transformer_blocks_5_norm1_multiply + (b * 1341408 + n * 256 + d + 112));
         sum7 = v_fma(x14, x15, sum7);
       }
     }
@@ -3471,17 +5727,19 @@ static void norm_weight_gradient_partial(const std::int64_t chunk, const std::in
 }
 
 // b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void norm_weight_gradient_sum(real* gradient_norm_weight, const real* partial) {
+static void transformer_blocks_5_norm1_weight_gradient_sum(real* gradient_transformer_blocks_5_norm1_weight,
+                                                           const real* partial) {
   for (std::int64_t d = 0; d < 256; d += 16) {
     vec sum0 = v_zero();
     for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
-    v_store(gradient_norm_weight + d, sum0);
+    v_store(gradient_transformer_blocks_5_norm1_weight + d, sum0);
   }
 }
 
 // b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void norm_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch, const real* d_norm_concat,
-                                       real* partial) {
+static void transformer_blocks_5_norm1_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+                                                             const real* d_transformer_blocks_5_attention_einsum_5,
+                                                             real* partial) {
   const std::int64_t begin = chunk * batch / 16;
   const std::int64_t end = (chunk + 1) * batch / 16;
   for (std::int64_t d = 0; d < 256; d += 128) {
@@ -3495,21 +5753,21 @@ static void norm_bias_gradient_partial(const std::int64_t chunk, const std::int6
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 16));
+        const vec x1 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 16));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 32));
+        const vec x2 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 32));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 48));
+        const vec x3 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 48));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 64));
+        const vec x4 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 64));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 80));
+        const vec x5 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 80));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 96));
+        const vec x6 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 96));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_norm_concat + (b * 1542304 + n * 256 + d + 112));
+        const vec x7 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 112));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -3525,11 +5783,12 @@ static void norm_bias_gradient_partial(const std::int64_t chunk, const std::int6
 }
 
 // b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void norm_bias_gradient_sum(real* gradient_norm_bias, const real* partial) {
+static void transformer_blocks_5_norm1_bias_gradient_sum(real* gradient_transformer_blocks_5_norm1_bias,
+                                                         const real* partial) {
   for (std::int64_t d = 0; d < 256; d += 16) {
     vec sum0 = v_zero();
     for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
-    v_store(gradient_norm_bias + d, sum0);
+    v_store(gradient_transformer_blocks_5_norm1_bias + d, sum0);
   }
 }
 
@@ -5085,21 +7344,21 @@ static void transformer_blocks_ffn_linear2_bias_gradient_partial(const std::int6
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_multiply + (b * 1542304 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_ffn_multiply + (b * 1341408 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_ffn_multiply + (b * 1542304 + n * 256 + d + 16));
+        const vec x1 = v_load(d_transformer_blocks_ffn_multiply + (b * 1341408 + n * 256 + d + 16));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_ffn_multiply + (b * 1542304 + n * 256 + d + 32));
+        const vec x2 = v_load(d_transformer_blocks_ffn_multiply + (b * 1341408 + n * 256 + d + 32));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_ffn_multiply + (b * 1542304 + n * 256 + d + 48));
+        const vec x3 = v_load(d_transformer_blocks_ffn_multiply + (b * 1341408 + n * 256 + d + 48));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_ffn_multiply + (b * 1542304 + n * 256 + d + 64));
+        const vec x4 = v_load(d_transformer_blocks_ffn_multiply + (b * 1341408 + n * 256 + d + 64));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_ffn_multiply + (b * 1542304 + n * 256 + d + 80));
+        const vec x5 = v_load(d_transformer_blocks_ffn_multiply + (b * 1341408 + n * 256 + d + 80));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_ffn_multiply + (b * 1542304 + n * 256 + d + 96));
+        const vec x6 = v_load(d_transformer_blocks_ffn_multiply + (b * 1341408 + n * 256 + d + 96));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_ffn_multiply + (b * 1542304 + n * 256 + d + 112));
+        const vec x7 = v_load(d_transformer_blocks_ffn_multiply + (b * 1341408 + n * 256 + d + 112));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -5136,8 +7395,8 @@ static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t be
     }
   }
   for (std::int64_t b = 0; b < batch; ++b) {
-    v_fetch(d_transformer_blocks_ffn_multiply + b * 1542304, 16640);
-    v_fetch(d_transformer_blocks_ffn_linear2_copy + b * 1542304, 33280);
+    v_fetch(d_transformer_blocks_ffn_multiply + b * 1341408, 16640);
+    v_fetch(d_transformer_blocks_ffn_linear2_copy + b * 1341408, 33280);
     for (std::int64_t m = 0; m < 512; m += 64) {
       for (std::int64_t d = begin; d < end; d += 4) {
         vec sum0 = v_zero();
@@ -5157,26 +7416,26 @@ static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t be
         vec sum14 = v_zero();
         vec sum15 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256]);
-          const vec x1 = v_load(d_transformer_blocks_ffn_linear2_copy + (m + b * 1542304 + n * 512));
+          const vec x0 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1341408 + n * 256]);
+          const vec x1 = v_load(d_transformer_blocks_ffn_linear2_copy + (m + b * 1341408 + n * 512));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_transformer_blocks_ffn_linear2_copy + (m + b * 1542304 + n * 512 + 16));
+          const vec x2 = v_load(d_transformer_blocks_ffn_linear2_copy + (m + b * 1341408 + n * 512 + 16));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(d_transformer_blocks_ffn_linear2_copy + (m + b * 1542304 + n * 512 + 32));
+          const vec x3 = v_load(d_transformer_blocks_ffn_linear2_copy + (m + b * 1341408 + n * 512 + 32));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(d_transformer_blocks_ffn_linear2_copy + (m + b * 1542304 + n * 512 + 48));
+          const vec x4 = v_load(d_transformer_blocks_ffn_linear2_copy + (m + b * 1341408 + n * 512 + 48));
           sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 1]);
+          const vec x5 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1341408 + n * 256 + 1]);
           sum4 = v_fma(x5, x1, sum4);
           sum5 = v_fma(x5, x2, sum5);
           sum6 = v_fma(x5, x3, sum6);
           sum7 = v_fma(x5, x4, sum7);
-          const vec x6 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 2]);
+          const vec x6 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1341408 + n * 256 + 2]);
           sum8 = v_fma(x6, x1, sum8);
           sum9 = v_fma(x6, x2, sum9);
           sum10 = v_fma(x6, x3, sum10);
           sum11 = v_fma(x6, x4, sum11);
-          const vec x7 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1542304 + n * 256 + 3]);
+          const vec x7 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1341408 + n * 256 + 3]);
           sum12 = v_fma(x7, x1, sum12);
           sum13 = v_fma(x7, x2, sum13);
           sum14 = v_fma(x7, x3, sum14);
@@ -5236,21 +7495,21 @@ static void transformer_blocks_ffn_linear1_bias_gradient_partial(const std::int6
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1542304 + n * 512 + m));
+        const vec x0 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1341408 + n * 512 + m));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1542304 + n * 512 + m + 16));
+        const vec x1 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1341408 + n * 512 + m + 16));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1542304 + n * 512 + m + 32));
+        const vec x2 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1341408 + n * 512 + m + 32));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1542304 + n * 512 + m + 48));
+        const vec x3 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1341408 + n * 512 + m + 48));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1542304 + n * 512 + m + 64));
+        const vec x4 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1341408 + n * 512 + m + 64));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1542304 + n * 512 + m + 80));
+        const vec x5 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1341408 + n * 512 + m + 80));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1542304 + n * 512 + m + 96));
+        const vec x6 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1341408 + n * 512 + m + 96));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1542304 + n * 512 + m + 112));
+        const vec x7 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1341408 + n * 512 + m + 112));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -5287,8 +7546,8 @@ static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t be
     }
   }
   for (std::int64_t b = 0; b < batch; ++b) {
-    v_fetch(d_transformer_blocks_ffn_multiply_2 + b * 1542304, 33280);
-    v_fetch(d_transformer_blocks_ffn_linear1_copy + b * 1542304, 16640);
+    v_fetch(d_transformer_blocks_ffn_multiply_2 + b * 1341408, 33280);
+    v_fetch(d_transformer_blocks_ffn_linear1_copy + b * 1341408, 16640);
     for (std::int64_t d = 0; d < 256; d += 64) {
       for (std::int64_t m = begin; m < end; m += 4) {
         vec sum0 = v_zero();
@@ -5308,26 +7567,26 @@ static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t be
         vec sum14 = v_zero();
         vec sum15 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512]);
-          const vec x1 = v_load(d_transformer_blocks_ffn_linear1_copy + (d + b * 1542304 + n * 256));
+          const vec x0 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1341408 + n * 512]);
+          const vec x1 = v_load(d_transformer_blocks_ffn_linear1_copy + (d + b * 1341408 + n * 256));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_transformer_blocks_ffn_linear1_copy + (d + b * 1542304 + n * 256 + 16));
+          const vec x2 = v_load(d_transformer_blocks_ffn_linear1_copy + (d + b * 1341408 + n * 256 + 16));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(d_transformer_blocks_ffn_linear1_copy + (d + b * 1542304 + n * 256 + 32));
+          const vec x3 = v_load(d_transformer_blocks_ffn_linear1_copy + (d + b * 1341408 + n * 256 + 32));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(d_transformer_blocks_ffn_linear1_copy + (d + b * 1542304 + n * 256 + 48));
+          const vec x4 = v_load(d_transformer_blocks_ffn_linear1_copy + (d + b * 1341408 + n * 256 + 48));
           sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 1]);
+          const vec x5 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1341408 + n * 512 + 1]);
           sum4 = v_fma(x5, x1, sum4);
           sum5 = v_fma(x5, x2, sum5);
           sum6 = v_fma(x5, x3, sum6);
           sum7 = v_fma(x5, x4, sum7);
-          const vec x6 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 2]);
+          const vec x6 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1341408 + n * 512 + 2]);
           sum8 = v_fma(x6, x1, sum8);
           sum9 = v_fma(x6, x2, sum9);
           sum10 = v_fma(x6, x3, sum10);
           sum11 = v_fma(x6, x4, sum11);
-          const vec x7 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1542304 + n * 512 + 3]);
+          const vec x7 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1341408 + n * 512 + 3]);
           sum12 = v_fma(x7, x1, sum12);
           sum13 = v_fma(x7, x2, sum13);
           sum14 = v_fma(x7, x3, sum14);
@@ -5388,29 +7647,29 @@ static void transformer_blocks_norm2_weight_gradient_partial(const std::int64_t 
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_norm2_multiply + (b * 1542304 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_norm2_multiply + (b * 1341408 + n * 256 + d));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 16));
-        const vec x3 = v_load(transformer_blocks_norm2_multiply + (b * 1542304 + n * 256 + d + 16));
+        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 16));
+        const vec x3 = v_load(transformer_blocks_norm2_multiply + (b * 1341408 + n * 256 + d + 16));
         sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 32));
-        const vec x5 = v_load(transformer_blocks_norm2_multiply + (b * 1542304 + n * 256 + d + 32));
+        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 32));
+        const vec x5 = v_load(transformer_blocks_norm2_multiply + (b * 1341408 + n * 256 + d + 32));
         sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 48));
-        const vec x7 = v_load(transformer_blocks_norm2_multiply + (b * 1542304 + n * 256 + d + 48));
+        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 48));
+        const vec x7 = v_load(transformer_blocks_norm2_multiply + (b * 1341408 + n * 256 + d + 48));
         sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 64));
-        const vec x9 = v_load(transformer_blocks_norm2_multiply + (b * 1542304 + n * 256 + d + 64));
+        const vec x8 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 64));
+        const vec x9 = v_load(transformer_blocks_norm2_multiply + (b * 1341408 + n * 256 + d + 64));
         sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 80));
-        const vec x11 = v_load(transformer_blocks_norm2_multiply + (b * 1542304 + n * 256 + d + 80));
+        const vec x10 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 80));
+        const vec x11 = v_load(transformer_blocks_norm2_multiply + (b * 1341408 + n * 256 + d + 80));
         sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 96));
-        const vec x13 = v_load(transformer_blocks_norm2_multiply + (b * 1542304 + n * 256 + d + 96));
+        const vec x12 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 96));
+        const vec x13 = v_load(transformer_blocks_norm2_multiply + (b * 1341408 + n * 256 + d + 96));
         sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 112));
-        const vec x15 = v_load(transformer_blocks_norm2_multiply + (b * 1542304 + n * 256 + d + 112));
+        const vec x14 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 112));
+        const vec x15 = v_load(transformer_blocks_norm2_multiply + (b * 1341408 + n * 256 + d + 112));
         sum7 = v_fma(x14, x15, sum7);
       }
     }
@@ -5452,21 +7711,21 @@ static void transformer_blocks_norm2_bias_gradient_partial(const std::int64_t ch
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 16));
+        const vec x1 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 16));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 32));
+        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 32));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 48));
+        const vec x3 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 48));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 64));
+        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 64));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 80));
+        const vec x5 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 80));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 96));
+        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 96));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1542304 + n * 256 + d + 112));
+        const vec x7 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 112));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -5509,21 +7768,21 @@ static void transformer_blocks_attention_out_proj_bias_gradient_partial(const st
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_add + (b * 1542304 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_add + (b * 1341408 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_add + (b * 1542304 + n * 256 + d + 16));
+        const vec x1 = v_load(d_transformer_blocks_add + (b * 1341408 + n * 256 + d + 16));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_add + (b * 1542304 + n * 256 + d + 32));
+        const vec x2 = v_load(d_transformer_blocks_add + (b * 1341408 + n * 256 + d + 32));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_add + (b * 1542304 + n * 256 + d + 48));
+        const vec x3 = v_load(d_transformer_blocks_add + (b * 1341408 + n * 256 + d + 48));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_add + (b * 1542304 + n * 256 + d + 64));
+        const vec x4 = v_load(d_transformer_blocks_add + (b * 1341408 + n * 256 + d + 64));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_add + (b * 1542304 + n * 256 + d + 80));
+        const vec x5 = v_load(d_transformer_blocks_add + (b * 1341408 + n * 256 + d + 80));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_add + (b * 1542304 + n * 256 + d + 96));
+        const vec x6 = v_load(d_transformer_blocks_add + (b * 1341408 + n * 256 + d + 96));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_add + (b * 1542304 + n * 256 + d + 112));
+        const vec x7 = v_load(d_transformer_blocks_add + (b * 1341408 + n * 256 + d + 112));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -5560,8 +7819,8 @@ static void transformer_blocks_attention_out_proj_weight_gradient(const std::int
     }
   }
   for (std::int64_t b = 0; b < batch; ++b) {
-    v_fetch(d_transformer_blocks_add + b * 1542304, 16640);
-    v_fetch(transformer_blocks_attention_rearrange + b * 1542304, 16640);
+    v_fetch(d_transformer_blocks_add + b * 1341408, 16640);
+    v_fetch(transformer_blocks_attention_rearrange + b * 1341408, 16640);
     for (std::int64_t h = 0; h < 256; h += 64) {
       for (std::int64_t d = begin; d < end; d += 4) {
         vec sum0 = v_zero();
@@ -5581,26 +7840,26 @@ static void transformer_blocks_attention_out_proj_weight_gradient(const std::int
         vec sum14 = v_zero();
         vec sum15 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256]);
-          const vec x1 = v_load(transformer_blocks_attention_rearrange + (h + b * 1542304 + n * 256));
+          const vec x0 = v_set(d_transformer_blocks_add[d + b * 1341408 + n * 256]);
+          const vec x1 = v_load(transformer_blocks_attention_rearrange + (h + b * 1341408 + n * 256));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_attention_rearrange + (h + b * 1542304 + n * 256 + 16));
+          const vec x2 = v_load(transformer_blocks_attention_rearrange + (h + b * 1341408 + n * 256 + 16));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_attention_rearrange + (h + b * 1542304 + n * 256 + 32));
+          const vec x3 = v_load(transformer_blocks_attention_rearrange + (h + b * 1341408 + n * 256 + 32));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_attention_rearrange + (h + b * 1542304 + n * 256 + 48));
+          const vec x4 = v_load(transformer_blocks_attention_rearrange + (h + b * 1341408 + n * 256 + 48));
           sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 1]);
+          const vec x5 = v_set(d_transformer_blocks_add[d + b * 1341408 + n * 256 + 1]);
           sum4 = v_fma(x5, x1, sum4);
           sum5 = v_fma(x5, x2, sum5);
           sum6 = v_fma(x5, x3, sum6);
           sum7 = v_fma(x5, x4, sum7);
-          const vec x6 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 2]);
+          const vec x6 = v_set(d_transformer_blocks_add[d + b * 1341408 + n * 256 + 2]);
           sum8 = v_fma(x6, x1, sum8);
           sum9 = v_fma(x6, x2, sum9);
           sum10 = v_fma(x6, x3, sum10);
           sum11 = v_fma(x6, x4, sum11);
-          const vec x7 = v_set(d_transformer_blocks_add[d + b * 1542304 + n * 256 + 3]);
+          const vec x7 = v_set(d_transformer_blocks_add[d + b * 1341408 + n * 256 + 3]);
           sum12 = v_fma(x7, x1, sum12);
           sum13 = v_fma(x7, x2, sum13);
           sum14 = v_fma(x7, x3, sum14);
@@ -5661,21 +7920,21 @@ static void transformer_blocks_attention_in_proj_bias_gradient_partial(const std
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_attention_rearrange + (b * 1542304 + n * 768 + d));
+        const vec x0 = v_load(d_transformer_blocks_attention_rearrange + (b * 1341408 + n * 768 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_attention_rearrange + (b * 1542304 + n * 768 + d + 16));
+        const vec x1 = v_load(d_transformer_blocks_attention_rearrange + (b * 1341408 + n * 768 + d + 16));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_attention_rearrange + (b * 1542304 + n * 768 + d + 32));
+        const vec x2 = v_load(d_transformer_blocks_attention_rearrange + (b * 1341408 + n * 768 + d + 32));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_attention_rearrange + (b * 1542304 + n * 768 + d + 48));
+        const vec x3 = v_load(d_transformer_blocks_attention_rearrange + (b * 1341408 + n * 768 + d + 48));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_attention_rearrange + (b * 1542304 + n * 768 + d + 64));
+        const vec x4 = v_load(d_transformer_blocks_attention_rearrange + (b * 1341408 + n * 768 + d + 64));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_attention_rearrange + (b * 1542304 + n * 768 + d + 80));
+        const vec x5 = v_load(d_transformer_blocks_attention_rearrange + (b * 1341408 + n * 768 + d + 80));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_attention_rearrange + (b * 1542304 + n * 768 + d + 96));
+        const vec x6 = v_load(d_transformer_blocks_attention_rearrange + (b * 1341408 + n * 768 + d + 96));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_attention_rearrange + (b * 1542304 + n * 768 + d + 112));
+        const vec x7 = v_load(d_transformer_blocks_attention_rearrange + (b * 1341408 + n * 768 + d + 112));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -5712,8 +7971,8 @@ static void transformer_blocks_attention_in_proj_weight_gradient(const std::int6
     }
   }
   for (std::int64_t b = 0; b < batch; ++b) {
-    v_fetch(d_transformer_blocks_attention_rearrange + b * 1542304, 49920);
-    v_fetch(d_transformer_blocks_attention_copy_2 + b * 1542304, 16640);
+    v_fetch(d_transformer_blocks_attention_rearrange + b * 1341408, 49920);
+    v_fetch(d_transformer_blocks_attention_copy_2 + b * 1341408, 16640);
     for (std::int64_t d2 = 0; d2 < 256; d2 += 64) {
       for (std::int64_t d = begin; d < end; d += 6) {
         vec sum0 = v_zero();
@@ -5741,36 +8000,36 @@ static void transformer_blocks_attention_in_proj_weight_gradient(const std::int6
         vec sum22 = v_zero();
         vec sum23 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1542304 + n * 768]);
-          const vec x1 = v_load(d_transformer_blocks_attention_copy_2 + (d2 + b * 1542304 + n * 256));
+          const vec x0 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1341408 + n * 768]);
+          const vec x1 = v_load(d_transformer_blocks_attention_copy_2 + (d2 + b * 1341408 + n * 256));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_transformer_blocks_attention_copy_2 + (d2 + b * 1542304 + n * 256 + 16));
+          const vec x2 = v_load(d_transformer_blocks_attention_copy_2 + (d2 + b * 1341408 + n * 256 + 16));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(d_transformer_blocks_attention_copy_2 + (d2 + b * 1542304 + n * 256 + 32));
+          const vec x3 = v_load(d_transformer_blocks_attention_copy_2 + (d2 + b * 1341408 + n * 256 + 32));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(d_transformer_blocks_attention_copy_2 + (d2 + b * 1542304 + n * 256 + 48));
+          const vec x4 = v_load(d_transformer_blocks_attention_copy_2 + (d2 + b * 1341408 + n * 256 + 48));
           sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1542304 + n * 768 + 1]);
+          const vec x5 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1341408 + n * 768 + 1]);
           sum4 = v_fma(x5, x1, sum4);
           sum5 = v_fma(x5, x2, sum5);
           sum6 = v_fma(x5, x3, sum6);
           sum7 = v_fma(x5, x4, sum7);
-          const vec x6 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1542304 + n * 768 + 2]);
+          const vec x6 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1341408 + n * 768 + 2]);
           sum8 = v_fma(x6, x1, sum8);
           sum9 = v_fma(x6, x2, sum9);
           sum10 = v_fma(x6, x3, sum10);
           sum11 = v_fma(x6, x4, sum11);
-          const vec x7 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1542304 + n * 768 + 3]);
+          const vec x7 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1341408 + n * 768 + 3]);
           sum12 = v_fma(x7, x1, sum12);
           sum13 = v_fma(x7, x2, sum13);
           sum14 = v_fma(x7, x3, sum14);
           sum15 = v_fma(x7, x4, sum15);
-          const vec x8 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1542304 + n * 768 + 4]);
+          const vec x8 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1341408 + n * 768 + 4]);
           sum16 = v_fma(x8, x1, sum16);
           sum17 = v_fma(x8, x2, sum17);
           sum18 = v_fma(x8, x3, sum18);
           sum19 = v_fma(x8, x4, sum19);
-          const vec x9 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1542304 + n * 768 + 5]);
+          const vec x9 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1341408 + n * 768 + 5]);
           sum20 = v_fma(x9, x1, sum20);
           sum21 = v_fma(x9, x2, sum21);
           sum22 = v_fma(x9, x3, sum22);
@@ -5847,29 +8106,29 @@ static void transformer_blocks_norm1_weight_gradient_partial(const std::int64_t 
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_norm1_multiply + (b * 1542304 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_norm1_multiply + (b * 1341408 + n * 256 + d));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 16));
-        const vec x3 = v_load(transformer_blocks_norm1_multiply + (b * 1542304 + n * 256 + d + 16));
+        const vec x2 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 16));
+        const vec x3 = v_load(transformer_blocks_norm1_multiply + (b * 1341408 + n * 256 + d + 16));
         sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 32));
-        const vec x5 = v_load(transformer_blocks_norm1_multiply + (b * 1542304 + n * 256 + d + 32));
+        const vec x4 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 32));
+        const vec x5 = v_load(transformer_blocks_norm1_multiply + (b * 1341408 + n * 256 + d + 32));
         sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 48));
-        const vec x7 = v_load(transformer_blocks_norm1_multiply + (b * 1542304 + n * 256 + d + 48));
+        const vec x6 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 48));
+        const vec x7 = v_load(transformer_blocks_norm1_multiply + (b * 1341408 + n * 256 + d + 48));
         sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 64));
-        const vec x9 = v_load(transformer_blocks_norm1_multiply + (b * 1542304 + n * 256 + d + 64));
+        const vec x8 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 64));
+        const vec x9 = v_load(transformer_blocks_norm1_multiply + (b * 1341408 + n * 256 + d + 64));
         sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 80));
-        const vec x11 = v_load(transformer_blocks_norm1_multiply + (b * 1542304 + n * 256 + d + 80));
+        const vec x10 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 80));
+        const vec x11 = v_load(transformer_blocks_norm1_multiply + (b * 1341408 + n * 256 + d + 80));
         sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 96));
-        const vec x13 = v_load(transformer_blocks_norm1_multiply + (b * 1542304 + n * 256 + d + 96));
+        const vec x12 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 96));
+        const vec x13 = v_load(transformer_blocks_norm1_multiply + (b * 1341408 + n * 256 + d + 96));
         sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 112));
-        const vec x15 = v_load(transformer_blocks_norm1_multiply + (b * 1542304 + n * 256 + d + 112));
+        const vec x14 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 112));
+        const vec x15 = v_load(transformer_blocks_norm1_multiply + (b * 1341408 + n * 256 + d + 112));
         sum7 = v_fma(x14, x15, sum7);
       }
     }
@@ -5911,21 +8170,21 @@ static void transformer_blocks_norm1_bias_gradient_partial(const std::int64_t ch
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 16));
+        const vec x1 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 16));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 32));
+        const vec x2 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 32));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 48));
+        const vec x3 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 48));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 64));
+        const vec x4 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 64));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 80));
+        const vec x5 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 80));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 96));
+        const vec x6 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 96));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1542304 + n * 256 + d + 112));
+        const vec x7 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 112));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -5978,21 +8237,21 @@ static void reduce_sum_backward_partial(const std::int64_t chunk, const std::int
     vec sum6 = v_zero();
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_load(d_multiply_2 + (b * 1542304 + n));
+      const vec x0 = v_load(d_multiply_2 + (b * 1341408 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_multiply_2 + (b * 1542304 + n + 16));
+      const vec x1 = v_load(d_multiply_2 + (b * 1341408 + n + 16));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_multiply_2 + (b * 1542304 + n + 32));
+      const vec x2 = v_load(d_multiply_2 + (b * 1341408 + n + 32));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_multiply_2 + (b * 1542304 + n + 48));
+      const vec x3 = v_load(d_multiply_2 + (b * 1341408 + n + 48));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_multiply_2 + (b * 1542304 + n + 64));
+      const vec x4 = v_load(d_multiply_2 + (b * 1341408 + n + 64));
       sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_multiply_2 + (b * 1542304 + n + 80));
+      const vec x5 = v_load(d_multiply_2 + (b * 1341408 + n + 80));
       sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_multiply_2 + (b * 1542304 + n + 96));
+      const vec x6 = v_load(d_multiply_2 + (b * 1341408 + n + 96));
       sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_multiply_2 + (b * 1542304 + n + 112));
+      const vec x7 = v_load(d_multiply_2 + (b * 1341408 + n + 112));
       sum7 = v_add(sum7, x7);
     }
     v_store(partial + (chunk * 16640 + n), sum0);
@@ -6043,21 +8302,21 @@ static void patch_embed_bias_gradient_partial(const std::int64_t chunk, const st
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 64; ++n) {
-        const vec x0 = v_load(d_multiply_2 + (b * 1542304 + n * 256 + d + 256));
+        const vec x0 = v_load(d_multiply_2 + (b * 1341408 + n * 256 + d + 256));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_multiply_2 + (b * 1542304 + n * 256 + d + 272));
+        const vec x1 = v_load(d_multiply_2 + (b * 1341408 + n * 256 + d + 272));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_multiply_2 + (b * 1542304 + n * 256 + d + 288));
+        const vec x2 = v_load(d_multiply_2 + (b * 1341408 + n * 256 + d + 288));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_multiply_2 + (b * 1542304 + n * 256 + d + 304));
+        const vec x3 = v_load(d_multiply_2 + (b * 1341408 + n * 256 + d + 304));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_multiply_2 + (b * 1542304 + n * 256 + d + 320));
+        const vec x4 = v_load(d_multiply_2 + (b * 1341408 + n * 256 + d + 320));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_multiply_2 + (b * 1542304 + n * 256 + d + 336));
+        const vec x5 = v_load(d_multiply_2 + (b * 1341408 + n * 256 + d + 336));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_multiply_2 + (b * 1542304 + n * 256 + d + 352));
+        const vec x6 = v_load(d_multiply_2 + (b * 1341408 + n * 256 + d + 352));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_multiply_2 + (b * 1542304 + n * 256 + d + 368));
+        const vec x7 = v_load(d_multiply_2 + (b * 1341408 + n * 256 + d + 368));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -6089,7 +8348,7 @@ static void patch_embed_weight_gradient(const std::int64_t begin, const std::int
     for (std::int64_t c = 0; c < 48; c += 16) v_store(gradient_patch_embed_weight + (d * 48 + c), v_zero());
   }
   for (std::int64_t b = 0; b < batch; ++b) {
-    v_fetch(d_multiply_2 + b * 1542304, 16640);
+    v_fetch(d_multiply_2 + b * 1341408, 16640);
     for (std::int64_t d = begin; d < end; d += 8) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
@@ -6116,38 +8375,38 @@ static void patch_embed_weight_gradient(const std::int64_t begin, const std::int
       vec sum22 = v_zero();
       vec sum23 = v_zero();
       for (std::int64_t n = 0; n < 64; ++n) {
-        const vec x0 = v_set(d_multiply_2[d + b * 1542304 + n * 256 + 256]);
-        const vec x1 = v_load(rearrange + (b * 1542304 + n * 48));
+        const vec x0 = v_set(d_multiply_2[d + b * 1341408 + n * 256 + 256]);
+        const vec x1 = v_load(rearrange + (b * 1341408 + n * 48));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(rearrange + (b * 1542304 + n * 48 + 16));
+        const vec x2 = v_load(rearrange + (b * 1341408 + n * 48 + 16));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(rearrange + (b * 1542304 + n * 48 + 32));
+        const vec x3 = v_load(rearrange + (b * 1341408 + n * 48 + 32));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_set(d_multiply_2[d + b * 1542304 + n * 256 + 257]);
+        const vec x4 = v_set(d_multiply_2[d + b * 1341408 + n * 256 + 257]);
         sum3 = v_fma(x4, x1, sum3);
         sum4 = v_fma(x4, x2, sum4);
         sum5 = v_fma(x4, x3, sum5);
-        const vec x5 = v_set(d_multiply_2[d + b * 1542304 + n * 256 + 258]);
+        const vec x5 = v_set(d_multiply_2[d + b * 1341408 + n * 256 + 258]);
         sum6 = v_fma(x5, x1, sum6);
         sum7 = v_fma(x5, x2, sum7);
         sum8 = v_fma(x5, x3, sum8);
-        const vec x6 = v_set(d_multiply_2[d + b * 1542304 + n * 256 + 259]);
+        const vec x6 = v_set(d_multiply_2[d + b * 1341408 + n * 256 + 259]);
         sum9 = v_fma(x6, x1, sum9);
         sum10 = v_fma(x6, x2, sum10);
         sum11 = v_fma(x6, x3, sum11);
-        const vec x7 = v_set(d_multiply_2[d + b * 1542304 + n * 256 + 260]);
+        const vec x7 = v_set(d_multiply_2[d + b * 1341408 + n * 256 + 260]);
         sum12 = v_fma(x7, x1, sum12);
         sum13 = v_fma(x7, x2, sum13);
         sum14 = v_fma(x7, x3, sum14);
-        const vec x8 = v_set(d_multiply_2[d + b * 1542304 + n * 256 + 261]);
+        const vec x8 = v_set(d_multiply_2[d + b * 1341408 + n * 256 + 261]);
         sum15 = v_fma(x8, x1, sum15);
         sum16 = v_fma(x8, x2, sum16);
         sum17 = v_fma(x8, x3, sum17);
-        const vec x9 = v_set(d_multiply_2[d + b * 1542304 + n * 256 + 262]);
+        const vec x9 = v_set(d_multiply_2[d + b * 1341408 + n * 256 + 262]);
         sum18 = v_fma(x9, x1, sum18);
         sum19 = v_fma(x9, x2, sum19);
         sum20 = v_fma(x9, x3, sum20);
-        const vec x10 = v_set(d_multiply_2[d + b * 1542304 + n * 256 + 263]);
+        const vec x10 = v_set(d_multiply_2[d + b * 1341408 + n * 256 + 263]);
         sum21 = v_fma(x10, x1, sum21);
         sum22 = v_fma(x10, x2, sum22);
         sum23 = v_fma(x10, x3, sum23);
@@ -6218,21 +8477,21 @@ static void reduce_sum_backward_2_partial(const std::int64_t chunk, const std::i
     vec sum6 = v_zero();
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_load(d_multiply_2 + (b * 1542304 + d));
+      const vec x0 = v_load(d_multiply_2 + (b * 1341408 + d));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_multiply_2 + (b * 1542304 + d + 16));
+      const vec x1 = v_load(d_multiply_2 + (b * 1341408 + d + 16));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_multiply_2 + (b * 1542304 + d + 32));
+      const vec x2 = v_load(d_multiply_2 + (b * 1341408 + d + 32));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_multiply_2 + (b * 1542304 + d + 48));
+      const vec x3 = v_load(d_multiply_2 + (b * 1341408 + d + 48));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_multiply_2 + (b * 1542304 + d + 64));
+      const vec x4 = v_load(d_multiply_2 + (b * 1341408 + d + 64));
       sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_multiply_2 + (b * 1542304 + d + 80));
+      const vec x5 = v_load(d_multiply_2 + (b * 1341408 + d + 80));
       sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_multiply_2 + (b * 1542304 + d + 96));
+      const vec x6 = v_load(d_multiply_2 + (b * 1341408 + d + 96));
       sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_multiply_2 + (b * 1542304 + d + 112));
+      const vec x7 = v_load(d_multiply_2 + (b * 1341408 + d + 112));
       sum7 = v_add(sum7, x7);
     }
     v_store(partial + (chunk * 256 + d), sum0);
@@ -6263,34 +8522,6 @@ static void cls_token_gradient(const real* d_reduce_sum_2, real* gradient_cls_to
         const vec x0 = v_load(d_reduce_sum_2 + d);
         v_store(gradient_cls_token + (i * 256 + i2 * 256 + d), x0);
       }
-    }
-  }
-}
-
-// d < D=256; lanes along d
-static void norm_backward_3(const std::int64_t begin, const std::int64_t end, const real* norm_weight,
-                            real* d_norm_multiply) {
-  for (std::int64_t d = begin; d + 16 <= end; d += 16) {
-    const vec x0 = v_load(norm_weight + d);
-    const vec t1 = v_set(real(0.0));
-    const vec t2 = v_mul(x0, t1);
-    v_store(d_norm_multiply + d, t2);
-  }
-  const std::int64_t d_rest = begin + (end - begin) / 16 * 16;
-  if (d_rest < end) {
-    const vec x3 = v_load_n(norm_weight + d_rest, static_cast<int>(end - d_rest));
-    const vec t4 = v_set(real(0.0));
-    const vec t5 = v_mul(x3, t4);
-    v_store_n(d_norm_multiply + d_rest, t5, static_cast<int>(end - d_rest));
-  }
-}
-
-// b < B, i < 64, d < D=256; lanes along d
-static void norm_backward_2_input_gradient(const real* d_norm_multiply, real* d_norm_concat) {
-  for (std::int64_t i = 0; i < 64; ++i) {
-    for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x0 = v_load(d_norm_multiply + d);
-      v_store(d_norm_concat + (i * 256 + d + 256), x0);
     }
   }
 }
@@ -6491,45 +8722,298 @@ static void transformer_blocks_ffn_linear1_forward_input_gradient(const Team& te
   }
 }
 
-// b < B, i < 1, d < D=256; lanes along d
-static void norm_backward_4(const real* d_head_einsum, const real* norm_weight, real* d_norm_concat) {
+// b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
+static void transformer_blocks_5_ffn_linear1_backward_input_gradient(const real* transformer_blocks_5_norm2_add,
+                                                                     const real* transformer_blocks_5_ffn_linear1_weight_packed,
+                                                                     const real* transformer_blocks_5_ffn_linear1_bias,
+                                                                     real* transformer_blocks_5_ffn_gelu,
+                                                                     real* d_transformer_blocks_5_ffn_gelu_gradient) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x0 = v_load(d_head_einsum + d);
-      const vec x1 = v_load(norm_weight + d);
-      const vec t2 = v_mul(x0, x1);
-      v_store(d_norm_concat + (i * 256 + d), t2);
+    for (std::int64_t m = 0; m < 512; m += 64) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      for (std::int64_t d = 0; d < 256; ++d) {
+        const vec x0 = v_set(transformer_blocks_5_norm2_add[i * 256 + d]);
+        const vec x1 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 64));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 64 + 16));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 64 + 32));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 64 + 48));
+        sum3 = v_fma(x0, x4, sum3);
+      }
+      alignas(64) real sums[64];
+      v_store(sums, sum0);
+      v_store(sums + 16, sum1);
+      v_store(sums + 32, sum2);
+      v_store(sums + 48, sum3);
+      for (std::int64_t column = 0; column < 64; column += 16) {
+        const vec sum = v_load(sums + column);
+        const vec x5 = v_load(transformer_blocks_5_ffn_linear1_bias + (m + column));
+        const vec t6 = v_add(sum, x5);
+        const vec t7 = v_gelu(t6);
+        v_store(transformer_blocks_5_ffn_gelu + (i * 512 + (m + column)), t7);
+        const vec t8 = v_gelu_gradient(t6);
+        v_store(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + (m + column)), t8);
+      }
     }
   }
 }
 
-// b < B, n < N+1=65, d < D=256 (row); lanes along d
-static void norm_backward_input_gradient(const real* d_norm_concat, const real* norm_multiply, const real* norm_rsqrt,
-                                         real* d_transformer_blocks_carry) {
-  for (std::int64_t n = 0; n < 65; ++n) {
+// b < B, i < 1, d < D=256 (row); lanes along d
+static void transformer_blocks_5_ffn_linear2_forward_2_input_gradient(const real* transformer_blocks_5_add,
+                                                                      const real* transformer_blocks_5_ffn_linear2_einsum,
+                                                                      const real* transformer_blocks_5_ffn_linear2_bias,
+                                                                      real* norm_rsqrt, real* norm_multiply,
+                                                                      const real* norm_weight, const real* norm_bias,
+                                                                      real* norm_add) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec sum0 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x0 = v_load(transformer_blocks_5_add + (i * 256 + d));
+      const vec x1 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
+      const vec x2 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+      const vec t3 = v_add(x1, x2);
+      const vec t4 = v_add(x0, t3);
+      sum0 = v_add(sum0, t4);
+    }
+    const vec row0 = v_set(v_sum(sum0));
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x5 = v_load(transformer_blocks_5_add + (i * 256 + d));
+      const vec x6 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
+      const vec x7 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+      const vec t8 = v_add(x6, x7);
+      const vec t9 = v_add(x5, t8);
+      const vec t10 = v_set(real(256.0));
+      const vec t11 = v_div(row0, t10);
+      const vec t12 = v_sub(t9, t11);
+      const vec t13 = v_mul(t12, t12);
+      sum1 = v_add(sum1, t13);
+    }
+    const vec row1 = v_set(v_sum(sum1));
+    const vec t14 = v_set(real(256.0));
+    const vec t15 = v_div(row1, t14);
+    const vec t16 = v_set(real(1e-05));
+    const vec t17 = v_add(t15, t16);
+    const vec t18 = v_rsqrt(t17);
+    v_store_n(norm_rsqrt + i, t18, 1);
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x19 = v_load(transformer_blocks_5_add + (i * 256 + d));
+      const vec x20 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
+      const vec x21 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+      const vec t22 = v_add(x20, x21);
+      const vec t23 = v_add(x19, t22);
+      const vec t24 = v_set(real(256.0));
+      const vec t25 = v_div(row0, t24);
+      const vec t26 = v_sub(t23, t25);
+      const vec t27 = v_div(row1, t24);
+      const vec t28 = v_set(real(1e-05));
+      const vec t29 = v_add(t27, t28);
+      const vec t30 = v_rsqrt(t29);
+      const vec t31 = v_mul(t26, t30);
+      v_store(norm_multiply + (i * 256 + d), t31);
+      const vec x32 = v_load(norm_weight + d);
+      const vec t33 = v_mul(t31, x32);
+      const vec x34 = v_load(norm_bias + d);
+      const vec t35 = v_add(t33, x34);
+      v_store(norm_add + (i * 256 + d), t35);
+    }
+  }
+}
+
+// b < B, i < 1, d < D=256 (row); lanes along d
+static void norm_backward_input_gradient(const real* d_head_einsum, const real* norm_weight, const real* norm_multiply,
+                                         const real* norm_rsqrt, real* d_norm_multiply) {
+  for (std::int64_t i = 0; i < 1; ++i) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x0 = v_load(d_norm_concat + (n * 256 + d));
-      const vec x1 = v_load(norm_multiply + (n * 256 + d));
+      const vec x0 = v_load(d_head_einsum + d);
+      const vec x1 = v_load(norm_weight + d);
       const vec t2 = v_mul(x0, x1);
-      sum0 = v_add(sum0, t2);
-      sum1 = v_add(sum1, x0);
+      const vec x3 = v_load(norm_multiply + (i * 256 + d));
+      const vec t4 = v_mul(t2, x3);
+      sum0 = v_add(sum0, t4);
+      sum1 = v_add(sum1, t2);
     }
     const vec row0 = v_set(v_sum(sum0));
     const vec row1 = v_set(v_sum(sum1));
     for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x3 = v_set(norm_rsqrt[n]);
-      const vec x4 = v_load(d_norm_concat + (n * 256 + d));
-      const vec t5 = v_set(real(256.0));
-      const vec t6 = v_div(row1, t5);
-      const vec t7 = v_sub(x4, t6);
-      const vec x8 = v_load(norm_multiply + (n * 256 + d));
-      const vec t9 = v_div(row0, t5);
-      const vec t10 = v_mul(x8, t9);
-      const vec t11 = v_sub(t7, t10);
-      const vec t12 = v_mul(x3, t11);
-      v_store(d_transformer_blocks_carry + (n * 256 + d), t12);
+      const vec x5 = v_set(norm_rsqrt[i]);
+      const vec x6 = v_load(d_head_einsum + d);
+      const vec x7 = v_load(norm_weight + d);
+      const vec t8 = v_mul(x6, x7);
+      const vec t9 = v_set(real(256.0));
+      const vec t10 = v_div(row1, t9);
+      const vec t11 = v_sub(t8, t10);
+      const vec x12 = v_load(norm_multiply + (i * 256 + d));
+      const vec t13 = v_div(row0, t9);
+      const vec t14 = v_mul(x12, t13);
+      const vec t15 = v_sub(t11, t14);
+      const vec t16 = v_mul(x5, t15);
+      v_store(d_norm_multiply + (i * 256 + d), t16);
+    }
+  }
+}
+
+// b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
+static void transformer_blocks_5_ffn_linear2_backward_input_gradient(const real* d_norm_multiply,
+                                                                     const real* transformer_blocks_5_ffn_linear2_weight_packed_transposed,
+                                                                     const real* d_transformer_blocks_5_ffn_gelu_gradient,
+                                                                     real* d_transformer_blocks_5_ffn_multiply) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    for (std::int64_t m = 0; m < 512; m += 64) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      for (std::int64_t d = 0; d < 256; ++d) {
+        const vec x0 = v_set(d_norm_multiply[i * 256 + d]);
+        const vec x1 = v_load(transformer_blocks_5_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_5_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64 + 16));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(transformer_blocks_5_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64 + 32));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_load(transformer_blocks_5_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64 + 48));
+        sum3 = v_fma(x0, x4, sum3);
+      }
+      const vec x5 = v_load(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + m));
+      const vec t6 = v_mul(sum0, x5);
+      v_store(d_transformer_blocks_5_ffn_multiply + (i * 512 + m), t6);
+      const vec x7 = v_load(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + m + 16));
+      const vec t8 = v_mul(sum1, x7);
+      v_store(d_transformer_blocks_5_ffn_multiply + (i * 512 + m + 16), t8);
+      const vec x9 = v_load(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + m + 32));
+      const vec t10 = v_mul(sum2, x9);
+      v_store(d_transformer_blocks_5_ffn_multiply + (i * 512 + m + 32), t10);
+      const vec x11 = v_load(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + m + 48));
+      const vec t12 = v_mul(sum3, x11);
+      v_store(d_transformer_blocks_5_ffn_multiply + (i * 512 + m + 48), t12);
+    }
+  }
+}
+
+// b < B, i < 1, d < D=256, m < M=512 (summed); lanes along d
+static void transformer_blocks_5_ffn_linear1_backward_2_input_gradient(const real* d_transformer_blocks_5_ffn_multiply,
+                                                                       const real* transformer_blocks_5_ffn_linear1_weight_packed_transposed,
+                                                                       real* d_transformer_blocks_5_ffn_linear1_einsum) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    for (std::int64_t d = 0; d < 256; d += 64) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      for (std::int64_t m = 0; m < 512; ++m) {
+        const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply[i * 512 + m]);
+        const vec x1 = v_load(transformer_blocks_5_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_5_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64 + 16));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(transformer_blocks_5_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64 + 32));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_load(transformer_blocks_5_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64 + 48));
+        sum3 = v_fma(x0, x4, sum3);
+      }
+      v_store(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d), sum0);
+      v_store(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d + 16), sum1);
+      v_store(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d + 32), sum2);
+      v_store(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d + 48), sum3);
+    }
+  }
+}
+
+// b < B, h < H=8, n < N+1=65, k < K=32, i < 1 (summed); lanes along k
+static void transformer_blocks_5_attention_backward_3_input_gradient(const real* d_transformer_blocks_5_attention_out_proj_einsum,
+                                                                     const real* transformer_blocks_5_attention_divide,
+                                                                     real* d_transformer_blocks_5_attention_einsum_2) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t n = 0; n < 65; n += 5) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      for (std::int64_t i = 0; i < 1; ++i) {
+        const vec x0 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + h * 32);
+        const vec x1 = v_set(transformer_blocks_5_attention_divide[h * 65 + n + i * 65]);
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + 16));
+        sum1 = v_fma(x2, x1, sum1);
+        const vec x3 = v_set(transformer_blocks_5_attention_divide[h * 65 + n + i * 65 + 1]);
+        sum2 = v_fma(x0, x3, sum2);
+        sum3 = v_fma(x2, x3, sum3);
+        const vec x4 = v_set(transformer_blocks_5_attention_divide[h * 65 + n + i * 65 + 2]);
+        sum4 = v_fma(x0, x4, sum4);
+        sum5 = v_fma(x2, x4, sum5);
+        const vec x5 = v_set(transformer_blocks_5_attention_divide[h * 65 + n + i * 65 + 3]);
+        sum6 = v_fma(x0, x5, sum6);
+        sum7 = v_fma(x2, x5, sum7);
+        const vec x6 = v_set(transformer_blocks_5_attention_divide[h * 65 + n + i * 65 + 4]);
+        sum8 = v_fma(x0, x6, sum8);
+        sum9 = v_fma(x2, x6, sum9);
+      }
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32), sum0);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 16), sum1);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 32), sum2);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 48), sum3);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 64), sum4);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 80), sum5);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 96), sum6);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 112), sum7);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 128), sum8);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 144), sum9);
+    }
+  }
+}
+
+// b < B, h < H=8, i < 1, n < N+1=65 (row); lanes along n
+static void transformer_blocks_5_attention_backward_4_input_gradient(const real* d_transformer_blocks_5_attention_einsum,
+                                                                     const real* transformer_blocks_5_attention_divide,
+                                                                     real* d_transformer_blocks_5_attention_multiply) {
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t i = 0; i < 1; ++i) {
+      vec sum0 = v_zero();
+      for (std::int64_t n = 0; n < 64; n += 16) {
+        const vec x0 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
+        const vec x1 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
+        const vec t2 = v_mul(x0, x1);
+        sum0 = v_add(sum0, t2);
+      }
+      {
+        const vec x3 = v_load_n(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec x4 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
+        const vec t5 = v_mul(x3, x4);
+        sum0 = v_add(sum0, v_keep_n(t5, 1, real(0.0)));
+      }
+      const vec row0 = v_set(v_sum(sum0));
+      for (std::int64_t n = 0; n < 64; n += 16) {
+        const vec x6 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
+        const vec x7 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
+        const vec t8 = v_sub(x7, row0);
+        const vec t9 = v_mul(x6, t8);
+        const vec t10 = v_set(real(0.17677669529663687));
+        const vec t11 = v_mul(t9, t10);
+        v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t11);
+      }
+      {
+        const vec x12 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
+        const vec x13 = v_load_n(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec t14 = v_sub(x13, row0);
+        const vec t15 = v_mul(x12, t14);
+        const vec t16 = v_set(real(0.17677669529663687));
+        const vec t17 = v_mul(t15, t16);
+        v_store_n(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 64), t17, 1);
+      }
     }
   }
 }
@@ -6539,15 +9023,15 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
                                           real* loss) {
   vec sum0 = v_zero();
   for (std::int64_t b = 0; b + 16 <= batch; b += 16) {
-    const vec x0 = v_load_strided(add + b * 1070144, 1070144, lanes);
-    const vec x1 = v_load_strided(reduce_sum + b * 1070144, 1070144, lanes);
+    const vec x0 = v_load_strided(add + b * 952560, 952560, lanes);
+    const vec x1 = v_load_strided(reduce_sum + b * 952560, 952560, lanes);
     const vec t2 = v_sub(x0, x1);
     sum0 = v_add(sum0, t2);
   }
   const std::int64_t b_rest = (batch - 0) / 16 * 16;
   if (b_rest < batch) {
-    const vec x3 = v_load_strided(add + b_rest * 1070144, 1070144, static_cast<int>(batch - b_rest));
-    const vec x4 = v_load_strided(reduce_sum + b_rest * 1070144, 1070144, static_cast<int>(batch - b_rest));
+    const vec x3 = v_load_strided(add + b_rest * 952560, 952560, static_cast<int>(batch - b_rest));
+    const vec x4 = v_load_strided(reduce_sum + b_rest * 952560, 952560, static_cast<int>(batch - b_rest));
     const vec t5 = v_sub(x3, x4);
     sum0 = v_add(sum0, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
   }
@@ -8253,7 +10737,7 @@ static void norm_forward_2(const real* transformer_blocks_carry_next, const real
 }
 
 // b < B, n < N+1=65 (row), d < D=256 (row); lanes along d
-static void norm_forward_inspect(const real* concat, const real* norm_maximum, real* magnitude_1, real* magnitude_11) {
+static void norm_forward(const real* concat, const real* norm_maximum, real* magnitude_1, real* magnitude_11) {
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   for (std::int64_t n = 0; n < 65; ++n) {
@@ -8332,7 +10816,7 @@ void vit_cifar_forward_avx512(const float* packed, const float* images, const st
                               float* scratch) {
   // [B, N=64, C*P*P=48], every 150816 reals, live from kernel 0 to 1
   float* const rearrange = scratch;
-  // [B, N+1=65, D=256] x 2 slots, every 150816 reals, live from kernel 0 to 13
+  // [B, N+1=65, D=256] x 2 slots, every 150816 reals, live from kernel 0 to 20
   float* const transformer_blocks_carry = scratch + 117536;
   // [B, N+1=65, D=256], every 150816 reals, live from kernel 3 to 4
   float* const transformer_blocks_norm1_add = scratch + 49920;
@@ -8355,6 +10839,28 @@ void vit_cifar_forward_avx512(const float* packed, const float* images, const st
   // [B, N+1=65, M=512], every 150816 reals, live from kernel 11 to 12
   float* const transformer_blocks_ffn_gelu = scratch;
   // [B, N+1=65, D=256], every 150816 reals, live from kernel 13 to 14
+  float* const transformer_blocks_5_norm1_add = scratch + 49920;
+  // [B, N+1=65, 3*D=768], every 150816 reals, live from kernel 14 to 18
+  float* const transformer_blocks_5_attention_add = scratch;
+  // [B, H=8, K=32, N+1=65], every 150816 reals, live from kernel 15 to 16
+  float* const transformer_blocks_5_attention_copy = scratch + 49920;
+  // [B, H=8, 1, N+1=65], every 150816 reals, live from kernel 16 to 17
+  float* const transformer_blocks_5_attention_einsum = scratch + 66560;
+  // [B, H=8, 1, N+1=65], every 150816 reals, live from kernel 17 to 18
+  float* const transformer_blocks_5_attention_divide = scratch + 49920;
+  // [B, 1, H*K=256], every 150816 reals, live from kernel 18 to 19
+  float* const transformer_blocks_5_attention_rearrange = scratch + 50448;
+  // [B, 1, D=256], every 150816 reals, live from kernel 19 to 20
+  float* const transformer_blocks_5_attention_out_proj_einsum = scratch;
+  // [B, 1, D=256], every 150816 reals, live from kernel 20 to 23
+  float* const transformer_blocks_5_add = scratch + 512;
+  // [B, 1, D=256], every 150816 reals, live from kernel 20 to 21
+  float* const transformer_blocks_5_norm2_add = scratch + 768;
+  // [B, 1, M=512], every 150816 reals, live from kernel 21 to 22
+  float* const transformer_blocks_5_ffn_gelu = scratch;
+  // [B, 1, D=256], every 150816 reals, live from kernel 22 to 23
+  float* const transformer_blocks_5_ffn_linear2_einsum = scratch + 768;
+  // [B, 1, D=256], every 150816 reals, live from kernel 23 to 24
   float* const norm_add = scratch;
   std::int64_t place = -1;
 #pragma omp parallel for schedule(static) firstprivate(place)
@@ -8365,8 +10871,8 @@ void vit_cifar_forward_avx512(const float* packed, const float* images, const st
                         transformer_blocks_carry + image * 150816);
     add_forward(packed + 36880, packed + 256, transformer_blocks_carry + image * 150816);
   }
-  // transformer_blocks: 6 layers
-  for (std::int64_t layer = 0; layer < 6; ++layer) {
+  // transformer_blocks: 5 layers
+  for (std::int64_t layer = 0; layer < 5; ++layer) {
 #pragma omp parallel
     {
       const Team team = team_of(batch);
@@ -8425,11 +10931,51 @@ void vit_cifar_forward_avx512(const float* packed, const float* images, const st
       }
     }
   }
-#pragma omp parallel for schedule(static) firstprivate(place)
-  for (std::int64_t image = 0; image < batch; ++image) {
-    if (place < 0) place = image;
-    norm_forward(transformer_blocks_carry + image * 150816, packed + 33792, packed + 34048, norm_add + place * 150816);
-    head_forward(norm_add + place * 150816, packed + 34304, packed + 36864, outputs + image * 10);
+#pragma omp parallel
+  {
+    const Team team = team_of(batch);
+    for (std::int64_t image = team.first; image < team.last; ++image) {
+      if (team.part == 0) {
+        transformer_blocks_5_norm1_forward(transformer_blocks_carry + 16640 + image * 150816, packed + 18176,
+                                           packed + 19712, transformer_blocks_5_norm1_add + team.first * 150816);
+      }
+      team.wait();
+      transformer_blocks_5_attention_forward(team, packed + 1032464,
+                                             transformer_blocks_5_norm1_add + team.first * 150816, packed + 23808,
+                                             transformer_blocks_5_attention_add + team.first * 150816);
+      team.wait();
+      if (team.part == 0) {
+        transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 150816,
+                                                 transformer_blocks_5_attention_copy + team.first * 150816);
+        transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 150816,
+                                                 transformer_blocks_5_attention_copy + team.first * 150816,
+                                                 transformer_blocks_5_attention_einsum + team.first * 150816);
+        transformer_blocks_5_attention_forward_4(transformer_blocks_5_attention_einsum + team.first * 150816,
+                                                 transformer_blocks_5_attention_divide + team.first * 150816);
+        transformer_blocks_5_attention_forward_5(transformer_blocks_5_attention_divide + team.first * 150816,
+                                                 transformer_blocks_5_attention_add + team.first * 150816,
+                                                 transformer_blocks_5_attention_rearrange + team.first * 150816);
+        transformer_blocks_5_attention_out_proj_forward(transformer_blocks_5_attention_rearrange + team.first * 150816,
+                                                        packed + 1556752,
+                                                        transformer_blocks_5_attention_out_proj_einsum + team.first * 150816);
+        transformer_blocks_5_attention_out_proj_forward_2(transformer_blocks_carry + 16640 + image * 150816,
+                                                          transformer_blocks_5_attention_out_proj_einsum + team.first * 150816,
+                                                          packed + 25856,
+                                                          transformer_blocks_5_add + team.first * 150816,
+                                                          packed + 27392, packed + 28928,
+                                                          transformer_blocks_5_norm2_add + team.first * 150816);
+        transformer_blocks_5_ffn_linear1_forward(transformer_blocks_5_norm2_add + team.first * 150816, packed + 2277648,
+                                                 packed + 31744, transformer_blocks_5_ffn_gelu + team.first * 150816);
+        transformer_blocks_5_ffn_linear2_forward(transformer_blocks_5_ffn_gelu + team.first * 150816, packed + 3064080,
+                                                 transformer_blocks_5_ffn_linear2_einsum + team.first * 150816);
+        transformer_blocks_5_ffn_linear2_forward_2(transformer_blocks_5_add + team.first * 150816,
+                                                   transformer_blocks_5_ffn_linear2_einsum + team.first * 150816,
+                                                   packed + 33536, packed + 33792, packed + 34048,
+                                                   norm_add + team.first * 150816);
+        head_forward(norm_add + team.first * 150816, packed + 34304, packed + 36864, outputs + image * 10);
+      }
+      team.wait();
+    }
   }
 }
 
@@ -8437,7 +10983,7 @@ void vit_cifar_evaluate_avx512(const float* packed, const float* images, const s
                                const std::int64_t batch, float* outputs, float* loss, float* scratch) {
   // [B, N=64, C*P*P=48], every 150816 reals, live from kernel 0 to 1
   float* const rearrange = scratch;
-  // [B, N+1=65, D=256] x 2 slots, every 150816 reals, live from kernel 0 to 13
+  // [B, N+1=65, D=256] x 2 slots, every 150816 reals, live from kernel 0 to 20
   float* const transformer_blocks_carry = scratch + 117536;
   // [B, N+1=65, D=256], every 150816 reals, live from kernel 3 to 4
   float* const transformer_blocks_norm1_add = scratch + 49920;
@@ -8460,11 +11006,33 @@ void vit_cifar_evaluate_avx512(const float* packed, const float* images, const s
   // [B, N+1=65, M=512], every 150816 reals, live from kernel 11 to 12
   float* const transformer_blocks_ffn_gelu = scratch;
   // [B, N+1=65, D=256], every 150816 reals, live from kernel 13 to 14
+  float* const transformer_blocks_5_norm1_add = scratch + 49920;
+  // [B, N+1=65, 3*D=768], every 150816 reals, live from kernel 14 to 18
+  float* const transformer_blocks_5_attention_add = scratch;
+  // [B, H=8, K=32, N+1=65], every 150816 reals, live from kernel 15 to 16
+  float* const transformer_blocks_5_attention_copy = scratch + 49920;
+  // [B, H=8, 1, N+1=65], every 150816 reals, live from kernel 16 to 17
+  float* const transformer_blocks_5_attention_einsum = scratch + 66560;
+  // [B, H=8, 1, N+1=65], every 150816 reals, live from kernel 17 to 18
+  float* const transformer_blocks_5_attention_divide = scratch + 49920;
+  // [B, 1, H*K=256], every 150816 reals, live from kernel 18 to 19
+  float* const transformer_blocks_5_attention_rearrange = scratch + 50448;
+  // [B, 1, D=256], every 150816 reals, live from kernel 19 to 20
+  float* const transformer_blocks_5_attention_out_proj_einsum = scratch;
+  // [B, 1, D=256], every 150816 reals, live from kernel 20 to 23
+  float* const transformer_blocks_5_add = scratch + 512;
+  // [B, 1, D=256], every 150816 reals, live from kernel 20 to 21
+  float* const transformer_blocks_5_norm2_add = scratch + 768;
+  // [B, 1, M=512], every 150816 reals, live from kernel 21 to 22
+  float* const transformer_blocks_5_ffn_gelu = scratch;
+  // [B, 1, D=256], every 150816 reals, live from kernel 22 to 23
+  float* const transformer_blocks_5_ffn_linear2_einsum = scratch + 768;
+  // [B, 1, D=256], every 150816 reals, live from kernel 23 to 24
   float* const norm_add = scratch;
-  // [B], every 150816 reals, live from kernel 13 to 16
-  float* const add = scratch + 16640;
-  // [B], every 150816 reals, live from kernel 13 to 16
-  float* const reduce_sum = scratch + 16656;
+  // [B], every 150816 reals, live from kernel 13 to 26
+  float* const add = scratch + 67088;
+  // [B], every 150816 reals, live from kernel 13 to 26
+  float* const reduce_sum = scratch + 67104;
   std::int64_t place = -1;
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
@@ -8474,8 +11042,8 @@ void vit_cifar_evaluate_avx512(const float* packed, const float* images, const s
                         transformer_blocks_carry + image * 150816);
     add_forward(packed + 36880, packed + 256, transformer_blocks_carry + image * 150816);
   }
-  // transformer_blocks: 6 layers
-  for (std::int64_t layer = 0; layer < 6; ++layer) {
+  // transformer_blocks: 5 layers
+  for (std::int64_t layer = 0; layer < 5; ++layer) {
 #pragma omp parallel
     {
       const Team team = team_of(batch);
@@ -8534,12 +11102,52 @@ void vit_cifar_evaluate_avx512(const float* packed, const float* images, const s
       }
     }
   }
-#pragma omp parallel for schedule(static) firstprivate(place)
-  for (std::int64_t image = 0; image < batch; ++image) {
-    if (place < 0) place = image;
-    norm_forward(transformer_blocks_carry + image * 150816, packed + 33792, packed + 34048, norm_add + place * 150816);
-    head_forward(norm_add + place * 150816, packed + 34304, packed + 36864, outputs + image * 10);
-    reduce_sum_forward(outputs + image * 10, labels + image, add + image * 150816, reduce_sum + image * 150816);
+#pragma omp parallel
+  {
+    const Team team = team_of(batch);
+    for (std::int64_t image = team.first; image < team.last; ++image) {
+      if (team.part == 0) {
+        transformer_blocks_5_norm1_forward(transformer_blocks_carry + 16640 + image * 150816, packed + 18176,
+                                           packed + 19712, transformer_blocks_5_norm1_add + team.first * 150816);
+      }
+      team.wait();
+      transformer_blocks_5_attention_forward(team, packed + 1032464,
+                                             transformer_blocks_5_norm1_add + team.first * 150816, packed + 23808,
+                                             transformer_blocks_5_attention_add + team.first * 150816);
+      team.wait();
+      if (team.part == 0) {
+        transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 150816,
+                                                 transformer_blocks_5_attention_copy + team.first * 150816);
+        transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 150816,
+                                                 transformer_blocks_5_attention_copy + team.first * 150816,
+                                                 transformer_blocks_5_attention_einsum + team.first * 150816);
+        transformer_blocks_5_attention_forward_4(transformer_blocks_5_attention_einsum + team.first * 150816,
+                                                 transformer_blocks_5_attention_divide + team.first * 150816);
+        transformer_blocks_5_attention_forward_5(transformer_blocks_5_attention_divide + team.first * 150816,
+                                                 transformer_blocks_5_attention_add + team.first * 150816,
+                                                 transformer_blocks_5_attention_rearrange + team.first * 150816);
+        transformer_blocks_5_attention_out_proj_forward(transformer_blocks_5_attention_rearrange + team.first * 150816,
+                                                        packed + 1556752,
+                                                        transformer_blocks_5_attention_out_proj_einsum + team.first * 150816);
+        transformer_blocks_5_attention_out_proj_forward_2(transformer_blocks_carry + 16640 + image * 150816,
+                                                          transformer_blocks_5_attention_out_proj_einsum + team.first * 150816,
+                                                          packed + 25856,
+                                                          transformer_blocks_5_add + team.first * 150816,
+                                                          packed + 27392, packed + 28928,
+                                                          transformer_blocks_5_norm2_add + team.first * 150816);
+        transformer_blocks_5_ffn_linear1_forward(transformer_blocks_5_norm2_add + team.first * 150816, packed + 2277648,
+                                                 packed + 31744, transformer_blocks_5_ffn_gelu + team.first * 150816);
+        transformer_blocks_5_ffn_linear2_forward(transformer_blocks_5_ffn_gelu + team.first * 150816, packed + 3064080,
+                                                 transformer_blocks_5_ffn_linear2_einsum + team.first * 150816);
+        transformer_blocks_5_ffn_linear2_forward_2(transformer_blocks_5_add + team.first * 150816,
+                                                   transformer_blocks_5_ffn_linear2_einsum + team.first * 150816,
+                                                   packed + 33536, packed + 33792, packed + 34048,
+                                                   norm_add + team.first * 150816);
+        head_forward(norm_add + team.first * 150816, packed + 34304, packed + 36864, outputs + image * 10);
+        reduce_sum_forward(outputs + image * 10, labels + image, add + image * 150816, reduce_sum + image * 150816);
+      }
+      team.wait();
+    }
   }
   divide_forward(batch, add, reduce_sum, loss);
 }
@@ -8548,193 +11156,356 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
                                          const std::int32_t* labels, const std::int32_t* random,
                                          const std::int64_t batch, float* outputs, float* loss, float* gradients,
                                          float* scratch) {
-  // [B, N=64, C*P*P=48], every 1542304 reals, live from kernel 0 to 60
-  float* const rearrange = scratch + 1821152;
-  // [B, N+1=65, D=256] x 2 slots, every 1542304 reals, live from kernel 0 to 14
-  float* const transformer_blocks_carry = scratch + 1521104;
-  // [B, N+1=65] x 6 slots, every 1542304 reals, live from kernel 4 to 55
-  float* const transformer_blocks_norm1_rsqrt = scratch + 1824224;
-  // [B, N+1=65, D=256] x 6 slots, every 1542304 reals, live from kernel 4 to 55
-  float* const transformer_blocks_norm1_multiply = scratch + 1187776;
-  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 4 to 5
-  float* const transformer_blocks_norm1_add = scratch + 1487296;
-  // [B, N+1=65, 3*D=768] x 6 slots, every 1542304 reals, live from kernel 4 to 55
+  // [B, N=64, C*P*P=48], every 1341408 reals, live from kernel 0 to 98
+  float* const rearrange = scratch + 1536160;
+  // [B, N+1=65, D=256] x 2 slots, every 1341408 reals, live from kernel 0 to 21
+  float* const transformer_blocks_carry = scratch + 1469600;
+  // [B, N+1=65] x 5 slots, every 1341408 reals, live from kernel 4 to 93
+  float* const transformer_blocks_norm1_rsqrt = scratch + 1623488;
+  // [B, N+1=65, D=256] x 5 slots, every 1341408 reals, live from kernel 4 to 93
+  float* const transformer_blocks_norm1_multiply = scratch + 1036960;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 4 to 5
+  float* const transformer_blocks_norm1_add = scratch + 1336480;
+  // [B, N+1=65, 3*D=768] x 5 slots, every 1341408 reals, live from kernel 4 to 93
   float* const transformer_blocks_attention_add = scratch + 282880;
-  // [B, H=8, K=32, N+1=65], every 1542304 reals, live from kernel 6 to 7
-  float* const transformer_blocks_attention_copy = scratch + 1554384;
-  // [B, H=8, N+1=65, N+1=65], every 1542304 reals, live from kernel 7 to 8
-  float* const transformer_blocks_attention_einsum = scratch + 1487296;
-  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1542304 reals, live from kernel 4 to 55
-  float* const transformer_blocks_attention_divide = scratch + 582400;
-  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1542304 reals, live from kernel 4 to 55
-  float* const transformer_blocks_attention_multiply = scratch + 785248;
-  // [B, N+1=65, H*K=256] x 6 slots, every 1542304 reals, live from kernel 4 to 55
-  float* const transformer_blocks_attention_rearrange = scratch + 1287616;
-  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 10 to 11
-  float* const transformer_blocks_attention_out_proj_einsum = scratch + 1487296;
-  // [B, N+1=65] x 6 slots, every 1542304 reals, live from kernel 4 to 55
-  float* const transformer_blocks_norm2_rsqrt = scratch + 1824704;
-  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 11 to 13
-  float* const transformer_blocks_add = scratch + 1554384;
-  // [B, N+1=65, D=256] x 6 slots, every 1542304 reals, live from kernel 4 to 55
-  float* const transformer_blocks_norm2_multiply = scratch + 1387456;
-  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 11 to 12
-  float* const transformer_blocks_norm2_add = scratch + 1571024;
-  // [B, N+1=65, M=512] x 6 slots, every 1542304 reals, live from kernel 4 to 55
-  float* const transformer_blocks_ffn_multiply = scratch + 988096;
-  // [B, N+1=65, M=512], every 1542304 reals, live from kernel 12 to 13
-  float* const transformer_blocks_ffn_gelu = scratch + 1487296;
-  // [B, N+1=65], every 1542304 reals, live from kernel 14 to 19
-  float* const norm_rsqrt = scratch + 1520832;
-  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 14 to 23
-  float* const norm_multiply = scratch + 1487296;
-  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 14 to 22
-  float* const norm_add = scratch + 1503936;
-  // [B], every 1542304 reals, live from kernel 14 to 20
-  float* const add = scratch + 1520928;
-  // [B], every 1542304 reals, live from kernel 14 to 20
-  float* const reduce_sum = scratch + 1520944;
-  // [B, CLASSES=10], every 1542304 reals, live from kernel 14 to 22
-  float* const d_multiply = scratch + 1520912;
-  // [B, D=256], every 1542304 reals, live from kernel 17 to 18
-  float* const d_head_einsum = scratch + 1520576;
-  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 0 to 24
-  float* const d_norm_concat = scratch + 1587664;
-  // [B, N+1=65, D=256] x 2 slots, every 1542304 reals, live from kernel 14 to 56
-  float* const d_transformer_blocks_carry = scratch + 1604832;
-  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 25 to 45
-  float* const d_transformer_blocks_ffn_multiply = scratch + 1704672;
-  // [B, N+1=65, M=512], every 1542304 reals, live from kernel 25 to 47
-  float* const d_transformer_blocks_ffn_multiply_2 = scratch + 1638112;
-  // [B, N+1=65, M=512], every 1542304 reals, live from kernel 25 to 45
-  float* const d_transformer_blocks_ffn_linear2_copy = scratch + 1671392;
-  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 25 to 49
-  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 1721312;
-  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 25 to 47
-  float* const d_transformer_blocks_ffn_linear1_copy = scratch + 1737952;
-  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 25 to 51
-  float* const d_transformer_blocks_add = scratch + 1754592;
-  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 31 to 34
-  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 1571024;
-  // [B, H=8, K=32, N+1=65], every 1542304 reals, live from kernel 32 to 33
-  float* const d_transformer_blocks_attention_copy = scratch + 1587664;
-  // [B, H=8, N+1=65, N+1=65], every 1542304 reals, live from kernel 33 to 35
-  float* const d_transformer_blocks_attention_einsum = scratch + 1537216;
-  // [B, H=8, N+1=65, K=32], every 1542304 reals, live from kernel 34 to 40
-  float* const d_transformer_blocks_attention_einsum_2 = scratch + 1771232;
-  // [B, H=8, N+1=65, N+1=65], every 1542304 reals, live from kernel 35 to 37
-  float* const d_transformer_blocks_attention_multiply = scratch + 1571024;
-  // [B, H=8, N+1=65, K=32], every 1542304 reals, live from kernel 36 to 38
-  float* const d_transformer_blocks_attention_einsum_3 = scratch + 1537216;
-  // [B, H=8, N+1=65, K=32], every 1542304 reals, live from kernel 37 to 39
-  float* const d_transformer_blocks_attention_einsum_4 = scratch + 1553856;
-  // [B, N+1=65, 3*D=768], every 1542304 reals, live from kernel 25 to 53
-  float* const d_transformer_blocks_attention_rearrange = scratch + 1487296;
-  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 25 to 55
-  float* const d_transformer_blocks_attention_einsum_5 = scratch + 1787872;
-  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 25 to 53
-  float* const d_transformer_blocks_attention_copy_2 = scratch + 1804512;
-  // [B, N+1=65, D=256], every 1542304 reals, live from kernel 56 to 61
+  // [B, H=8, K=32, N+1=65], every 1341408 reals, live from kernel 6 to 7
+  float* const transformer_blocks_attention_copy = scratch + 1370288;
+  // [B, H=8, N+1=65, N+1=65], every 1341408 reals, live from kernel 7 to 8
+  float* const transformer_blocks_attention_einsum = scratch + 1336480;
+  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 1341408 reals, live from kernel 4 to 93
+  float* const transformer_blocks_attention_divide = scratch + 532480;
+  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 1341408 reals, live from kernel 4 to 93
+  float* const transformer_blocks_attention_multiply = scratch + 701520;
+  // [B, N+1=65, H*K=256] x 5 slots, every 1341408 reals, live from kernel 4 to 93
+  float* const transformer_blocks_attention_rearrange = scratch + 1120160;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 10 to 11
+  float* const transformer_blocks_attention_out_proj_einsum = scratch + 1336480;
+  // [B, N+1=65] x 5 slots, every 1341408 reals, live from kernel 4 to 93
+  float* const transformer_blocks_norm2_rsqrt = scratch + 1623888;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 11 to 13
+  float* const transformer_blocks_add = scratch + 1369760;
+  // [B, N+1=65, D=256] x 5 slots, every 1341408 reals, live from kernel 4 to 93
+  float* const transformer_blocks_norm2_multiply = scratch + 1203360;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 11 to 12
+  float* const transformer_blocks_norm2_add = scratch + 1386400;
+  // [B, N+1=65, M=512] x 5 slots, every 1341408 reals, live from kernel 4 to 93
+  float* const transformer_blocks_ffn_multiply = scratch + 870560;
+  // [B, N+1=65, M=512], every 1341408 reals, live from kernel 12 to 13
+  float* const transformer_blocks_ffn_gelu = scratch + 1336480;
+  // [B, N+1=65], every 1341408 reals, live from kernel 14 to 43
+  float* const transformer_blocks_5_norm1_rsqrt = scratch + 1522848;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 14 to 61
+  float* const transformer_blocks_5_norm1_multiply = scratch + 1436320;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 14 to 60
+  float* const transformer_blocks_5_norm1_add = scratch + 1452960;
+  // [B, N+1=65, 3*D=768], every 1341408 reals, live from kernel 15 to 38
+  float* const transformer_blocks_5_attention_add = scratch + 1369760;
+  // [B, H=8, K=32, N+1=65], every 1341408 reals, live from kernel 16 to 17
+  float* const transformer_blocks_5_attention_copy = scratch + 1502880;
+  // [B, H=8, 1, N+1=65], every 1341408 reals, live from kernel 17 to 18
+  float* const transformer_blocks_5_attention_einsum = scratch + 1522928;
+  // [B, H=8, 1, N+1=65], every 1341408 reals, live from kernel 18 to 36
+  float* const transformer_blocks_5_attention_divide = scratch + 1502880;
+  // [B, H=8, 1, N+1=65], every 1341408 reals, live from kernel 18 to 35
+  float* const transformer_blocks_5_attention_multiply = scratch + 1503408;
+  // [B, 1, H*K=256], every 1341408 reals, live from kernel 14 to 58
+  float* const transformer_blocks_5_attention_rearrange = scratch + 1520544;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 20 to 21
+  float* const transformer_blocks_5_attention_out_proj_einsum = scratch + 1504192;
+  // [B, 1], every 1341408 reals, live from kernel 21 to 31
+  float* const transformer_blocks_5_norm2_rsqrt = scratch + 1504448;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 21 to 24
+  float* const transformer_blocks_5_add = scratch + 1503936;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 55
+  float* const transformer_blocks_5_norm2_multiply = scratch + 1521312;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 54
+  float* const transformer_blocks_5_norm2_add = scratch + 1521568;
+  // [B, 1, M=512], every 1341408 reals, live from kernel 14 to 52
+  float* const transformer_blocks_5_ffn_gelu = scratch + 1520032;
+  // [B, 1, M=512], every 1341408 reals, live from kernel 22 to 29
+  float* const d_transformer_blocks_5_ffn_gelu_gradient = scratch + 1469600;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 23 to 24
+  float* const transformer_blocks_5_ffn_linear2_einsum = scratch + 1470112;
+  // [B, 1], every 1341408 reals, live from kernel 24 to 28
+  float* const norm_rsqrt = scratch + 1470368;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 49
+  float* const norm_multiply = scratch + 1522336;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 48
+  float* const norm_add = scratch + 1522592;
+  // [B], every 1341408 reals, live from kernel 14 to 46
+  float* const add = scratch + 1523472;
+  // [B], every 1341408 reals, live from kernel 14 to 46
+  float* const reduce_sum = scratch + 1523488;
+  // [B, CLASSES=10], every 1341408 reals, live from kernel 14 to 48
+  float* const d_multiply = scratch + 1523456;
+  // [B, D=256], every 1341408 reals, live from kernel 14 to 50
+  float* const d_head_einsum = scratch + 1522080;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 28 to 31
+  float* const d_norm_multiply = scratch + 1470112;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 52
+  float* const d_transformer_blocks_5_ffn_multiply = scratch + 1521824;
+  // [B, 1, M=512], every 1341408 reals, live from kernel 14 to 54
+  float* const d_transformer_blocks_5_ffn_multiply_2 = scratch + 1519520;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 56
+  float* const d_transformer_blocks_5_ffn_linear1_einsum = scratch + 1521056;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 58
+  float* const d_transformer_blocks_5_add = scratch + 1520800;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 32 to 35
+  float* const d_transformer_blocks_5_attention_out_proj_einsum = scratch + 1486768;
+  // [B, H=8, K=32, N+1=65], every 1341408 reals, live from kernel 33 to 34
+  float* const d_transformer_blocks_5_attention_copy = scratch + 1469600;
+  // [B, H=8, 1, N+1=65], every 1341408 reals, live from kernel 34 to 36
+  float* const d_transformer_blocks_5_attention_einsum = scratch + 1486240;
+  // [B, H=8, N+1=65, K=32], every 1341408 reals, live from kernel 35 to 41
+  float* const d_transformer_blocks_5_attention_einsum_2 = scratch + 1469600;
+  // [B, H=8, 1, N+1=65], every 1341408 reals, live from kernel 36 to 38
+  float* const d_transformer_blocks_5_attention_multiply = scratch + 1503408;
+  // [B, H=8, 1, K=32], every 1341408 reals, live from kernel 37 to 39
+  float* const d_transformer_blocks_5_attention_einsum_3 = scratch + 1502880;
+  // [B, H=8, N+1=65, K=32], every 1341408 reals, live from kernel 38 to 40
+  float* const d_transformer_blocks_5_attention_einsum_4 = scratch + 1486240;
+  // [B, N+1=65, 3*D=768], every 1341408 reals, live from kernel 0 to 60
+  float* const d_transformer_blocks_5_attention_rearrange = scratch + 1286560;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 14 to 62
+  float* const d_transformer_blocks_5_attention_einsum_5 = scratch + 1419680;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 43 to 45
+  float* const d_transformer_blocks_5_norm1_multiply = scratch + 1369760;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 63 to 83
+  float* const d_transformer_blocks_ffn_multiply = scratch + 1519520;
+  // [B, N+1=65, D=256] x 2 slots, every 1341408 reals, live from kernel 14 to 94
+  float* const d_transformer_blocks_carry = scratch + 1336480;
+  // [B, N+1=65, M=512], every 1341408 reals, live from kernel 63 to 85
+  float* const d_transformer_blocks_ffn_multiply_2 = scratch + 1369760;
+  // [B, N+1=65, M=512], every 1341408 reals, live from kernel 63 to 83
+  float* const d_transformer_blocks_ffn_linear2_copy = scratch + 1403040;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 63 to 87
+  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 1486240;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 63 to 85
+  float* const d_transformer_blocks_ffn_linear1_copy = scratch + 1502880;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 63 to 89
+  float* const d_transformer_blocks_add = scratch + 1469600;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 69 to 72
+  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 1589680;
+  // [B, H=8, K=32, N+1=65], every 1341408 reals, live from kernel 70 to 71
+  float* const d_transformer_blocks_attention_copy = scratch + 1539232;
+  // [B, H=8, N+1=65, N+1=65], every 1341408 reals, live from kernel 71 to 73
+  float* const d_transformer_blocks_attention_einsum = scratch + 1555872;
+  // [B, H=8, N+1=65, K=32], every 1341408 reals, live from kernel 72 to 78
+  float* const d_transformer_blocks_attention_einsum_2 = scratch + 1539232;
+  // [B, H=8, N+1=65, N+1=65], every 1341408 reals, live from kernel 73 to 75
+  float* const d_transformer_blocks_attention_multiply = scratch + 1589680;
+  // [B, H=8, N+1=65, K=32], every 1341408 reals, live from kernel 74 to 76
+  float* const d_transformer_blocks_attention_einsum_3 = scratch + 1555872;
+  // [B, H=8, N+1=65, K=32], every 1341408 reals, live from kernel 75 to 77
+  float* const d_transformer_blocks_attention_einsum_4 = scratch + 1572512;
+  // [B, N+1=65, 3*D=768], every 1341408 reals, live from kernel 63 to 91
+  float* const d_transformer_blocks_attention_rearrange = scratch + 1286560;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 63 to 93
+  float* const d_transformer_blocks_attention_einsum_5 = scratch + 1436320;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 63 to 91
+  float* const d_transformer_blocks_attention_copy_2 = scratch + 1452960;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 94 to 99
   float* const d_multiply_2 = scratch + 282880;
-  // [N+1=65, D=256], live from kernel 57 to 58
+  // [N+1=65, D=256], live from kernel 95 to 96
   float* const d_reduce_sum = scratch + 266240;
-  // [D=256], live from kernel 61 to 62
+  // [D=256], live from kernel 99 to 100
   float* const d_reduce_sum_2 = scratch + 4096;
-  std::int64_t place = -1;
   const std::int64_t parts = threads();
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    rearrange_forward(images + image * 3072, rearrange + image * 1542304);
-    patch_embed_forward_train(image, packed + 37136, rearrange + image * 1542304, parameters + 3182352,
-                              parameters + 3165712, random, transformer_blocks_carry + image * 1542304);
+    rearrange_forward(images + image * 3072, rearrange + image * 1341408);
+    patch_embed_forward_train(image, packed + 37136, rearrange + image * 1341408, parameters + 3182352,
+                              parameters + 3165712, random, transformer_blocks_carry + image * 1341408);
     multiply_forward(image, parameters + 3194896, parameters + 3165712, random,
-                     transformer_blocks_carry + image * 1542304);
-    norm_backward_2(d_norm_concat + image * 1542304);
+                     transformer_blocks_carry + image * 1341408);
+    transformer_blocks_5_attention_backward_8(d_transformer_blocks_5_attention_rearrange + image * 1341408);
   }
-  // transformer_blocks: 6 layers
-  for (std::int64_t layer = 0; layer < 6; ++layer) {
+  // transformer_blocks: 5 layers
+  for (std::int64_t layer = 0; layer < 5; ++layer) {
 #pragma omp parallel
     {
       const Team team = team_of(batch);
       for (std::int64_t image = team.first; image < team.last; ++image) {
         if (team.part == 0) {
-          transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1542304,
-                                                 transformer_blocks_norm1_rsqrt + layer * 80 + image * 1542304,
-                                                 transformer_blocks_norm1_multiply + layer * 16640 + image * 1542304,
+          transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1341408,
+                                                 transformer_blocks_norm1_rsqrt + layer * 80 + image * 1341408,
+                                                 transformer_blocks_norm1_multiply + layer * 16640 + image * 1341408,
                                                  parameters + 3165200 - layer * 527104,
                                                  parameters + 3165456 - layer * 527104,
-                                                 transformer_blocks_norm1_add + team.first * 1542304);
+                                                 transformer_blocks_norm1_add + team.first * 1341408);
         }
         team.wait();
         transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
-                                             transformer_blocks_norm1_add + team.first * 1542304,
+                                             transformer_blocks_norm1_add + team.first * 1341408,
                                              parameters + 2967824 - layer * 527104,
-                                             transformer_blocks_attention_add + layer * 49920 + image * 1542304);
+                                             transformer_blocks_attention_add + layer * 49920 + image * 1341408);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1542304,
-                                                 transformer_blocks_attention_copy + team.first * 1542304);
+          transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1341408,
+                                                 transformer_blocks_attention_copy + team.first * 1341408);
         }
         team.wait();
-        transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + layer * 49920 + image * 1542304,
-                                               transformer_blocks_attention_copy + team.first * 1542304,
-                                               transformer_blocks_attention_einsum + team.first * 1542304);
+        transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + layer * 49920 + image * 1341408,
+                                               transformer_blocks_attention_copy + team.first * 1341408,
+                                               transformer_blocks_attention_einsum + team.first * 1341408);
         team.wait();
         transformer_blocks_attention_forward_4_train(team, image, layer,
-                                                     transformer_blocks_attention_einsum + team.first * 1542304,
-                                                     transformer_blocks_attention_divide + layer * 33808 + image * 1542304,
+                                                     transformer_blocks_attention_einsum + team.first * 1341408,
+                                                     transformer_blocks_attention_divide + layer * 33808 + image * 1341408,
                                                      random,
-                                                     transformer_blocks_attention_multiply + layer * 33808 + image * 1542304);
+                                                     transformer_blocks_attention_multiply + layer * 33808 + image * 1341408);
         team.wait();
         transformer_blocks_attention_forward_5_train(team,
-                                                     transformer_blocks_attention_multiply + layer * 33808 + image * 1542304,
-                                                     transformer_blocks_attention_add + layer * 49920 + image * 1542304,
-                                                     transformer_blocks_attention_rearrange + layer * 16640 + image * 1542304);
+                                                     transformer_blocks_attention_multiply + layer * 33808 + image * 1341408,
+                                                     transformer_blocks_attention_add + layer * 49920 + image * 1341408,
+                                                     transformer_blocks_attention_rearrange + layer * 16640 + image * 1341408);
         team.wait();
         transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
-                                                      transformer_blocks_attention_rearrange + layer * 16640 + image * 1542304,
-                                                      transformer_blocks_attention_out_proj_einsum + team.first * 1542304);
+                                                      transformer_blocks_attention_rearrange + layer * 16640 + image * 1341408,
+                                                      transformer_blocks_attention_out_proj_einsum + team.first * 1341408);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1542304,
-                                                                transformer_blocks_attention_out_proj_einsum + team.first * 1542304,
+          transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1341408,
+                                                                transformer_blocks_attention_out_proj_einsum + team.first * 1341408,
                                                                 parameters + 2902032 - layer * 527104,
-                                                                transformer_blocks_norm2_rsqrt + layer * 80 + image * 1542304,
-                                                                transformer_blocks_add + team.first * 1542304,
-                                                                transformer_blocks_norm2_multiply + layer * 16640 + image * 1542304,
+                                                                transformer_blocks_norm2_rsqrt + layer * 80 + image * 1341408,
+                                                                transformer_blocks_add + team.first * 1341408,
+                                                                transformer_blocks_norm2_multiply + layer * 16640 + image * 1341408,
                                                                 parameters + 2901520 - layer * 527104,
                                                                 parameters + 2901776 - layer * 527104,
-                                                                transformer_blocks_norm2_add + team.first * 1542304);
+                                                                transformer_blocks_norm2_add + team.first * 1341408);
         }
         team.wait();
         transformer_blocks_ffn_linear1_forward_train(team, image, layer, packed + 1622288 + layer * 131072,
-                                                     transformer_blocks_norm2_add + team.first * 1542304,
+                                                     transformer_blocks_norm2_add + team.first * 1341408,
                                                      parameters + 2769936 - layer * 527104, random,
-                                                     transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304,
-                                                     transformer_blocks_ffn_gelu + team.first * 1542304);
+                                                     transformer_blocks_ffn_multiply + layer * 33280 + image * 1341408,
+                                                     transformer_blocks_ffn_gelu + team.first * 1341408);
         team.wait();
         transformer_blocks_ffn_linear2_forward_train(team, image, layer, packed + 2408720 + layer * 131072,
-                                                     transformer_blocks_ffn_gelu + team.first * 1542304,
-                                                     transformer_blocks_add + team.first * 1542304,
+                                                     transformer_blocks_ffn_gelu + team.first * 1341408,
+                                                     transformer_blocks_add + team.first * 1341408,
                                                      parameters + 2638608 - layer * 527104, random,
-                                                     transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1542304);
+                                                     transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1341408);
         team.wait();
       }
     }
   }
-#pragma omp parallel for schedule(static) firstprivate(place)
-  for (std::int64_t image = 0; image < batch; ++image) {
-    if (place < 0) place = image;
-    norm_forward_train(transformer_blocks_carry + image * 1542304, norm_rsqrt + place * 1542304,
-                       norm_multiply + image * 1542304, parameters + 2576, parameters + 2832,
-                       norm_add + image * 1542304);
-    head_forward(norm_add + image * 1542304, parameters + 16, parameters, outputs + image * 10);
-    multiply_backward(batch, outputs + image * 10, d_multiply + image * 1542304, labels + image, add + image * 1542304,
-                      reduce_sum + image * 1542304);
-    head_backward(d_multiply + image * 1542304, parameters + 16, d_head_einsum + place * 1542304);
-    copy_backward(d_head_einsum + place * 1542304, d_norm_concat + image * 1542304);
-    norm_backward(d_norm_concat + image * 1542304, parameters + 2576, norm_multiply + image * 1542304,
-                  norm_rsqrt + place * 1542304, d_transformer_blocks_carry + image * 1542304);
+#pragma omp parallel
+  {
+    const Team team = team_of(batch);
+    for (std::int64_t image = team.first; image < team.last; ++image) {
+      if (team.part == 0) {
+        transformer_blocks_5_norm1_forward_train(transformer_blocks_carry + 16640 + image * 1341408,
+                                                 transformer_blocks_5_norm1_rsqrt + team.first * 1341408,
+                                                 transformer_blocks_5_norm1_multiply + image * 1341408,
+                                                 parameters + 529680, parameters + 529936,
+                                                 transformer_blocks_5_norm1_add + image * 1341408);
+      }
+      team.wait();
+      transformer_blocks_5_attention_forward(team, packed + 1032464, transformer_blocks_5_norm1_add + image * 1341408,
+                                             parameters + 332304,
+                                             transformer_blocks_5_attention_add + team.first * 1341408);
+      team.wait();
+      if (team.part == 0) {
+        transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 1341408,
+                                                 transformer_blocks_5_attention_copy + team.first * 1341408);
+        transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 1341408,
+                                                 transformer_blocks_5_attention_copy + team.first * 1341408,
+                                                 transformer_blocks_5_attention_einsum + team.first * 1341408);
+        transformer_blocks_5_attention_forward_4_train(image,
+                                                       transformer_blocks_5_attention_einsum + team.first * 1341408,
+                                                       transformer_blocks_5_attention_divide + team.first * 1341408,
+                                                       random,
+                                                       transformer_blocks_5_attention_multiply + team.first * 1341408);
+        transformer_blocks_5_attention_forward_5_train(transformer_blocks_5_attention_multiply + team.first * 1341408,
+                                                       transformer_blocks_5_attention_add + team.first * 1341408,
+                                                       transformer_blocks_5_attention_rearrange + image * 1341408);
+        transformer_blocks_5_attention_out_proj_forward(transformer_blocks_5_attention_rearrange + image * 1341408,
+                                                        packed + 1556752,
+                                                        transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408);
+        transformer_blocks_5_attention_out_proj_forward_2_train(transformer_blocks_carry + 16640 + image * 1341408,
+                                                                transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408,
+                                                                parameters + 266512,
+                                                                transformer_blocks_5_norm2_rsqrt + team.first * 1341408,
+                                                                transformer_blocks_5_add + team.first * 1341408,
+                                                                transformer_blocks_5_norm2_multiply + image * 1341408,
+                                                                parameters + 266000, parameters + 266256,
+                                                                transformer_blocks_5_norm2_add + image * 1341408);
+        transformer_blocks_5_ffn_linear1_backward(image, transformer_blocks_5_norm2_add + image * 1341408,
+                                                  packed + 2277648, parameters + 134416, random,
+                                                  transformer_blocks_5_ffn_gelu + image * 1341408,
+                                                  d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1341408);
+        transformer_blocks_5_ffn_linear2_forward(transformer_blocks_5_ffn_gelu + image * 1341408, packed + 3064080,
+                                                 transformer_blocks_5_ffn_linear2_einsum + team.first * 1341408);
+        transformer_blocks_5_ffn_linear2_forward_2_train(image, transformer_blocks_5_add + team.first * 1341408,
+                                                         transformer_blocks_5_ffn_linear2_einsum + team.first * 1341408,
+                                                         parameters + 3088, random, norm_rsqrt + team.first * 1341408,
+                                                         norm_multiply + image * 1341408, parameters + 2576,
+                                                         parameters + 2832, norm_add + image * 1341408);
+        head_forward(norm_add + image * 1341408, parameters + 16, parameters, outputs + image * 10);
+        multiply_backward(batch, outputs + image * 10, d_multiply + image * 1341408, labels + image,
+                          add + image * 1341408, reduce_sum + image * 1341408);
+        head_backward(d_multiply + image * 1341408, parameters + 16, d_head_einsum + image * 1341408);
+        norm_backward(image, d_head_einsum + image * 1341408, parameters + 2576, norm_multiply + image * 1341408,
+                      norm_rsqrt + team.first * 1341408, d_norm_multiply + team.first * 1341408, random,
+                      d_transformer_blocks_5_ffn_multiply + image * 1341408);
+        transformer_blocks_5_ffn_linear2_backward(image, d_transformer_blocks_5_ffn_multiply + image * 1341408,
+                                                  packed + 3850512,
+                                                  d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1341408,
+                                                  random, d_transformer_blocks_5_ffn_multiply_2 + image * 1341408);
+        transformer_blocks_5_ffn_linear1_backward_2(d_transformer_blocks_5_ffn_multiply_2 + image * 1341408,
+                                                    packed + 4636944,
+                                                    d_transformer_blocks_5_ffn_linear1_einsum + image * 1341408);
+        transformer_blocks_5_norm2_backward(d_transformer_blocks_5_ffn_linear1_einsum + image * 1341408,
+                                            parameters + 266000, transformer_blocks_5_norm2_multiply + image * 1341408,
+                                            d_norm_multiply + team.first * 1341408,
+                                            transformer_blocks_5_norm2_rsqrt + team.first * 1341408,
+                                            d_transformer_blocks_5_add + image * 1341408);
+        transformer_blocks_5_attention_out_proj_backward(d_transformer_blocks_5_add + image * 1341408, packed + 5095696,
+                                                         d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408);
+        transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + team.first * 1341408,
+                                                d_transformer_blocks_5_attention_copy + team.first * 1341408);
+        transformer_blocks_5_attention_backward_2(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408,
+                                                  d_transformer_blocks_5_attention_copy + team.first * 1341408,
+                                                  d_transformer_blocks_5_attention_einsum + team.first * 1341408);
+        transformer_blocks_5_attention_backward_3(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408,
+                                                  transformer_blocks_5_attention_multiply + team.first * 1341408,
+                                                  d_transformer_blocks_5_attention_einsum_2 + team.first * 1341408);
+        transformer_blocks_5_attention_backward_4(image, d_transformer_blocks_5_attention_einsum + team.first * 1341408,
+                                                  random, transformer_blocks_5_attention_divide + team.first * 1341408,
+                                                  d_transformer_blocks_5_attention_multiply + team.first * 1341408);
+        transformer_blocks_5_attention_backward_5(d_transformer_blocks_5_attention_multiply + team.first * 1341408,
+                                                  transformer_blocks_5_attention_add + team.first * 1341408,
+                                                  d_transformer_blocks_5_attention_einsum_3 + team.first * 1341408);
+        transformer_blocks_5_attention_backward_6(d_transformer_blocks_5_attention_multiply + team.first * 1341408,
+                                                  transformer_blocks_5_attention_add + team.first * 1341408,
+                                                  d_transformer_blocks_5_attention_einsum_4 + team.first * 1341408);
+        transformer_blocks_5_attention_backward_7(d_transformer_blocks_5_attention_einsum_3 + team.first * 1341408,
+                                                  d_transformer_blocks_5_attention_rearrange + image * 1341408);
+        transformer_blocks_5_attention_backward_9(d_transformer_blocks_5_attention_einsum_4 + team.first * 1341408,
+                                                  d_transformer_blocks_5_attention_rearrange + image * 1341408);
+        transformer_blocks_5_attention_backward_10(d_transformer_blocks_5_attention_einsum_2 + team.first * 1341408,
+                                                   d_transformer_blocks_5_attention_rearrange + image * 1341408);
+      }
+      team.wait();
+      transformer_blocks_5_attention_backward_11(team, packed + 6144272,
+                                                 d_transformer_blocks_5_attention_rearrange + image * 1341408,
+                                                 d_transformer_blocks_5_attention_einsum_5 + image * 1341408);
+      team.wait();
+      if (team.part == 0) {
+        transformer_blocks_5_norm1_backward(d_transformer_blocks_5_attention_einsum_5 + image * 1341408,
+                                            parameters + 529680, transformer_blocks_5_norm1_multiply + image * 1341408,
+                                            transformer_blocks_5_norm1_rsqrt + team.first * 1341408,
+                                            d_transformer_blocks_5_norm1_multiply + team.first * 1341408);
+        transformer_blocks_backward_2(d_transformer_blocks_5_norm1_multiply + team.first * 1341408,
+                                      d_transformer_blocks_5_add + image * 1341408,
+                                      d_transformer_blocks_carry + image * 1341408);
+        transformer_blocks_backward(d_transformer_blocks_5_norm1_multiply + team.first * 1341408,
+                                    d_transformer_blocks_carry + image * 1341408);
+      }
+      team.wait();
+    }
   }
   divide_forward_train(batch, add, reduce_sum, loss);
 #pragma omp parallel for schedule(static)
@@ -8747,116 +11518,166 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-    norm_weight_gradient_partial(chunk, batch, d_norm_concat, norm_multiply, scratch);
-    norm_bias_gradient_partial(chunk, batch, d_norm_concat, scratch + 4096);
+    norm_weight_gradient_partial(chunk, batch, d_head_einsum, norm_multiply, scratch);
+    norm_bias_gradient_partial(chunk, batch, d_head_einsum, scratch + 4096);
+    transformer_blocks_5_ffn_linear2_bias_gradient_partial(chunk, batch, d_transformer_blocks_5_ffn_multiply,
+                                                           scratch + 8192);
   }
   norm_weight_gradient_sum(gradients + 2576, scratch);
   norm_bias_gradient_sum(gradients + 2832, scratch + 4096);
-  // transformer_blocks: 6 layers, the last one first
-  for (std::int64_t pass = 0; pass < 6; ++pass) {
-    const std::int64_t layer = 5 - pass;
+  transformer_blocks_5_ffn_linear2_bias_gradient_sum(gradients + 3088, scratch + 8192);
+#pragma omp parallel for schedule(static)
+  for (std::int64_t part = 0; part < parts; ++part) {
+    transformer_blocks_5_ffn_linear2_weight_gradient(share(256, 4, part, parts), share(256, 4, part + 1, parts), batch,
+                                                     d_transformer_blocks_5_ffn_multiply, transformer_blocks_5_ffn_gelu,
+                                                     gradients + 3344);
+  }
+#pragma omp parallel for schedule(static)
+  for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+    transformer_blocks_5_ffn_linear1_bias_gradient_partial(chunk, batch, d_transformer_blocks_5_ffn_multiply_2,
+                                                           scratch);
+  }
+  transformer_blocks_5_ffn_linear1_bias_gradient_sum(gradients + 134416, scratch);
+#pragma omp parallel for schedule(static)
+  for (std::int64_t part = 0; part < parts; ++part) {
+    transformer_blocks_5_ffn_linear1_weight_gradient(share(512, 4, part, parts), share(512, 4, part + 1, parts), batch,
+                                                     d_transformer_blocks_5_ffn_multiply_2,
+                                                     transformer_blocks_5_norm2_add, gradients + 134928);
+  }
+#pragma omp parallel for schedule(static)
+  for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+    transformer_blocks_5_norm2_weight_gradient_partial(chunk, batch, d_transformer_blocks_5_ffn_linear1_einsum,
+                                                       transformer_blocks_5_norm2_multiply, scratch);
+    transformer_blocks_5_norm2_bias_gradient_partial(chunk, batch, d_transformer_blocks_5_ffn_linear1_einsum,
+                                                     scratch + 4096);
+    transformer_blocks_5_attention_out_proj_bias_gradient_partial(chunk, batch, d_transformer_blocks_5_add,
+                                                                  scratch + 8192);
+  }
+  transformer_blocks_5_norm2_weight_gradient_sum(gradients + 266000, scratch);
+  transformer_blocks_5_norm2_bias_gradient_sum(gradients + 266256, scratch + 4096);
+  transformer_blocks_5_attention_out_proj_bias_gradient_sum(gradients + 266512, scratch + 8192);
+#pragma omp parallel for schedule(static)
+  for (std::int64_t part = 0; part < parts; ++part) {
+    transformer_blocks_5_attention_out_proj_weight_gradient(share(256, 4, part, parts), share(256, 4, part + 1, parts),
+                                                            batch, d_transformer_blocks_5_add,
+                                                            transformer_blocks_5_attention_rearrange,
+                                                            gradients + 266768);
+  }
+#pragma omp parallel for schedule(static)
+  for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+    transformer_blocks_5_attention_in_proj_bias_gradient_partial(chunk, batch,
+                                                                 d_transformer_blocks_5_attention_rearrange, scratch);
+  }
+  transformer_blocks_5_attention_in_proj_bias_gradient_sum(gradients + 332304, scratch);
+#pragma omp parallel for schedule(static)
+  for (std::int64_t part = 0; part < parts; ++part) {
+    transformer_blocks_5_attention_in_proj_weight_gradient(share(768, 6, part, parts), share(768, 6, part + 1, parts),
+                                                           batch, gradients + 333072,
+                                                           d_transformer_blocks_5_attention_rearrange,
+                                                           transformer_blocks_5_norm1_add);
+  }
+#pragma omp parallel for schedule(static)
+  for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+    transformer_blocks_5_norm1_weight_gradient_partial(chunk, batch, d_transformer_blocks_5_attention_einsum_5,
+                                                       transformer_blocks_5_norm1_multiply, scratch);
+    transformer_blocks_5_norm1_bias_gradient_partial(chunk, batch, d_transformer_blocks_5_attention_einsum_5,
+                                                     scratch + 4096);
+  }
+  transformer_blocks_5_norm1_weight_gradient_sum(gradients + 529680, scratch);
+  transformer_blocks_5_norm1_bias_gradient_sum(gradients + 529936, scratch + 4096);
+  // transformer_blocks: 5 layers, the last one first
+  for (std::int64_t pass = 0; pass < 5; ++pass) {
+    const std::int64_t layer = 4 - pass;
 #pragma omp parallel
     {
       const Team team = team_of(batch);
       for (std::int64_t image = team.first; image < team.last; ++image) {
         if (team.part == 0) {
-          transformer_blocks_ffn_backward(image, layer, d_transformer_blocks_carry + pass % 2 * 16640 + image * 1542304,
-                                          random, d_transformer_blocks_ffn_multiply + image * 1542304);
+          transformer_blocks_ffn_backward(image, layer, d_transformer_blocks_carry + pass % 2 * 16640 + image * 1341408,
+                                          random, d_transformer_blocks_ffn_multiply + image * 1341408);
         }
         team.wait();
         transformer_blocks_ffn_linear2_backward(team, image, layer, packed + 3195152 + layer * 131072,
-                                                d_transformer_blocks_ffn_multiply + image * 1542304,
-                                                transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304,
-                                                random, d_transformer_blocks_ffn_multiply_2 + image * 1542304);
+                                                d_transformer_blocks_ffn_multiply + image * 1341408,
+                                                transformer_blocks_ffn_multiply + layer * 33280 + image * 1341408,
+                                                random, d_transformer_blocks_ffn_multiply_2 + image * 1341408);
         team.wait();
-        transformer_blocks_ffn_backward_2(team, transformer_blocks_ffn_multiply + layer * 33280 + image * 1542304,
-                                          d_transformer_blocks_ffn_linear2_copy + image * 1542304);
+        transformer_blocks_ffn_backward_2(team, transformer_blocks_ffn_multiply + layer * 33280 + image * 1341408,
+                                          d_transformer_blocks_ffn_linear2_copy + image * 1341408);
         team.wait();
         transformer_blocks_ffn_linear1_backward(team, packed + 3981584 + layer * 131072,
-                                                d_transformer_blocks_ffn_multiply_2 + image * 1542304,
-                                                d_transformer_blocks_ffn_linear1_einsum + image * 1542304);
+                                                d_transformer_blocks_ffn_multiply_2 + image * 1341408,
+                                                d_transformer_blocks_ffn_linear1_einsum + image * 1341408);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_norm2_backward(transformer_blocks_norm2_multiply + layer * 16640 + image * 1542304,
+          transformer_blocks_norm2_backward(transformer_blocks_norm2_multiply + layer * 16640 + image * 1341408,
                                             parameters + 2901520 - layer * 527104,
                                             parameters + 2901776 - layer * 527104,
-                                            d_transformer_blocks_ffn_linear1_copy + image * 1542304);
-        }
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_norm2_backward_2(d_transformer_blocks_ffn_linear1_einsum + image * 1542304,
+                                            d_transformer_blocks_ffn_linear1_copy + image * 1341408);
+          transformer_blocks_norm2_backward_2(d_transformer_blocks_ffn_linear1_einsum + image * 1341408,
                                               parameters + 2901520 - layer * 527104,
-                                              transformer_blocks_norm2_multiply + layer * 16640 + image * 1542304,
-                                              d_transformer_blocks_carry + pass % 2 * 16640 + image * 1542304,
-                                              transformer_blocks_norm2_rsqrt + layer * 80 + image * 1542304,
-                                              d_transformer_blocks_add + image * 1542304);
+                                              transformer_blocks_norm2_multiply + layer * 16640 + image * 1341408,
+                                              d_transformer_blocks_carry + pass % 2 * 16640 + image * 1341408,
+                                              transformer_blocks_norm2_rsqrt + layer * 80 + image * 1341408,
+                                              d_transformer_blocks_add + image * 1341408);
         }
         team.wait();
         transformer_blocks_attention_out_proj_backward(team, packed + 4768016 + layer * 65536,
-                                                       d_transformer_blocks_add + image * 1542304,
-                                                       d_transformer_blocks_attention_out_proj_einsum + team.first * 1542304);
+                                                       d_transformer_blocks_add + image * 1341408,
+                                                       d_transformer_blocks_attention_out_proj_einsum + team.first * 1341408);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1542304,
-                                                d_transformer_blocks_attention_copy + team.first * 1542304);
+          transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1341408,
+                                                d_transformer_blocks_attention_copy + team.first * 1341408);
         }
         team.wait();
         transformer_blocks_attention_backward_2(team,
-                                                d_transformer_blocks_attention_out_proj_einsum + team.first * 1542304,
-                                                d_transformer_blocks_attention_copy + team.first * 1542304,
-                                                d_transformer_blocks_attention_einsum + team.first * 1542304);
+                                                d_transformer_blocks_attention_out_proj_einsum + team.first * 1341408,
+                                                d_transformer_blocks_attention_copy + team.first * 1341408,
+                                                d_transformer_blocks_attention_einsum + team.first * 1341408);
         team.wait();
         transformer_blocks_attention_backward_3(team,
-                                                d_transformer_blocks_attention_out_proj_einsum + team.first * 1542304,
-                                                transformer_blocks_attention_multiply + layer * 33808 + image * 1542304,
-                                                d_transformer_blocks_attention_einsum_2 + team.first * 1542304);
+                                                d_transformer_blocks_attention_out_proj_einsum + team.first * 1341408,
+                                                transformer_blocks_attention_multiply + layer * 33808 + image * 1341408,
+                                                d_transformer_blocks_attention_einsum_2 + team.first * 1341408);
         team.wait();
         transformer_blocks_attention_backward_4(team, image, layer,
-                                                d_transformer_blocks_attention_einsum + team.first * 1542304, random,
-                                                transformer_blocks_attention_divide + layer * 33808 + image * 1542304,
-                                                d_transformer_blocks_attention_multiply + team.first * 1542304);
+                                                d_transformer_blocks_attention_einsum + team.first * 1341408, random,
+                                                transformer_blocks_attention_divide + layer * 33808 + image * 1341408,
+                                                d_transformer_blocks_attention_multiply + team.first * 1341408);
         team.wait();
-        transformer_blocks_attention_backward_5(team, d_transformer_blocks_attention_multiply + team.first * 1542304,
-                                                transformer_blocks_attention_add + layer * 49920 + image * 1542304,
-                                                d_transformer_blocks_attention_einsum_3 + team.first * 1542304);
+        transformer_blocks_attention_backward_5(team, d_transformer_blocks_attention_multiply + team.first * 1341408,
+                                                transformer_blocks_attention_add + layer * 49920 + image * 1341408,
+                                                d_transformer_blocks_attention_einsum_3 + team.first * 1341408);
         team.wait();
-        transformer_blocks_attention_backward_6(team, d_transformer_blocks_attention_multiply + team.first * 1542304,
-                                                transformer_blocks_attention_add + layer * 49920 + image * 1542304,
-                                                d_transformer_blocks_attention_einsum_4 + team.first * 1542304);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + team.first * 1542304,
-                                                  d_transformer_blocks_attention_rearrange + image * 1542304);
-        }
+        transformer_blocks_attention_backward_6(team, d_transformer_blocks_attention_multiply + team.first * 1341408,
+                                                transformer_blocks_attention_add + layer * 49920 + image * 1341408,
+                                                d_transformer_blocks_attention_einsum_4 + team.first * 1341408);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + team.first * 1542304,
-                                                  d_transformer_blocks_attention_rearrange + image * 1542304);
-        }
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + team.first * 1542304,
-                                                  d_transformer_blocks_attention_rearrange + image * 1542304);
+          transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + team.first * 1341408,
+                                                  d_transformer_blocks_attention_rearrange + image * 1341408);
+          transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + team.first * 1341408,
+                                                  d_transformer_blocks_attention_rearrange + image * 1341408);
+          transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + team.first * 1341408,
+                                                  d_transformer_blocks_attention_rearrange + image * 1341408);
         }
         team.wait();
         transformer_blocks_attention_backward_10(team, packed + 5161232 + layer * 196608,
-                                                 d_transformer_blocks_attention_rearrange + image * 1542304,
-                                                 d_transformer_blocks_attention_einsum_5 + image * 1542304);
+                                                 d_transformer_blocks_attention_rearrange + image * 1341408,
+                                                 d_transformer_blocks_attention_einsum_5 + image * 1341408);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_norm1_backward(transformer_blocks_norm1_multiply + layer * 16640 + image * 1542304,
+          transformer_blocks_norm1_backward(transformer_blocks_norm1_multiply + layer * 16640 + image * 1341408,
                                             parameters + 3165200 - layer * 527104,
                                             parameters + 3165456 - layer * 527104,
-                                            d_transformer_blocks_attention_copy_2 + image * 1542304);
-        }
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_norm1_backward_2(d_transformer_blocks_attention_einsum_5 + image * 1542304,
+                                            d_transformer_blocks_attention_copy_2 + image * 1341408);
+          transformer_blocks_norm1_backward_2(d_transformer_blocks_attention_einsum_5 + image * 1341408,
                                               parameters + 3165200 - layer * 527104,
-                                              transformer_blocks_norm1_multiply + layer * 16640 + image * 1542304,
-                                              d_transformer_blocks_add + image * 1542304,
-                                              transformer_blocks_norm1_rsqrt + layer * 80 + image * 1542304,
-                                              d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1542304);
+                                              transformer_blocks_norm1_multiply + layer * 16640 + image * 1341408,
+                                              d_transformer_blocks_add + image * 1341408,
+                                              transformer_blocks_norm1_rsqrt + layer * 80 + image * 1341408,
+                                              d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1341408);
         }
         team.wait();
       }
@@ -8929,7 +11750,8 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    multiply_backward_2(image, d_transformer_blocks_carry + image * 1542304, random, d_multiply_2 + image * 1542304);
+    multiply_backward_2(image, d_transformer_blocks_carry + 16640 + image * 1341408, random,
+                        d_multiply_2 + image * 1341408);
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
@@ -8958,266 +11780,415 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
 void vit_cifar_input_gradient_avx512(const float* parameters, const float* packed, const float* images,
                                      const std::int32_t* labels, const std::int64_t batch, float* outputs, float* loss,
                                      float* image_gradients, float* scratch) {
-  // [B, N=64, C*P*P=48], every 1070144 reals, live from kernel 1 to 2
-  float* const rearrange = scratch + 256;
-  // [B, N+1=65, D=256] x 2 slots, every 1070144 reals, live from kernel 1 to 15
-  float* const transformer_blocks_carry = scratch + 935792;
-  // [B, N+1=65] x 6 slots, every 1070144 reals, live from kernel 5 to 36
-  float* const transformer_blocks_norm1_rsqrt = scratch + 1069440;
-  // [B, N+1=65, D=256] x 6 slots, every 1070144 reals, live from kernel 5 to 36
-  float* const transformer_blocks_norm1_multiply = scratch + 702304;
-  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 5 to 6
-  float* const transformer_blocks_norm1_add = scratch + 901984;
-  // [B, N+1=65, 3*D=768] x 6 slots, every 1070144 reals, live from kernel 5 to 36
-  float* const transformer_blocks_attention_add = scratch + 256;
-  // [B, H=8, K=32, N+1=65], every 1070144 reals, live from kernel 7 to 8
-  float* const transformer_blocks_attention_copy = scratch + 969072;
-  // [B, H=8, N+1=65, N+1=65], every 1070144 reals, live from kernel 8 to 9
-  float* const transformer_blocks_attention_einsum = scratch + 901984;
-  // [B, H=8, N+1=65, N+1=65] x 6 slots, every 1070144 reals, live from kernel 5 to 36
-  float* const transformer_blocks_attention_divide = scratch + 299776;
-  // [B, N+1=65, H*K=256], every 1070144 reals, live from kernel 10 to 11
-  float* const transformer_blocks_attention_rearrange = scratch + 901984;
-  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 11 to 12
-  float* const transformer_blocks_attention_out_proj_einsum = scratch + 918624;
-  // [B, N+1=65] x 6 slots, every 1070144 reals, live from kernel 5 to 36
-  float* const transformer_blocks_norm2_rsqrt = scratch + 1069920;
-  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 12 to 14
-  float* const transformer_blocks_add = scratch + 969072;
-  // [B, N+1=65, D=256] x 6 slots, every 1070144 reals, live from kernel 5 to 36
-  float* const transformer_blocks_norm2_multiply = scratch + 802144;
-  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 12 to 13
-  float* const transformer_blocks_norm2_add = scratch + 985712;
-  // [B, N+1=65, M=512] x 6 slots, every 1070144 reals, live from kernel 5 to 36
-  float* const transformer_blocks_ffn_linear1_add = scratch + 502624;
-  // [B, N+1=65, M=512], every 1070144 reals, live from kernel 13 to 14
-  float* const transformer_blocks_ffn_gelu = scratch + 901984;
-  // [B, N+1=65], every 1070144 reals, live from kernel 15 to 20
-  float* const norm_rsqrt = scratch + 935264;
-  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 15 to 20
-  float* const norm_multiply = scratch + 901984;
-  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 15 to 16
-  float* const norm_add = scratch + 918624;
-  // [B], every 1070144 reals, live from kernel 15 to 21
-  float* const add = scratch + 935344;
-  // [B], every 1070144 reals, live from kernel 15 to 21
-  float* const reduce_sum = scratch + 935360;
-  // [B, CLASSES=10], every 1070144 reals, live from kernel 17 to 18
-  float* const d_multiply = scratch + 918880;
-  // [B, D=256], every 1070144 reals, live from kernel 18 to 19
-  float* const d_head_einsum = scratch + 918624;
-  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 1 to 20
-  float* const d_norm_concat = scratch + 1002880;
-  // [B, N+1=65, D=256] x 2 slots, every 1070144 reals, live from kernel 15 to 37
-  float* const d_transformer_blocks_carry = scratch + 969600;
-  // [D=256], live from kernel 0 to 4
-  float* const d_norm_multiply = scratch;
-  // [B, N+1=65, M=512], every 1070144 reals, live from kernel 22 to 23
-  float* const d_transformer_blocks_ffn_multiply = scratch + 901984;
-  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 23 to 24
-  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 935264;
-  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 24 to 36
-  float* const d_transformer_blocks_add = scratch + 1002880;
-  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 25 to 28
-  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 935792;
-  // [B, H=8, K=32, N+1=65], every 1070144 reals, live from kernel 26 to 27
-  float* const d_transformer_blocks_attention_copy = scratch + 952432;
-  // [B, H=8, N+1=65, N+1=65], every 1070144 reals, live from kernel 27 to 29
-  float* const d_transformer_blocks_attention_einsum = scratch + 901984;
-  // [B, H=8, N+1=65, K=32], every 1070144 reals, live from kernel 28 to 34
-  float* const d_transformer_blocks_attention_einsum_2 = scratch + 1019520;
-  // [B, H=8, N+1=65, N+1=65], every 1070144 reals, live from kernel 29 to 31
-  float* const d_transformer_blocks_attention_multiply = scratch + 935792;
-  // [B, H=8, N+1=65, K=32], every 1070144 reals, live from kernel 30 to 32
-  float* const d_transformer_blocks_attention_einsum_3 = scratch + 1036160;
-  // [B, H=8, N+1=65, K=32], every 1070144 reals, live from kernel 31 to 33
-  float* const d_transformer_blocks_attention_einsum_4 = scratch + 1052800;
-  // [B, N+1=65, 3*D=768], every 1070144 reals, live from kernel 32 to 35
-  float* const d_transformer_blocks_attention_rearrange = scratch + 901984;
-  // [B, N+1=65, D=256], every 1070144 reals, live from kernel 35 to 36
-  float* const d_transformer_blocks_attention_einsum_5 = scratch + 951904;
-  // [B, N=64, C*P*P=48], every 1070144 reals, live from kernel 37 to 38
-  float* const d_patch_embed_einsum = scratch + 256;
+  // [B, N=64, C*P*P=48], every 952560 reals, live from kernel 0 to 1
+  float* const rearrange = scratch;
+  // [B, N+1=65, D=256] x 2 slots, every 952560 reals, live from kernel 0 to 21
+  float* const transformer_blocks_carry = scratch + 851280;
+  // [B, N+1=65] x 5 slots, every 952560 reals, live from kernel 4 to 61
+  float* const transformer_blocks_norm1_rsqrt = scratch + 951648;
+  // [B, N+1=65, D=256] x 5 slots, every 952560 reals, live from kernel 4 to 61
+  float* const transformer_blocks_norm1_multiply = scratch + 585040;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 4 to 5
+  float* const transformer_blocks_norm1_add = scratch + 751440;
+  // [B, N+1=65, 3*D=768] x 5 slots, every 952560 reals, live from kernel 4 to 61
+  float* const transformer_blocks_attention_add = scratch;
+  // [B, H=8, K=32, N+1=65], every 952560 reals, live from kernel 6 to 7
+  float* const transformer_blocks_attention_copy = scratch + 884560;
+  // [B, H=8, N+1=65, N+1=65], every 952560 reals, live from kernel 7 to 8
+  float* const transformer_blocks_attention_einsum = scratch + 751440;
+  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 952560 reals, live from kernel 4 to 61
+  float* const transformer_blocks_attention_divide = scratch + 249600;
+  // [B, N+1=65, H*K=256], every 952560 reals, live from kernel 9 to 10
+  float* const transformer_blocks_attention_rearrange = scratch + 751440;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 10 to 11
+  float* const transformer_blocks_attention_out_proj_einsum = scratch + 768080;
+  // [B, N+1=65] x 5 slots, every 952560 reals, live from kernel 4 to 61
+  float* const transformer_blocks_norm2_rsqrt = scratch + 952048;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 11 to 13
+  float* const transformer_blocks_add = scratch + 784720;
+  // [B, N+1=65, D=256] x 5 slots, every 952560 reals, live from kernel 4 to 61
+  float* const transformer_blocks_norm2_multiply = scratch + 668240;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 11 to 12
+  float* const transformer_blocks_norm2_add = scratch + 884560;
+  // [B, N+1=65, M=512] x 5 slots, every 952560 reals, live from kernel 4 to 61
+  float* const transformer_blocks_ffn_linear1_add = scratch + 418640;
+  // [B, N+1=65, M=512], every 952560 reals, live from kernel 12 to 13
+  float* const transformer_blocks_ffn_gelu = scratch + 751440;
+  // [B, N+1=65], every 952560 reals, live from kernel 14 to 43
+  float* const transformer_blocks_5_norm1_rsqrt = scratch + 952448;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 14 to 43
+  float* const transformer_blocks_5_norm1_multiply = scratch + 917840;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 14 to 15
+  float* const transformer_blocks_5_norm1_add = scratch + 934480;
+  // [B, N+1=65, 3*D=768], every 952560 reals, live from kernel 15 to 38
+  float* const transformer_blocks_5_attention_add = scratch + 751440;
+  // [B, H=8, K=32, N+1=65], every 952560 reals, live from kernel 16 to 17
+  float* const transformer_blocks_5_attention_copy = scratch + 934480;
+  // [B, H=8, 1, N+1=65], every 952560 reals, live from kernel 17 to 18
+  float* const transformer_blocks_5_attention_einsum = scratch + 951120;
+  // [B, H=8, 1, N+1=65], every 952560 reals, live from kernel 18 to 36
+  float* const transformer_blocks_5_attention_divide = scratch + 934480;
+  // [B, 1, H*K=256], every 952560 reals, live from kernel 19 to 20
+  float* const transformer_blocks_5_attention_rearrange = scratch + 935008;
+  // [B, 1, D=256], every 952560 reals, live from kernel 20 to 21
+  float* const transformer_blocks_5_attention_out_proj_einsum = scratch + 935264;
+  // [B, 1], every 952560 reals, live from kernel 21 to 31
+  float* const transformer_blocks_5_norm2_rsqrt = scratch + 936032;
+  // [B, 1, D=256], every 952560 reals, live from kernel 21 to 24
+  float* const transformer_blocks_5_add = scratch + 935008;
+  // [B, 1, D=256], every 952560 reals, live from kernel 21 to 31
+  float* const transformer_blocks_5_norm2_multiply = scratch + 935520;
+  // [B, 1, D=256], every 952560 reals, live from kernel 21 to 22
+  float* const transformer_blocks_5_norm2_add = scratch + 935776;
+  // [B, 1, M=512], every 952560 reals, live from kernel 22 to 23
+  float* const transformer_blocks_5_ffn_gelu = scratch + 851280;
+  // [B, 1, M=512], every 952560 reals, live from kernel 22 to 29
+  float* const d_transformer_blocks_5_ffn_gelu_gradient = scratch + 851792;
+  // [B, 1, D=256], every 952560 reals, live from kernel 23 to 24
+  float* const transformer_blocks_5_ffn_linear2_einsum = scratch + 852304;
+  // [B, 1], every 952560 reals, live from kernel 24 to 28
+  float* const norm_rsqrt = scratch + 852560;
+  // [B, 1, D=256], every 952560 reals, live from kernel 24 to 28
+  float* const norm_multiply = scratch + 851280;
+  // [B, 1, D=256], every 952560 reals, live from kernel 24 to 25
+  float* const norm_add = scratch + 851536;
+  // [B], every 952560 reals, live from kernel 14 to 46
+  float* const add = scratch + 952528;
+  // [B], every 952560 reals, live from kernel 14 to 46
+  float* const reduce_sum = scratch + 952544;
+  // [B, CLASSES=10], every 952560 reals, live from kernel 26 to 27
+  float* const d_multiply = scratch + 852304;
+  // [B, D=256], every 952560 reals, live from kernel 27 to 28
+  float* const d_head_einsum = scratch + 851536;
+  // [B, 1, D=256], every 952560 reals, live from kernel 28 to 31
+  float* const d_norm_multiply = scratch + 852304;
+  // [B, 1, M=512], every 952560 reals, live from kernel 29 to 30
+  float* const d_transformer_blocks_5_ffn_multiply = scratch + 851280;
+  // [B, 1, D=256], every 952560 reals, live from kernel 30 to 31
+  float* const d_transformer_blocks_5_ffn_linear1_einsum = scratch + 851792;
+  // [B, 1, D=256], every 952560 reals, live from kernel 31 to 44
+  float* const d_transformer_blocks_5_add = scratch + 935776;
+  // [B, 1, D=256], every 952560 reals, live from kernel 32 to 35
+  float* const d_transformer_blocks_5_attention_out_proj_einsum = scratch + 868448;
+  // [B, H=8, K=32, N+1=65], every 952560 reals, live from kernel 33 to 34
+  float* const d_transformer_blocks_5_attention_copy = scratch + 851280;
+  // [B, H=8, 1, N+1=65], every 952560 reals, live from kernel 34 to 36
+  float* const d_transformer_blocks_5_attention_einsum = scratch + 867920;
+  // [B, H=8, N+1=65, K=32], every 952560 reals, live from kernel 35 to 41
+  float* const d_transformer_blocks_5_attention_einsum_2 = scratch + 851280;
+  // [B, H=8, 1, N+1=65], every 952560 reals, live from kernel 36 to 38
+  float* const d_transformer_blocks_5_attention_multiply = scratch + 935008;
+  // [B, H=8, 1, K=32], every 952560 reals, live from kernel 37 to 39
+  float* const d_transformer_blocks_5_attention_einsum_3 = scratch + 934480;
+  // [B, H=8, N+1=65, K=32], every 952560 reals, live from kernel 38 to 40
+  float* const d_transformer_blocks_5_attention_einsum_4 = scratch + 867920;
+  // [B, N+1=65, 3*D=768], every 952560 reals, live from kernel 0 to 42
+  float* const d_transformer_blocks_5_attention_rearrange = scratch + 801360;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 42 to 43
+  float* const d_transformer_blocks_5_attention_einsum_5 = scratch + 751440;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 43 to 45
+  float* const d_transformer_blocks_5_norm1_multiply = scratch + 768080;
+  // [B, N+1=65, D=256] x 2 slots, every 952560 reals, live from kernel 14 to 62
+  float* const d_transformer_blocks_carry = scratch + 884560;
+  // [B, N+1=65, M=512], every 952560 reals, live from kernel 47 to 48
+  float* const d_transformer_blocks_ffn_multiply = scratch + 751440;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 48 to 49
+  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 784720;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 49 to 61
+  float* const d_transformer_blocks_add = scratch + 819056;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 50 to 53
+  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 785248;
+  // [B, H=8, K=32, N+1=65], every 952560 reals, live from kernel 51 to 52
+  float* const d_transformer_blocks_attention_copy = scratch + 801888;
+  // [B, H=8, N+1=65, N+1=65], every 952560 reals, live from kernel 52 to 54
+  float* const d_transformer_blocks_attention_einsum = scratch + 751440;
+  // [B, H=8, N+1=65, K=32], every 952560 reals, live from kernel 53 to 59
+  float* const d_transformer_blocks_attention_einsum_2 = scratch + 835696;
+  // [B, H=8, N+1=65, N+1=65], every 952560 reals, live from kernel 54 to 56
+  float* const d_transformer_blocks_attention_multiply = scratch + 785248;
+  // [B, H=8, N+1=65, K=32], every 952560 reals, live from kernel 55 to 57
+  float* const d_transformer_blocks_attention_einsum_3 = scratch + 852336;
+  // [B, H=8, N+1=65, K=32], every 952560 reals, live from kernel 56 to 58
+  float* const d_transformer_blocks_attention_einsum_4 = scratch + 917840;
+  // [B, N+1=65, 3*D=768], every 952560 reals, live from kernel 57 to 60
+  float* const d_transformer_blocks_attention_rearrange = scratch + 751440;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 60 to 61
+  float* const d_transformer_blocks_attention_einsum_5 = scratch + 801360;
+  // [B, N=64, C*P*P=48], every 952560 reals, live from kernel 62 to 63
+  float* const d_patch_embed_einsum = scratch;
   std::int64_t place = -1;
-#pragma omp parallel for schedule(static)
-  for (std::int64_t begin = 0; begin < 256; begin += 1024) {
-    norm_backward_3(begin, std::min<std::int64_t>(256, begin + 1024), parameters + 2576, d_norm_multiply);
-  }
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    rearrange_forward(images + image * 3072, rearrange + place * 1070144);
-    patch_embed_forward(packed + 37136, rearrange + place * 1070144, parameters + 3182352, parameters + 3165712,
-                        transformer_blocks_carry + image * 1070144);
-    add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 1070144);
-    norm_backward_2_input_gradient(d_norm_multiply, d_norm_concat + image * 1070144);
+    rearrange_forward(images + image * 3072, rearrange + place * 952560);
+    patch_embed_forward(packed + 37136, rearrange + place * 952560, parameters + 3182352, parameters + 3165712,
+                        transformer_blocks_carry + image * 952560);
+    add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 952560);
+    transformer_blocks_5_attention_backward_8(d_transformer_blocks_5_attention_rearrange + image * 952560);
   }
-  // transformer_blocks: 6 layers
-  for (std::int64_t layer = 0; layer < 6; ++layer) {
+  // transformer_blocks: 5 layers
+  for (std::int64_t layer = 0; layer < 5; ++layer) {
 #pragma omp parallel
     {
       const Team team = team_of(batch);
       for (std::int64_t image = team.first; image < team.last; ++image) {
         if (team.part == 0) {
-          transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1070144,
-                                                 transformer_blocks_norm1_rsqrt + layer * 80 + image * 1070144,
-                                                 transformer_blocks_norm1_multiply + layer * 16640 + image * 1070144,
+          transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 952560,
+                                                 transformer_blocks_norm1_rsqrt + layer * 80 + image * 952560,
+                                                 transformer_blocks_norm1_multiply + layer * 16640 + image * 952560,
                                                  parameters + 3165200 - layer * 527104,
                                                  parameters + 3165456 - layer * 527104,
-                                                 transformer_blocks_norm1_add + team.first * 1070144);
+                                                 transformer_blocks_norm1_add + team.first * 952560);
         }
         team.wait();
         transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
-                                             transformer_blocks_norm1_add + team.first * 1070144,
+                                             transformer_blocks_norm1_add + team.first * 952560,
                                              parameters + 2967824 - layer * 527104,
-                                             transformer_blocks_attention_add + layer * 49920 + image * 1070144);
+                                             transformer_blocks_attention_add + layer * 49920 + image * 952560);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                                 transformer_blocks_attention_copy + team.first * 1070144);
+          transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 952560,
+                                                 transformer_blocks_attention_copy + team.first * 952560);
         }
         team.wait();
-        transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                               transformer_blocks_attention_copy + team.first * 1070144,
-                                               transformer_blocks_attention_einsum + team.first * 1070144);
+        transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + layer * 49920 + image * 952560,
+                                               transformer_blocks_attention_copy + team.first * 952560,
+                                               transformer_blocks_attention_einsum + team.first * 952560);
         team.wait();
-        transformer_blocks_attention_forward_4(team, transformer_blocks_attention_einsum + team.first * 1070144,
-                                               transformer_blocks_attention_divide + layer * 33808 + image * 1070144);
+        transformer_blocks_attention_forward_4(team, transformer_blocks_attention_einsum + team.first * 952560,
+                                               transformer_blocks_attention_divide + layer * 33808 + image * 952560);
         team.wait();
         transformer_blocks_attention_forward_5(team,
-                                               transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
-                                               transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                               transformer_blocks_attention_rearrange + team.first * 1070144);
+                                               transformer_blocks_attention_divide + layer * 33808 + image * 952560,
+                                               transformer_blocks_attention_add + layer * 49920 + image * 952560,
+                                               transformer_blocks_attention_rearrange + team.first * 952560);
         team.wait();
         transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
-                                                      transformer_blocks_attention_rearrange + team.first * 1070144,
-                                                      transformer_blocks_attention_out_proj_einsum + team.first * 1070144);
+                                                      transformer_blocks_attention_rearrange + team.first * 952560,
+                                                      transformer_blocks_attention_out_proj_einsum + team.first * 952560);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1070144,
-                                                                transformer_blocks_attention_out_proj_einsum + team.first * 1070144,
+          transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 952560,
+                                                                transformer_blocks_attention_out_proj_einsum + team.first * 952560,
                                                                 parameters + 2902032 - layer * 527104,
-                                                                transformer_blocks_norm2_rsqrt + layer * 80 + image * 1070144,
-                                                                transformer_blocks_add + team.first * 1070144,
-                                                                transformer_blocks_norm2_multiply + layer * 16640 + image * 1070144,
+                                                                transformer_blocks_norm2_rsqrt + layer * 80 + image * 952560,
+                                                                transformer_blocks_add + team.first * 952560,
+                                                                transformer_blocks_norm2_multiply + layer * 16640 + image * 952560,
                                                                 parameters + 2901520 - layer * 527104,
                                                                 parameters + 2901776 - layer * 527104,
-                                                                transformer_blocks_norm2_add + team.first * 1070144);
+                                                                transformer_blocks_norm2_add + team.first * 952560);
         }
         team.wait();
         transformer_blocks_ffn_linear1_forward_input_gradient(team, packed + 1622288 + layer * 131072,
-                                                              transformer_blocks_norm2_add + team.first * 1070144,
+                                                              transformer_blocks_norm2_add + team.first * 952560,
                                                               parameters + 2769936 - layer * 527104,
-                                                              transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1070144,
-                                                              transformer_blocks_ffn_gelu + team.first * 1070144);
+                                                              transformer_blocks_ffn_linear1_add + layer * 33280 + image * 952560,
+                                                              transformer_blocks_ffn_gelu + team.first * 952560);
         team.wait();
         transformer_blocks_ffn_linear2_forward(team, packed + 2408720 + layer * 131072,
-                                               transformer_blocks_ffn_gelu + team.first * 1070144,
-                                               transformer_blocks_add + team.first * 1070144,
+                                               transformer_blocks_ffn_gelu + team.first * 952560,
+                                               transformer_blocks_add + team.first * 952560,
                                                parameters + 2638608 - layer * 527104,
-                                               transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1070144);
+                                               transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 952560);
         team.wait();
       }
     }
   }
-#pragma omp parallel for schedule(static) firstprivate(place)
-  for (std::int64_t image = 0; image < batch; ++image) {
-    if (place < 0) place = image;
-    norm_forward_train(transformer_blocks_carry + image * 1070144, norm_rsqrt + place * 1070144,
-                       norm_multiply + place * 1070144, parameters + 2576, parameters + 2832,
-                       norm_add + place * 1070144);
-    head_forward(norm_add + place * 1070144, parameters + 16, parameters, outputs + image * 10);
-    multiply_backward(batch, outputs + image * 10, d_multiply + place * 1070144, labels + image, add + image * 1070144,
-                      reduce_sum + image * 1070144);
-    head_backward(d_multiply + place * 1070144, parameters + 16, d_head_einsum + place * 1070144);
-    norm_backward_4(d_head_einsum + place * 1070144, parameters + 2576, d_norm_concat + image * 1070144);
-    norm_backward_input_gradient(d_norm_concat + image * 1070144, norm_multiply + place * 1070144,
-                                 norm_rsqrt + place * 1070144, d_transformer_blocks_carry + image * 1070144);
+#pragma omp parallel
+  {
+    const Team team = team_of(batch);
+    for (std::int64_t image = team.first; image < team.last; ++image) {
+      if (team.part == 0) {
+        transformer_blocks_5_norm1_forward_train(transformer_blocks_carry + 16640 + image * 952560,
+                                                 transformer_blocks_5_norm1_rsqrt + team.first * 952560,
+                                                 transformer_blocks_5_norm1_multiply + team.first * 952560,
+                                                 parameters + 529680, parameters + 529936,
+                                                 transformer_blocks_5_norm1_add + team.first * 952560);
+      }
+      team.wait();
+      transformer_blocks_5_attention_forward(team, packed + 1032464,
+                                             transformer_blocks_5_norm1_add + team.first * 952560, parameters + 332304,
+                                             transformer_blocks_5_attention_add + team.first * 952560);
+      team.wait();
+      if (team.part == 0) {
+        transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 952560,
+                                                 transformer_blocks_5_attention_copy + team.first * 952560);
+        transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 952560,
+                                                 transformer_blocks_5_attention_copy + team.first * 952560,
+                                                 transformer_blocks_5_attention_einsum + team.first * 952560);
+        transformer_blocks_5_attention_forward_4(transformer_blocks_5_attention_einsum + team.first * 952560,
+                                                 transformer_blocks_5_attention_divide + team.first * 952560);
+        transformer_blocks_5_attention_forward_5(transformer_blocks_5_attention_divide + team.first * 952560,
+                                                 transformer_blocks_5_attention_add + team.first * 952560,
+                                                 transformer_blocks_5_attention_rearrange + team.first * 952560);
+        transformer_blocks_5_attention_out_proj_forward(transformer_blocks_5_attention_rearrange + team.first * 952560,
+                                                        packed + 1556752,
+                                                        transformer_blocks_5_attention_out_proj_einsum + team.first * 952560);
+        transformer_blocks_5_attention_out_proj_forward_2_train(transformer_blocks_carry + 16640 + image * 952560,
+                                                                transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
+                                                                parameters + 266512,
+                                                                transformer_blocks_5_norm2_rsqrt + team.first * 952560,
+                                                                transformer_blocks_5_add + team.first * 952560,
+                                                                transformer_blocks_5_norm2_multiply + team.first * 952560,
+                                                                parameters + 266000, parameters + 266256,
+                                                                transformer_blocks_5_norm2_add + team.first * 952560);
+        transformer_blocks_5_ffn_linear1_backward_input_gradient(transformer_blocks_5_norm2_add + team.first * 952560,
+                                                                 packed + 2277648, parameters + 134416,
+                                                                 transformer_blocks_5_ffn_gelu + team.first * 952560,
+                                                                 d_transformer_blocks_5_ffn_gelu_gradient + team.first * 952560);
+        transformer_blocks_5_ffn_linear2_forward(transformer_blocks_5_ffn_gelu + team.first * 952560, packed + 3064080,
+                                                 transformer_blocks_5_ffn_linear2_einsum + team.first * 952560);
+        transformer_blocks_5_ffn_linear2_forward_2_input_gradient(transformer_blocks_5_add + team.first * 952560,
+                                                                  transformer_blocks_5_ffn_linear2_einsum + team.first * 952560,
+                                                                  parameters + 3088, norm_rsqrt + team.first * 952560,
+                                                                  norm_multiply + team.first * 952560,
+                                                                  parameters + 2576, parameters + 2832,
+                                                                  norm_add + team.first * 952560);
+        head_forward(norm_add + team.first * 952560, parameters + 16, parameters, outputs + image * 10);
+        multiply_backward(batch, outputs + image * 10, d_multiply + team.first * 952560, labels + image,
+                          add + image * 952560, reduce_sum + image * 952560);
+        head_backward(d_multiply + team.first * 952560, parameters + 16, d_head_einsum + team.first * 952560);
+        norm_backward_input_gradient(d_head_einsum + team.first * 952560, parameters + 2576,
+                                     norm_multiply + team.first * 952560, norm_rsqrt + team.first * 952560,
+                                     d_norm_multiply + team.first * 952560);
+        transformer_blocks_5_ffn_linear2_backward_input_gradient(d_norm_multiply + team.first * 952560,
+                                                                 packed + 3850512,
+                                                                 d_transformer_blocks_5_ffn_gelu_gradient + team.first * 952560,
+                                                                 d_transformer_blocks_5_ffn_multiply + team.first * 952560);
+        transformer_blocks_5_ffn_linear1_backward_2_input_gradient(d_transformer_blocks_5_ffn_multiply + team.first * 952560,
+                                                                   packed + 4636944,
+                                                                   d_transformer_blocks_5_ffn_linear1_einsum + team.first * 952560);
+        transformer_blocks_5_norm2_backward(d_transformer_blocks_5_ffn_linear1_einsum + team.first * 952560,
+                                            parameters + 266000,
+                                            transformer_blocks_5_norm2_multiply + team.first * 952560,
+                                            d_norm_multiply + team.first * 952560,
+                                            transformer_blocks_5_norm2_rsqrt + team.first * 952560,
+                                            d_transformer_blocks_5_add + team.first * 952560);
+        transformer_blocks_5_attention_out_proj_backward(d_transformer_blocks_5_add + team.first * 952560,
+                                                         packed + 5095696,
+                                                         d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560);
+        transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + team.first * 952560,
+                                                d_transformer_blocks_5_attention_copy + team.first * 952560);
+        transformer_blocks_5_attention_backward_2(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
+                                                  d_transformer_blocks_5_attention_copy + team.first * 952560,
+                                                  d_transformer_blocks_5_attention_einsum + team.first * 952560);
+        transformer_blocks_5_attention_backward_3_input_gradient(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
+                                                                 transformer_blocks_5_attention_divide + team.first * 952560,
+                                                                 d_transformer_blocks_5_attention_einsum_2 + team.first * 952560);
+        transformer_blocks_5_attention_backward_4_input_gradient(d_transformer_blocks_5_attention_einsum + team.first * 952560,
+                                                                 transformer_blocks_5_attention_divide + team.first * 952560,
+                                                                 d_transformer_blocks_5_attention_multiply + team.first * 952560);
+        transformer_blocks_5_attention_backward_5(d_transformer_blocks_5_attention_multiply + team.first * 952560,
+                                                  transformer_blocks_5_attention_add + team.first * 952560,
+                                                  d_transformer_blocks_5_attention_einsum_3 + team.first * 952560);
+        transformer_blocks_5_attention_backward_6(d_transformer_blocks_5_attention_multiply + team.first * 952560,
+                                                  transformer_blocks_5_attention_add + team.first * 952560,
+                                                  d_transformer_blocks_5_attention_einsum_4 + team.first * 952560);
+        transformer_blocks_5_attention_backward_7(d_transformer_blocks_5_attention_einsum_3 + team.first * 952560,
+                                                  d_transformer_blocks_5_attention_rearrange + image * 952560);
+        transformer_blocks_5_attention_backward_9(d_transformer_blocks_5_attention_einsum_4 + team.first * 952560,
+                                                  d_transformer_blocks_5_attention_rearrange + image * 952560);
+        transformer_blocks_5_attention_backward_10(d_transformer_blocks_5_attention_einsum_2 + team.first * 952560,
+                                                   d_transformer_blocks_5_attention_rearrange + image * 952560);
+      }
+      team.wait();
+      transformer_blocks_5_attention_backward_11(team, packed + 6144272,
+                                                 d_transformer_blocks_5_attention_rearrange + image * 952560,
+                                                 d_transformer_blocks_5_attention_einsum_5 + team.first * 952560);
+      team.wait();
+      if (team.part == 0) {
+        transformer_blocks_5_norm1_backward(d_transformer_blocks_5_attention_einsum_5 + team.first * 952560,
+                                            parameters + 529680,
+                                            transformer_blocks_5_norm1_multiply + team.first * 952560,
+                                            transformer_blocks_5_norm1_rsqrt + team.first * 952560,
+                                            d_transformer_blocks_5_norm1_multiply + team.first * 952560);
+        transformer_blocks_backward_2(d_transformer_blocks_5_norm1_multiply + team.first * 952560,
+                                      d_transformer_blocks_5_add + team.first * 952560,
+                                      d_transformer_blocks_carry + image * 952560);
+        transformer_blocks_backward(d_transformer_blocks_5_norm1_multiply + team.first * 952560,
+                                    d_transformer_blocks_carry + image * 952560);
+      }
+      team.wait();
+    }
   }
   divide_forward_input_gradient(batch, add, reduce_sum, loss);
-  // transformer_blocks: 6 layers, the last one first
-  for (std::int64_t pass = 0; pass < 6; ++pass) {
-    const std::int64_t layer = 5 - pass;
+  // transformer_blocks: 5 layers, the last one first
+  for (std::int64_t pass = 0; pass < 5; ++pass) {
+    const std::int64_t layer = 4 - pass;
 #pragma omp parallel
     {
       const Team team = team_of(batch);
       for (std::int64_t image = team.first; image < team.last; ++image) {
         transformer_blocks_ffn_linear2_backward_input_gradient(team, packed + 3195152 + layer * 131072,
-                                                               d_transformer_blocks_carry + pass % 2 * 16640 + image * 1070144,
-                                                               transformer_blocks_ffn_linear1_add + layer * 33280 + image * 1070144,
-                                                               d_transformer_blocks_ffn_multiply + team.first * 1070144);
+                                                               d_transformer_blocks_carry + pass % 2 * 16640 + image * 952560,
+                                                               transformer_blocks_ffn_linear1_add + layer * 33280 + image * 952560,
+                                                               d_transformer_blocks_ffn_multiply + team.first * 952560);
         team.wait();
         transformer_blocks_ffn_linear1_backward_input_gradient(team, packed + 3981584 + layer * 131072,
-                                                               d_transformer_blocks_ffn_multiply + team.first * 1070144,
-                                                               d_transformer_blocks_ffn_linear1_einsum + team.first * 1070144);
+                                                               d_transformer_blocks_ffn_multiply + team.first * 952560,
+                                                               d_transformer_blocks_ffn_linear1_einsum + team.first * 952560);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_norm2_backward_2(d_transformer_blocks_ffn_linear1_einsum + team.first * 1070144,
+          transformer_blocks_norm2_backward_2(d_transformer_blocks_ffn_linear1_einsum + team.first * 952560,
                                               parameters + 2901520 - layer * 527104,
-                                              transformer_blocks_norm2_multiply + layer * 16640 + image * 1070144,
-                                              d_transformer_blocks_carry + pass % 2 * 16640 + image * 1070144,
-                                              transformer_blocks_norm2_rsqrt + layer * 80 + image * 1070144,
-                                              d_transformer_blocks_add + team.first * 1070144);
+                                              transformer_blocks_norm2_multiply + layer * 16640 + image * 952560,
+                                              d_transformer_blocks_carry + pass % 2 * 16640 + image * 952560,
+                                              transformer_blocks_norm2_rsqrt + layer * 80 + image * 952560,
+                                              d_transformer_blocks_add + team.first * 952560);
         }
         team.wait();
         transformer_blocks_attention_out_proj_backward(team, packed + 4768016 + layer * 65536,
-                                                       d_transformer_blocks_add + team.first * 1070144,
-                                                       d_transformer_blocks_attention_out_proj_einsum + team.first * 1070144);
+                                                       d_transformer_blocks_add + team.first * 952560,
+                                                       d_transformer_blocks_attention_out_proj_einsum + team.first * 952560);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                                d_transformer_blocks_attention_copy + team.first * 1070144);
+          transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 952560,
+                                                d_transformer_blocks_attention_copy + team.first * 952560);
         }
         team.wait();
         transformer_blocks_attention_backward_2(team,
-                                                d_transformer_blocks_attention_out_proj_einsum + team.first * 1070144,
-                                                d_transformer_blocks_attention_copy + team.first * 1070144,
-                                                d_transformer_blocks_attention_einsum + team.first * 1070144);
+                                                d_transformer_blocks_attention_out_proj_einsum + team.first * 952560,
+                                                d_transformer_blocks_attention_copy + team.first * 952560,
+                                                d_transformer_blocks_attention_einsum + team.first * 952560);
         team.wait();
         transformer_blocks_attention_backward_3_input_gradient(team,
-                                                               d_transformer_blocks_attention_out_proj_einsum + team.first * 1070144,
-                                                               transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
-                                                               d_transformer_blocks_attention_einsum_2 + team.first * 1070144);
+                                                               d_transformer_blocks_attention_out_proj_einsum + team.first * 952560,
+                                                               transformer_blocks_attention_divide + layer * 33808 + image * 952560,
+                                                               d_transformer_blocks_attention_einsum_2 + team.first * 952560);
         team.wait();
         transformer_blocks_attention_backward_4_input_gradient(team,
-                                                               d_transformer_blocks_attention_einsum + team.first * 1070144,
-                                                               transformer_blocks_attention_divide + layer * 33808 + image * 1070144,
-                                                               d_transformer_blocks_attention_multiply + team.first * 1070144);
+                                                               d_transformer_blocks_attention_einsum + team.first * 952560,
+                                                               transformer_blocks_attention_divide + layer * 33808 + image * 952560,
+                                                               d_transformer_blocks_attention_multiply + team.first * 952560);
         team.wait();
-        transformer_blocks_attention_backward_5(team, d_transformer_blocks_attention_multiply + team.first * 1070144,
-                                                transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                                d_transformer_blocks_attention_einsum_3 + team.first * 1070144);
+        transformer_blocks_attention_backward_5(team, d_transformer_blocks_attention_multiply + team.first * 952560,
+                                                transformer_blocks_attention_add + layer * 49920 + image * 952560,
+                                                d_transformer_blocks_attention_einsum_3 + team.first * 952560);
         team.wait();
-        transformer_blocks_attention_backward_6(team, d_transformer_blocks_attention_multiply + team.first * 1070144,
-                                                transformer_blocks_attention_add + layer * 49920 + image * 1070144,
-                                                d_transformer_blocks_attention_einsum_4 + team.first * 1070144);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + team.first * 1070144,
-                                                  d_transformer_blocks_attention_rearrange + team.first * 1070144);
-        }
+        transformer_blocks_attention_backward_6(team, d_transformer_blocks_attention_multiply + team.first * 952560,
+                                                transformer_blocks_attention_add + layer * 49920 + image * 952560,
+                                                d_transformer_blocks_attention_einsum_4 + team.first * 952560);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + team.first * 1070144,
-                                                  d_transformer_blocks_attention_rearrange + team.first * 1070144);
-        }
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + team.first * 1070144,
-                                                  d_transformer_blocks_attention_rearrange + team.first * 1070144);
+          transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + team.first * 952560,
+                                                  d_transformer_blocks_attention_rearrange + team.first * 952560);
+          transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + team.first * 952560,
+                                                  d_transformer_blocks_attention_rearrange + team.first * 952560);
+          transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + team.first * 952560,
+                                                  d_transformer_blocks_attention_rearrange + team.first * 952560);
         }
         team.wait();
         transformer_blocks_attention_backward_10(team, packed + 5161232 + layer * 196608,
-                                                 d_transformer_blocks_attention_rearrange + team.first * 1070144,
-                                                 d_transformer_blocks_attention_einsum_5 + team.first * 1070144);
+                                                 d_transformer_blocks_attention_rearrange + team.first * 952560,
+                                                 d_transformer_blocks_attention_einsum_5 + team.first * 952560);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_norm1_backward_2(d_transformer_blocks_attention_einsum_5 + team.first * 1070144,
+          transformer_blocks_norm1_backward_2(d_transformer_blocks_attention_einsum_5 + team.first * 952560,
                                               parameters + 3165200 - layer * 527104,
-                                              transformer_blocks_norm1_multiply + layer * 16640 + image * 1070144,
-                                              d_transformer_blocks_add + team.first * 1070144,
-                                              transformer_blocks_norm1_rsqrt + layer * 80 + image * 1070144,
-                                              d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1070144);
+                                              transformer_blocks_norm1_multiply + layer * 16640 + image * 952560,
+                                              d_transformer_blocks_add + team.first * 952560,
+                                              transformer_blocks_norm1_rsqrt + layer * 80 + image * 952560,
+                                              d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 952560);
         }
         team.wait();
       }
@@ -9226,9 +12197,9 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    patch_embed_backward(packed + 6340880, d_transformer_blocks_carry + image * 1070144,
-                         d_patch_embed_einsum + place * 1070144);
-    images_gradient(d_patch_embed_einsum + place * 1070144, image_gradients + image * 3072);
+    patch_embed_backward(packed + 6340880, d_transformer_blocks_carry + 16640 + image * 952560,
+                         d_patch_embed_einsum + place * 952560);
+    images_gradient(d_patch_embed_einsum + place * 952560, image_gradients + image * 3072);
   }
 }
 
@@ -9347,9 +12318,6 @@ void vit_cifar_inspect_avx512(const float* packed, const float* images, const st
                                              magnitudes + 4 + layer * 9 + image * 58,
                                              magnitudes + 5 + layer * 9 + image * 58,
                                              transformer_blocks_add + team.first * 166928);
-        }
-        team.wait();
-        if (team.part == 0) {
           transformer_blocks_norm2_forward(transformer_blocks_add + team.first * 166928, packed + 26112 + layer * 256,
                                            packed + 27648 + layer * 256,
                                            transformer_blocks_norm2_add + team.first * 166928,
@@ -9390,8 +12358,8 @@ void vit_cifar_inspect_avx512(const float* packed, const float* images, const st
     if (place < 0) place = image;
     norm_forward_2(transformer_blocks_carry + image * 166928, packed + 33792, packed + 34048, norm_add + place * 166928,
                    norm_maximum + place * 166928);
-    norm_forward_inspect(concat + image * 166928, norm_maximum + place * 166928, magnitudes + 1 + image * 58,
-                         magnitudes + 56 + image * 58);
+    norm_forward(concat + image * 166928, norm_maximum + place * 166928, magnitudes + 1 + image * 58,
+                 magnitudes + 56 + image * 58);
     head_forward_inspect(norm_add + place * 166928, packed + 34304, head_einsum + place * 166928);
     head_forward_2(head_einsum + place * 166928, packed + 36864, magnitudes + 57 + image * 58);
   }

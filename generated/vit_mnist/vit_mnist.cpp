@@ -336,11 +336,11 @@ const char* vit_mnist_summary(void) {
     "  optimizer bytes                  15,104                 15,104\n"
     "  forward scratch bytes            64 + 45,824 * B        5,865,536\n"
     "  evaluate scratch bytes           64 + 45,824 * B        5,865,536\n"
-    "  loss_and_gradients scratch bytes 45,056 + 145,152 * B   18,624,512\n"
-    "  input_gradient scratch bytes     64 + 116,224 * B       14,876,736\n"
+    "  loss_and_gradients scratch bytes 50,816 + 108,352 * B   13,919,872\n"
+    "  input_gradient scratch bytes     64 + 81,024 * B        10,371,136\n"
     "  inspect scratch bytes            64 + 50,752 * B        6,496,320\n"
     "  forward bytes in all             7,616 + 49,000 * B     6,279,616\n"
-    "  training step bytes in all       75,268 + 148,332 * B   19,061,764\n"
+    "  training step bytes in all       81,028 + 111,532 * B   14,357,124\n"
     "  forward FLOPs                    8 + 378,348 * B        48,428,552\n"
     "  training step FLOPs              24,554 + 1,043,756 * B 133,625,322\n";
 }

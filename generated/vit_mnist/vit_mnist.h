@@ -41,8 +41,8 @@ typedef struct tessera_parameter {
 #define VIT_MNIST_LAYERS 38 /* rows of the table of layers */
 #define VIT_MNIST_FORWARD_SCRATCH_BYTES(batch) (INT64_C(64) + INT64_C(45824) * (int64_t)(batch))
 #define VIT_MNIST_EVALUATE_SCRATCH_BYTES(batch) (INT64_C(64) + INT64_C(45824) * (int64_t)(batch))
-#define VIT_MNIST_TRAIN_SCRATCH_BYTES(batch) (INT64_C(45056) + INT64_C(145152) * (int64_t)(batch))
-#define VIT_MNIST_INPUT_GRADIENT_SCRATCH_BYTES(batch) (INT64_C(64) + INT64_C(116224) * (int64_t)(batch))
+#define VIT_MNIST_TRAIN_SCRATCH_BYTES(batch) (INT64_C(50816) + INT64_C(108352) * (int64_t)(batch))
+#define VIT_MNIST_INPUT_GRADIENT_SCRATCH_BYTES(batch) (INT64_C(64) + INT64_C(81024) * (int64_t)(batch))
 #define VIT_MNIST_INSPECT_SCRATCH_BYTES(batch) (INT64_C(64) + INT64_C(50752) * (int64_t)(batch))
 
 /* What the model costs: constant expressions, for static_assert. FORWARD_BYTES and TRAIN_BYTES are all the memory that a
@@ -52,7 +52,7 @@ typedef struct tessera_parameter {
 #define VIT_MNIST_PARAMETER_BYTES INT64_C(7552)
 #define VIT_MNIST_OPTIMIZER_BYTES INT64_C(15104)
 #define VIT_MNIST_FORWARD_BYTES(batch) (INT64_C(7616) + INT64_C(49000) * (int64_t)(batch))
-#define VIT_MNIST_TRAIN_BYTES(batch) (INT64_C(75268) + INT64_C(148332) * (int64_t)(batch))
+#define VIT_MNIST_TRAIN_BYTES(batch) (INT64_C(81028) + INT64_C(111532) * (int64_t)(batch))
 #define VIT_MNIST_FORWARD_FLOPS(batch) (INT64_C(8) + INT64_C(378348) * (int64_t)(batch))
 #define VIT_MNIST_TRAIN_FLOPS(batch) (INT64_C(24554) + INT64_C(1043756) * (int64_t)(batch))
 

@@ -1954,12 +1954,865 @@ static void blocks_mlp_2_forward(const real* blocks_mlp_1_gelu, const real* bloc
   }
 }
 
+// b < B, n < N+1=50, d < D=8 (row); lanes along n
+static void blocks_1_norm1_forward(const real* blocks_carry_next, const real* blocks_1_norm1_weight,
+                                   const real* blocks_1_norm1_bias, real* blocks_1_norm1_add) {
+  for (std::int64_t n = 0; n < 48; n += 8) {
+    vec sum0 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x0 = v_load(blocks_carry_next + (n + d * 50));
+      sum0 = v_add(sum0, x0);
+    }
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x1 = v_load(blocks_carry_next + (n + d * 50));
+      const vec t2 = v_set(real(8.0));
+      const vec t3 = v_div(sum0, t2);
+      const vec t4 = v_sub(x1, t3);
+      const vec t5 = v_mul(t4, t4);
+      sum1 = v_add(sum1, t5);
+    }
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x6 = v_load(blocks_carry_next + (n + d * 50));
+      const vec t7 = v_set(real(8.0));
+      const vec t8 = v_div(sum0, t7);
+      const vec t9 = v_sub(x6, t8);
+      const vec t10 = v_div(sum1, t7);
+      const vec t11 = v_set(real(1e-05));
+      const vec t12 = v_add(t10, t11);
+      const vec t13 = v_rsqrt(t12);
+      const vec t14 = v_mul(t9, t13);
+      const vec x15 = v_set(blocks_1_norm1_weight[d]);
+      const vec t16 = v_mul(t14, x15);
+      const vec x17 = v_set(blocks_1_norm1_bias[d]);
+      const vec t18 = v_add(t16, x17);
+      v_store(blocks_1_norm1_add + (n + d * 50), t18);
+    }
+  }
+  {
+    vec sum0 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x19 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
+      sum0 = v_add(sum0, x19);
+    }
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x20 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
+      const vec t21 = v_set(real(8.0));
+      const vec t22 = v_div(sum0, t21);
+      const vec t23 = v_sub(x20, t22);
+      const vec t24 = v_mul(t23, t23);
+      sum1 = v_add(sum1, t24);
+    }
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x25 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
+      const vec t26 = v_set(real(8.0));
+      const vec t27 = v_div(sum0, t26);
+      const vec t28 = v_sub(x25, t27);
+      const vec t29 = v_div(sum1, t26);
+      const vec t30 = v_set(real(1e-05));
+      const vec t31 = v_add(t29, t30);
+      const vec t32 = v_rsqrt(t31);
+      const vec t33 = v_mul(t28, t32);
+      const vec x34 = v_set(blocks_1_norm1_weight[d]);
+      const vec t35 = v_mul(t33, x34);
+      const vec x36 = v_set(blocks_1_norm1_bias[d]);
+      const vec t37 = v_add(t35, x36);
+      v_store_n(blocks_1_norm1_add + (d * 50 + 48), t37, 2);
+    }
+  }
+}
+
+// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
+static void blocks_1_mhsa_k_mappings_0_forward(const real* blocks_1_norm1_add,
+                                               const real* blocks_1_mhsa_k_mappings_0_weight,
+                                               const real* blocks_1_mhsa_k_mappings_0_bias,
+                                               real* blocks_1_mhsa_k_mappings_0_add) {
+  for (std::int64_t n = 0; n < 48; n += 24) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    vec sum8 = v_zero();
+    vec sum9 = v_zero();
+    vec sum10 = v_zero();
+    vec sum11 = v_zero();
+    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
+      const vec x0 = v_load(blocks_1_norm1_add + (n + k2 * 50));
+      const vec x1 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2]);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load(blocks_1_norm1_add + (n + k2 * 50 + 8));
+      sum1 = v_fma(x2, x1, sum1);
+      const vec x3 = v_load(blocks_1_norm1_add + (n + k2 * 50 + 16));
+      sum2 = v_fma(x3, x1, sum2);
+      const vec x4 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 + 4]);
+      sum3 = v_fma(x0, x4, sum3);
+      sum4 = v_fma(x2, x4, sum4);
+      sum5 = v_fma(x3, x4, sum5);
+      const vec x5 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 + 8]);
+      sum6 = v_fma(x0, x5, sum6);
+      sum7 = v_fma(x2, x5, sum7);
+      sum8 = v_fma(x3, x5, sum8);
+      const vec x6 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 + 12]);
+      sum9 = v_fma(x0, x6, sum9);
+      sum10 = v_fma(x2, x6, sum10);
+      sum11 = v_fma(x3, x6, sum11);
+    }
+    const vec x7 = v_set(blocks_1_mhsa_k_mappings_0_bias[0]);
+    const vec t8 = v_add(sum0, x7);
+    v_store(blocks_1_mhsa_k_mappings_0_add + n, t8);
+    const vec t9 = v_add(sum1, x7);
+    v_store(blocks_1_mhsa_k_mappings_0_add + (n + 8), t9);
+    const vec t10 = v_add(sum2, x7);
+    v_store(blocks_1_mhsa_k_mappings_0_add + (n + 16), t10);
+    const vec x11 = v_set(blocks_1_mhsa_k_mappings_0_bias[1]);
+    const vec t12 = v_add(sum3, x11);
+    v_store(blocks_1_mhsa_k_mappings_0_add + (n + 50), t12);
+    const vec t13 = v_add(sum4, x11);
+    v_store(blocks_1_mhsa_k_mappings_0_add + (n + 58), t13);
+    const vec t14 = v_add(sum5, x11);
+    v_store(blocks_1_mhsa_k_mappings_0_add + (n + 66), t14);
+    const vec x15 = v_set(blocks_1_mhsa_k_mappings_0_bias[2]);
+    const vec t16 = v_add(sum6, x15);
+    v_store(blocks_1_mhsa_k_mappings_0_add + (n + 100), t16);
+    const vec t17 = v_add(sum7, x15);
+    v_store(blocks_1_mhsa_k_mappings_0_add + (n + 108), t17);
+    const vec t18 = v_add(sum8, x15);
+    v_store(blocks_1_mhsa_k_mappings_0_add + (n + 116), t18);
+    const vec x19 = v_set(blocks_1_mhsa_k_mappings_0_bias[3]);
+    const vec t20 = v_add(sum9, x19);
+    v_store(blocks_1_mhsa_k_mappings_0_add + (n + 150), t20);
+    const vec t21 = v_add(sum10, x19);
+    v_store(blocks_1_mhsa_k_mappings_0_add + (n + 158), t21);
+    const vec t22 = v_add(sum11, x19);
+    v_store(blocks_1_mhsa_k_mappings_0_add + (n + 166), t22);
+  }
+  {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
+      const vec x23 = v_load_n(blocks_1_norm1_add + (k2 * 50 + 48), 2);
+      const vec x24 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2]);
+      sum0 = v_fma(x23, x24, sum0);
+      const vec x25 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 + 4]);
+      sum1 = v_fma(x23, x25, sum1);
+      const vec x26 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 + 8]);
+      sum2 = v_fma(x23, x26, sum2);
+      const vec x27 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 + 12]);
+      sum3 = v_fma(x23, x27, sum3);
+    }
+    const vec x28 = v_set(blocks_1_mhsa_k_mappings_0_bias[0]);
+    const vec t29 = v_add(sum0, x28);
+    v_store_n(blocks_1_mhsa_k_mappings_0_add + 48, t29, 2);
+    const vec x30 = v_set(blocks_1_mhsa_k_mappings_0_bias[1]);
+    const vec t31 = v_add(sum1, x30);
+    v_store_n(blocks_1_mhsa_k_mappings_0_add + 98, t31, 2);
+    const vec x32 = v_set(blocks_1_mhsa_k_mappings_0_bias[2]);
+    const vec t33 = v_add(sum2, x32);
+    v_store_n(blocks_1_mhsa_k_mappings_0_add + 148, t33, 2);
+    const vec x34 = v_set(blocks_1_mhsa_k_mappings_0_bias[3]);
+    const vec t35 = v_add(sum3, x34);
+    v_store_n(blocks_1_mhsa_k_mappings_0_add + 198, t35, 2);
+  }
+}
+
+// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
+static void blocks_1_mhsa_v_mappings_0_forward(const real* blocks_1_norm1_add,
+                                               const real* blocks_1_mhsa_v_mappings_0_weight,
+                                               const real* blocks_1_mhsa_v_mappings_0_bias,
+                                               real* blocks_1_mhsa_v_mappings_0_add) {
+  for (std::int64_t n = 0; n < 48; n += 24) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    vec sum8 = v_zero();
+    vec sum9 = v_zero();
+    vec sum10 = v_zero();
+    vec sum11 = v_zero();
+    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
+      const vec x0 = v_load(blocks_1_norm1_add + (n + k2 * 50));
+      const vec x1 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2]);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load(blocks_1_norm1_add + (n + k2 * 50 + 8));
+      sum1 = v_fma(x2, x1, sum1);
+      const vec x3 = v_load(blocks_1_norm1_add + (n + k2 * 50 + 16));
+      sum2 = v_fma(x3, x1, sum2);
+      const vec x4 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 + 4]);
+      sum3 = v_fma(x0, x4, sum3);
+      sum4 = v_fma(x2, x4, sum4);
+      sum5 = v_fma(x3, x4, sum5);
+      const vec x5 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 + 8]);
+      sum6 = v_fma(x0, x5, sum6);
+      sum7 = v_fma(x2, x5, sum7);
+      sum8 = v_fma(x3, x5, sum8);
+      const vec x6 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 + 12]);
+      sum9 = v_fma(x0, x6, sum9);
+      sum10 = v_fma(x2, x6, sum10);
+      sum11 = v_fma(x3, x6, sum11);
+    }
+    const vec x7 = v_set(blocks_1_mhsa_v_mappings_0_bias[0]);
+    const vec t8 = v_add(sum0, x7);
+    v_store(blocks_1_mhsa_v_mappings_0_add + n, t8);
+    const vec t9 = v_add(sum1, x7);
+    v_store(blocks_1_mhsa_v_mappings_0_add + (n + 8), t9);
+    const vec t10 = v_add(sum2, x7);
+    v_store(blocks_1_mhsa_v_mappings_0_add + (n + 16), t10);
+    const vec x11 = v_set(blocks_1_mhsa_v_mappings_0_bias[1]);
+    const vec t12 = v_add(sum3, x11);
+    v_store(blocks_1_mhsa_v_mappings_0_add + (n + 50), t12);
+    const vec t13 = v_add(sum4, x11);
+    v_store(blocks_1_mhsa_v_mappings_0_add + (n + 58), t13);
+    const vec t14 = v_add(sum5, x11);
+    v_store(blocks_1_mhsa_v_mappings_0_add + (n + 66), t14);
+    const vec x15 = v_set(blocks_1_mhsa_v_mappings_0_bias[2]);
+    const vec t16 = v_add(sum6, x15);
+    v_store(blocks_1_mhsa_v_mappings_0_add + (n + 100), t16);
+    const vec t17 = v_add(sum7, x15);
+    v_store(blocks_1_mhsa_v_mappings_0_add + (n + 108), t17);
+    const vec t18 = v_add(sum8, x15);
+    v_store(blocks_1_mhsa_v_mappings_0_add + (n + 116), t18);
+    const vec x19 = v_set(blocks_1_mhsa_v_mappings_0_bias[3]);
+    const vec t20 = v_add(sum9, x19);
+    v_store(blocks_1_mhsa_v_mappings_0_add + (n + 150), t20);
+    const vec t21 = v_add(sum10, x19);
+    v_store(blocks_1_mhsa_v_mappings_0_add + (n + 158), t21);
+    const vec t22 = v_add(sum11, x19);
+    v_store(blocks_1_mhsa_v_mappings_0_add + (n + 166), t22);
+  }
+  {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
+      const vec x23 = v_load_n(blocks_1_norm1_add + (k2 * 50 + 48), 2);
+      const vec x24 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2]);
+      sum0 = v_fma(x23, x24, sum0);
+      const vec x25 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 + 4]);
+      sum1 = v_fma(x23, x25, sum1);
+      const vec x26 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 + 8]);
+      sum2 = v_fma(x23, x26, sum2);
+      const vec x27 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 + 12]);
+      sum3 = v_fma(x23, x27, sum3);
+    }
+    const vec x28 = v_set(blocks_1_mhsa_v_mappings_0_bias[0]);
+    const vec t29 = v_add(sum0, x28);
+    v_store_n(blocks_1_mhsa_v_mappings_0_add + 48, t29, 2);
+    const vec x30 = v_set(blocks_1_mhsa_v_mappings_0_bias[1]);
+    const vec t31 = v_add(sum1, x30);
+    v_store_n(blocks_1_mhsa_v_mappings_0_add + 98, t31, 2);
+    const vec x32 = v_set(blocks_1_mhsa_v_mappings_0_bias[2]);
+    const vec t33 = v_add(sum2, x32);
+    v_store_n(blocks_1_mhsa_v_mappings_0_add + 148, t33, 2);
+    const vec x34 = v_set(blocks_1_mhsa_v_mappings_0_bias[3]);
+    const vec t35 = v_add(sum3, x34);
+    v_store_n(blocks_1_mhsa_v_mappings_0_add + 198, t35, 2);
+  }
+}
+
+// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
+static void blocks_1_mhsa_k_mappings_1_forward(const real* blocks_1_norm1_add,
+                                               const real* blocks_1_mhsa_k_mappings_1_weight,
+                                               const real* blocks_1_mhsa_k_mappings_1_bias,
+                                               real* blocks_1_mhsa_k_mappings_1_add) {
+  for (std::int64_t n = 0; n < 48; n += 24) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    vec sum8 = v_zero();
+    vec sum9 = v_zero();
+    vec sum10 = v_zero();
+    vec sum11 = v_zero();
+    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
+      const vec x0 = v_load(blocks_1_norm1_add + (n + k2 * 50 + 200));
+      const vec x1 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2]);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load(blocks_1_norm1_add + (n + k2 * 50 + 208));
+      sum1 = v_fma(x2, x1, sum1);
+      const vec x3 = v_load(blocks_1_norm1_add + (n + k2 * 50 + 216));
+      sum2 = v_fma(x3, x1, sum2);
+      const vec x4 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 + 4]);
+      sum3 = v_fma(x0, x4, sum3);
+      sum4 = v_fma(x2, x4, sum4);
+      sum5 = v_fma(x3, x4, sum5);
+      const vec x5 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 + 8]);
+      sum6 = v_fma(x0, x5, sum6);
+      sum7 = v_fma(x2, x5, sum7);
+      sum8 = v_fma(x3, x5, sum8);
+      const vec x6 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 + 12]);
+      sum9 = v_fma(x0, x6, sum9);
+      sum10 = v_fma(x2, x6, sum10);
+      sum11 = v_fma(x3, x6, sum11);
+    }
+    const vec x7 = v_set(blocks_1_mhsa_k_mappings_1_bias[0]);
+    const vec t8 = v_add(sum0, x7);
+    v_store(blocks_1_mhsa_k_mappings_1_add + n, t8);
+    const vec t9 = v_add(sum1, x7);
+    v_store(blocks_1_mhsa_k_mappings_1_add + (n + 8), t9);
+    const vec t10 = v_add(sum2, x7);
+    v_store(blocks_1_mhsa_k_mappings_1_add + (n + 16), t10);
+    const vec x11 = v_set(blocks_1_mhsa_k_mappings_1_bias[1]);
+    const vec t12 = v_add(sum3, x11);
+    v_store(blocks_1_mhsa_k_mappings_1_add + (n + 50), t12);
+    const vec t13 = v_add(sum4, x11);
+    v_store(blocks_1_mhsa_k_mappings_1_add + (n + 58), t13);
+    const vec t14 = v_add(sum5, x11);
+    v_store(blocks_1_mhsa_k_mappings_1_add + (n + 66), t14);
+    const vec x15 = v_set(blocks_1_mhsa_k_mappings_1_bias[2]);
+    const vec t16 = v_add(sum6, x15);
+    v_store(blocks_1_mhsa_k_mappings_1_add + (n + 100), t16);
+    const vec t17 = v_add(sum7, x15);
+    v_store(blocks_1_mhsa_k_mappings_1_add + (n + 108), t17);
+    const vec t18 = v_add(sum8, x15);
+    v_store(blocks_1_mhsa_k_mappings_1_add + (n + 116), t18);
+    const vec x19 = v_set(blocks_1_mhsa_k_mappings_1_bias[3]);
+    const vec t20 = v_add(sum9, x19);
+    v_store(blocks_1_mhsa_k_mappings_1_add + (n + 150), t20);
+    const vec t21 = v_add(sum10, x19);
+    v_store(blocks_1_mhsa_k_mappings_1_add + (n + 158), t21);
+    const vec t22 = v_add(sum11, x19);
+    v_store(blocks_1_mhsa_k_mappings_1_add + (n + 166), t22);
+  }
+  {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
+      const vec x23 = v_load_n(blocks_1_norm1_add + (k2 * 50 + 248), 2);
+      const vec x24 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2]);
+      sum0 = v_fma(x23, x24, sum0);
+      const vec x25 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 + 4]);
+      sum1 = v_fma(x23, x25, sum1);
+      const vec x26 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 + 8]);
+      sum2 = v_fma(x23, x26, sum2);
+      const vec x27 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 + 12]);
+      sum3 = v_fma(x23, x27, sum3);
+    }
+    const vec x28 = v_set(blocks_1_mhsa_k_mappings_1_bias[0]);
+    const vec t29 = v_add(sum0, x28);
+    v_store_n(blocks_1_mhsa_k_mappings_1_add + 48, t29, 2);
+    const vec x30 = v_set(blocks_1_mhsa_k_mappings_1_bias[1]);
+    const vec t31 = v_add(sum1, x30);
+    v_store_n(blocks_1_mhsa_k_mappings_1_add + 98, t31, 2);
+    const vec x32 = v_set(blocks_1_mhsa_k_mappings_1_bias[2]);
+    const vec t33 = v_add(sum2, x32);
+    v_store_n(blocks_1_mhsa_k_mappings_1_add + 148, t33, 2);
+    const vec x34 = v_set(blocks_1_mhsa_k_mappings_1_bias[3]);
+    const vec t35 = v_add(sum3, x34);
+    v_store_n(blocks_1_mhsa_k_mappings_1_add + 198, t35, 2);
+  }
+}
+
+// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
+static void blocks_1_mhsa_v_mappings_1_forward(const real* blocks_1_norm1_add,
+                                               const real* blocks_1_mhsa_v_mappings_1_weight,
+                                               const real* blocks_1_mhsa_v_mappings_1_bias,
+                                               real* blocks_1_mhsa_v_mappings_1_add) {
+  for (std::int64_t n = 0; n < 48; n += 24) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    vec sum8 = v_zero();
+    vec sum9 = v_zero();
+    vec sum10 = v_zero();
+    vec sum11 = v_zero();
+    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
+      const vec x0 = v_load(blocks_1_norm1_add + (n + k2 * 50 + 200));
+      const vec x1 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2]);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load(blocks_1_norm1_add + (n + k2 * 50 + 208));
+      sum1 = v_fma(x2, x1, sum1);
+      const vec x3 = v_load(blocks_1_norm1_add + (n + k2 * 50 + 216));
+      sum2 = v_fma(x3, x1, sum2);
+      const vec x4 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 + 4]);
+      sum3 = v_fma(x0, x4, sum3);
+      sum4 = v_fma(x2, x4, sum4);
+      sum5 = v_fma(x3, x4, sum5);
+      const vec x5 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 + 8]);
+      sum6 = v_fma(x0, x5, sum6);
+      sum7 = v_fma(x2, x5, sum7);
+      sum8 = v_fma(x3, x5, sum8);
+      const vec x6 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 + 12]);
+      sum9 = v_fma(x0, x6, sum9);
+      sum10 = v_fma(x2, x6, sum10);
+      sum11 = v_fma(x3, x6, sum11);
+    }
+    const vec x7 = v_set(blocks_1_mhsa_v_mappings_1_bias[0]);
+    const vec t8 = v_add(sum0, x7);
+    v_store(blocks_1_mhsa_v_mappings_1_add + n, t8);
+    const vec t9 = v_add(sum1, x7);
+    v_store(blocks_1_mhsa_v_mappings_1_add + (n + 8), t9);
+    const vec t10 = v_add(sum2, x7);
+    v_store(blocks_1_mhsa_v_mappings_1_add + (n + 16), t10);
+    const vec x11 = v_set(blocks_1_mhsa_v_mappings_1_bias[1]);
+    const vec t12 = v_add(sum3, x11);
+    v_store(blocks_1_mhsa_v_mappings_1_add + (n + 50), t12);
+    const vec t13 = v_add(sum4, x11);
+    v_store(blocks_1_mhsa_v_mappings_1_add + (n + 58), t13);
+    const vec t14 = v_add(sum5, x11);
+    v_store(blocks_1_mhsa_v_mappings_1_add + (n + 66), t14);
+    const vec x15 = v_set(blocks_1_mhsa_v_mappings_1_bias[2]);
+    const vec t16 = v_add(sum6, x15);
+    v_store(blocks_1_mhsa_v_mappings_1_add + (n + 100), t16);
+    const vec t17 = v_add(sum7, x15);
+    v_store(blocks_1_mhsa_v_mappings_1_add + (n + 108), t17);
+    const vec t18 = v_add(sum8, x15);
+    v_store(blocks_1_mhsa_v_mappings_1_add + (n + 116), t18);
+    const vec x19 = v_set(blocks_1_mhsa_v_mappings_1_bias[3]);
+    const vec t20 = v_add(sum9, x19);
+    v_store(blocks_1_mhsa_v_mappings_1_add + (n + 150), t20);
+    const vec t21 = v_add(sum10, x19);
+    v_store(blocks_1_mhsa_v_mappings_1_add + (n + 158), t21);
+    const vec t22 = v_add(sum11, x19);
+    v_store(blocks_1_mhsa_v_mappings_1_add + (n + 166), t22);
+  }
+  {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
+      const vec x23 = v_load_n(blocks_1_norm1_add + (k2 * 50 + 248), 2);
+      const vec x24 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2]);
+      sum0 = v_fma(x23, x24, sum0);
+      const vec x25 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 + 4]);
+      sum1 = v_fma(x23, x25, sum1);
+      const vec x26 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 + 8]);
+      sum2 = v_fma(x23, x26, sum2);
+      const vec x27 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 + 12]);
+      sum3 = v_fma(x23, x27, sum3);
+    }
+    const vec x28 = v_set(blocks_1_mhsa_v_mappings_1_bias[0]);
+    const vec t29 = v_add(sum0, x28);
+    v_store_n(blocks_1_mhsa_v_mappings_1_add + 48, t29, 2);
+    const vec x30 = v_set(blocks_1_mhsa_v_mappings_1_bias[1]);
+    const vec t31 = v_add(sum1, x30);
+    v_store_n(blocks_1_mhsa_v_mappings_1_add + 98, t31, 2);
+    const vec x32 = v_set(blocks_1_mhsa_v_mappings_1_bias[2]);
+    const vec t33 = v_add(sum2, x32);
+    v_store_n(blocks_1_mhsa_v_mappings_1_add + 148, t33, 2);
+    const vec x34 = v_set(blocks_1_mhsa_v_mappings_1_bias[3]);
+    const vec t35 = v_add(sum3, x34);
+    v_store_n(blocks_1_mhsa_v_mappings_1_add + 198, t35, 2);
+  }
+}
+
+// b < B, i < 1, k < K=4, k2 < K=4 (summed); lanes along k
+static void blocks_1_mhsa_q_mappings_0_forward(const real* blocks_1_norm1_add,
+                                               const real* blocks_1_mhsa_q_mappings_0_weight,
+                                               const real* blocks_1_mhsa_q_mappings_0_bias,
+                                               real* blocks_1_mhsa_q_mappings_0_add) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec sum0 = v_zero();
+    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
+      const vec x0 = v_set(blocks_1_norm1_add[i + k2 * 50]);
+      const vec x1 = v_load_strided(blocks_1_mhsa_q_mappings_0_weight + k2, 4, 4);
+      sum0 = v_fma(x0, x1, sum0);
+    }
+    const vec x2 = v_load_n(blocks_1_mhsa_q_mappings_0_bias, 4);
+    const vec t3 = v_add(sum0, x2);
+    v_store_n(blocks_1_mhsa_q_mappings_0_add + i * 4, t3, 4);
+  }
+}
+
+// b < B, i < 1, n < N+1=50, k < K=4 (summed); lanes along n
+static void blocks_1_mhsa_forward(const real* blocks_1_mhsa_q_mappings_0_add,
+                                  const real* blocks_1_mhsa_k_mappings_0_add, real* blocks_1_mhsa_einsum) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    for (std::int64_t k = 0; k < 4; ++k) {
+      const vec x0 = v_set(blocks_1_mhsa_q_mappings_0_add[i * 4 + k]);
+      const vec x1 = v_load(blocks_1_mhsa_k_mappings_0_add + k * 50);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load(blocks_1_mhsa_k_mappings_0_add + (k * 50 + 8));
+      sum1 = v_fma(x0, x2, sum1);
+      const vec x3 = v_load(blocks_1_mhsa_k_mappings_0_add + (k * 50 + 16));
+      sum2 = v_fma(x0, x3, sum2);
+      const vec x4 = v_load(blocks_1_mhsa_k_mappings_0_add + (k * 50 + 24));
+      sum3 = v_fma(x0, x4, sum3);
+      const vec x5 = v_load(blocks_1_mhsa_k_mappings_0_add + (k * 50 + 32));
+      sum4 = v_fma(x0, x5, sum4);
+      const vec x6 = v_load(blocks_1_mhsa_k_mappings_0_add + (k * 50 + 40));
+      sum5 = v_fma(x0, x6, sum5);
+      const vec x7 = v_load_n(blocks_1_mhsa_k_mappings_0_add + (k * 50 + 48), 2);
+      sum6 = v_fma(x0, x7, sum6);
+    }
+    v_store(blocks_1_mhsa_einsum + i * 50, sum0);
+    v_store(blocks_1_mhsa_einsum + (i * 50 + 8), sum1);
+    v_store(blocks_1_mhsa_einsum + (i * 50 + 16), sum2);
+    v_store(blocks_1_mhsa_einsum + (i * 50 + 24), sum3);
+    v_store(blocks_1_mhsa_einsum + (i * 50 + 32), sum4);
+    v_store(blocks_1_mhsa_einsum + (i * 50 + 40), sum5);
+    v_store_n(blocks_1_mhsa_einsum + (i * 50 + 48), sum6, 2);
+  }
+}
+
+// b < B, i < 1, k < K=4, k2 < K=4 (summed); lanes along k
+static void blocks_1_mhsa_q_mappings_1_forward(const real* blocks_1_norm1_add,
+                                               const real* blocks_1_mhsa_q_mappings_1_weight,
+                                               const real* blocks_1_mhsa_q_mappings_1_bias,
+                                               real* blocks_1_mhsa_q_mappings_1_add) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec sum0 = v_zero();
+    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
+      const vec x0 = v_set(blocks_1_norm1_add[i + k2 * 50 + 200]);
+      const vec x1 = v_load_strided(blocks_1_mhsa_q_mappings_1_weight + k2, 4, 4);
+      sum0 = v_fma(x0, x1, sum0);
+    }
+    const vec x2 = v_load_n(blocks_1_mhsa_q_mappings_1_bias, 4);
+    const vec t3 = v_add(sum0, x2);
+    v_store_n(blocks_1_mhsa_q_mappings_1_add + i * 4, t3, 4);
+  }
+}
+
+// b < B, i < 1, n < N+1=50, k < K=4 (summed); lanes along n
+static void blocks_1_mhsa_forward_4(const real* blocks_1_mhsa_q_mappings_1_add,
+                                    const real* blocks_1_mhsa_k_mappings_1_add, real* blocks_1_mhsa_einsum_2) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    for (std::int64_t k = 0; k < 4; ++k) {
+      const vec x0 = v_set(blocks_1_mhsa_q_mappings_1_add[i * 4 + k]);
+      const vec x1 = v_load(blocks_1_mhsa_k_mappings_1_add + k * 50);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load(blocks_1_mhsa_k_mappings_1_add + (k * 50 + 8));
+      sum1 = v_fma(x0, x2, sum1);
+      const vec x3 = v_load(blocks_1_mhsa_k_mappings_1_add + (k * 50 + 16));
+      sum2 = v_fma(x0, x3, sum2);
+      const vec x4 = v_load(blocks_1_mhsa_k_mappings_1_add + (k * 50 + 24));
+      sum3 = v_fma(x0, x4, sum3);
+      const vec x5 = v_load(blocks_1_mhsa_k_mappings_1_add + (k * 50 + 32));
+      sum4 = v_fma(x0, x5, sum4);
+      const vec x6 = v_load(blocks_1_mhsa_k_mappings_1_add + (k * 50 + 40));
+      sum5 = v_fma(x0, x6, sum5);
+      const vec x7 = v_load_n(blocks_1_mhsa_k_mappings_1_add + (k * 50 + 48), 2);
+      sum6 = v_fma(x0, x7, sum6);
+    }
+    v_store(blocks_1_mhsa_einsum_2 + i * 50, sum0);
+    v_store(blocks_1_mhsa_einsum_2 + (i * 50 + 8), sum1);
+    v_store(blocks_1_mhsa_einsum_2 + (i * 50 + 16), sum2);
+    v_store(blocks_1_mhsa_einsum_2 + (i * 50 + 24), sum3);
+    v_store(blocks_1_mhsa_einsum_2 + (i * 50 + 32), sum4);
+    v_store(blocks_1_mhsa_einsum_2 + (i * 50 + 40), sum5);
+    v_store_n(blocks_1_mhsa_einsum_2 + (i * 50 + 48), sum6, 2);
+  }
+}
+
+// b < B, i < 1, n < N+1=50 (row); lanes along n
+static void blocks_1_mhsa_forward_2(const real* blocks_1_mhsa_einsum, real* blocks_1_mhsa_divide,
+                                    const real* blocks_1_mhsa_einsum_2, real* blocks_1_mhsa_divide_2) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec most0 = v_set(-INFINITY);
+    for (std::int64_t n = 0; n < 48; n += 8) {
+      const vec x0 = v_load(blocks_1_mhsa_einsum + (i * 50 + n));
+      const vec t1 = v_set(real(0.5));
+      const vec t2 = v_mul(x0, t1);
+      most0 = v_max(most0, t2);
+    }
+    {
+      const vec x3 = v_load_n(blocks_1_mhsa_einsum + (i * 50 + 48), 2);
+      const vec t4 = v_set(real(0.5));
+      const vec t5 = v_mul(x3, t4);
+      most0 = v_max(most0, v_keep_n(t5, 2, -INFINITY));
+    }
+    const vec row0 = v_set(v_max_lane(most0));
+    vec sum1 = v_zero();
+    vec most2 = v_set(-INFINITY);
+    for (std::int64_t n = 0; n < 48; n += 8) {
+      const vec x6 = v_load(blocks_1_mhsa_einsum + (i * 50 + n));
+      const vec t7 = v_set(real(0.5));
+      const vec t8 = v_mul(x6, t7);
+      const vec t9 = v_sub(t8, row0);
+      const vec t10 = v_exp(t9);
+      sum1 = v_add(sum1, t10);
+      v_store(blocks_1_mhsa_divide + (i * 50 + n), t10);
+      const vec x11 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + n));
+      const vec t12 = v_mul(x11, t7);
+      most2 = v_max(most2, t12);
+    }
+    {
+      const vec x13 = v_load_n(blocks_1_mhsa_einsum + (i * 50 + 48), 2);
+      const vec t14 = v_set(real(0.5));
+      const vec t15 = v_mul(x13, t14);
+      const vec t16 = v_sub(t15, row0);
+      const vec t17 = v_exp(t16);
+      sum1 = v_add(sum1, v_keep_n(t17, 2, real(0.0)));
+      v_store_n(blocks_1_mhsa_divide + (i * 50 + 48), t17, 2);
+      const vec x18 = v_load_n(blocks_1_mhsa_einsum_2 + (i * 50 + 48), 2);
+      const vec t19 = v_mul(x18, t14);
+      most2 = v_max(most2, v_keep_n(t19, 2, -INFINITY));
+    }
+    const vec row1 = v_set(v_sum(sum1));
+    const vec row2 = v_set(v_max_lane(most2));
+    vec sum3 = v_zero();
+    for (std::int64_t n = 0; n < 48; n += 8) {
+      const vec x20 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + n));
+      const vec t21 = v_set(real(0.5));
+      const vec t22 = v_mul(x20, t21);
+      const vec t23 = v_sub(t22, row2);
+      const vec t24 = v_exp(t23);
+      sum3 = v_add(sum3, t24);
+      v_store(blocks_1_mhsa_divide_2 + (i * 50 + n), t24);
+    }
+    {
+      const vec x25 = v_load_n(blocks_1_mhsa_einsum_2 + (i * 50 + 48), 2);
+      const vec t26 = v_set(real(0.5));
+      const vec t27 = v_mul(x25, t26);
+      const vec t28 = v_sub(t27, row2);
+      const vec t29 = v_exp(t28);
+      sum3 = v_add(sum3, v_keep_n(t29, 2, real(0.0)));
+      v_store_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), t29, 2);
+    }
+    const vec row3 = v_set(v_sum(sum3));
+    for (std::int64_t n = 0; n < 48; n += 8) {
+      const vec x30 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
+      const vec t31 = v_div(v_set(real(1.0)), row1);
+      const vec t32 = v_mul(x30, t31);
+      v_store(blocks_1_mhsa_divide + (i * 50 + n), t32);
+      const vec x33 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
+      const vec t34 = v_div(v_set(real(1.0)), row3);
+      const vec t35 = v_mul(x33, t34);
+      v_store(blocks_1_mhsa_divide_2 + (i * 50 + n), t35);
+    }
+    {
+      const vec x36 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
+      const vec t37 = v_div(v_set(real(1.0)), row1);
+      const vec t38 = v_mul(x36, t37);
+      v_store_n(blocks_1_mhsa_divide + (i * 50 + 48), t38, 2);
+      const vec x39 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
+      const vec t40 = v_div(v_set(real(1.0)), row3);
+      const vec t41 = v_mul(x39, t40);
+      v_store_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), t41, 2);
+    }
+  }
+}
+
+// b < B, i < 1, k < K=4, n < N+1=50 (summed); lanes along n
+static void blocks_1_mhsa_forward_3(const real* blocks_1_mhsa_divide, const real* blocks_1_mhsa_v_mappings_0_add,
+                                    const real* blocks_carry_next, real* blocks_1_concat) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    for (std::int64_t n = 0; n < 48; n += 8) {
+      const vec x0 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
+      const vec x1 = v_load(blocks_1_mhsa_v_mappings_0_add + n);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load(blocks_1_mhsa_v_mappings_0_add + (n + 50));
+      sum1 = v_fma(x0, x2, sum1);
+      const vec x3 = v_load(blocks_1_mhsa_v_mappings_0_add + (n + 100));
+      sum2 = v_fma(x0, x3, sum2);
+      const vec x4 = v_load(blocks_1_mhsa_v_mappings_0_add + (n + 150));
+      sum3 = v_fma(x0, x4, sum3);
+    }
+    {
+      const vec x5 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
+      const vec x6 = v_load_n(blocks_1_mhsa_v_mappings_0_add + 48, 2);
+      sum0 = v_fma(x5, x6, sum0);
+      const vec x7 = v_load_n(blocks_1_mhsa_v_mappings_0_add + 98, 2);
+      sum1 = v_fma(x5, x7, sum1);
+      const vec x8 = v_load_n(blocks_1_mhsa_v_mappings_0_add + 148, 2);
+      sum2 = v_fma(x5, x8, sum2);
+      const vec x9 = v_load_n(blocks_1_mhsa_v_mappings_0_add + 198, 2);
+      sum3 = v_fma(x5, x9, sum3);
+    }
+    const vec all0 = v_set(v_sum(sum0));
+    const vec all1 = v_set(v_sum(sum1));
+    const vec all2 = v_set(v_sum(sum2));
+    const vec all3 = v_set(v_sum(sum3));
+    const vec x10 = v_set(blocks_carry_next[i]);
+    const vec t11 = v_add(x10, all0);
+    v_store_n(blocks_1_concat + i * 8, t11, 1);
+    const vec x12 = v_set(blocks_carry_next[i + 50]);
+    const vec t13 = v_add(x12, all1);
+    v_store_n(blocks_1_concat + (i * 8 + 1), t13, 1);
+    const vec x14 = v_set(blocks_carry_next[i + 100]);
+    const vec t15 = v_add(x14, all2);
+    v_store_n(blocks_1_concat + (i * 8 + 2), t15, 1);
+    const vec x16 = v_set(blocks_carry_next[i + 150]);
+    const vec t17 = v_add(x16, all3);
+    v_store_n(blocks_1_concat + (i * 8 + 3), t17, 1);
+  }
+}
+
+// b < B, i < 1, k < K=4, n < N+1=50 (summed); lanes along n
+static void blocks_1_mhsa_forward_5(const real* blocks_1_mhsa_divide_2, const real* blocks_1_mhsa_v_mappings_1_add,
+                                    const real* blocks_carry_next, real* blocks_1_concat) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    for (std::int64_t n = 0; n < 48; n += 8) {
+      const vec x0 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
+      const vec x1 = v_load(blocks_1_mhsa_v_mappings_1_add + n);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load(blocks_1_mhsa_v_mappings_1_add + (n + 50));
+      sum1 = v_fma(x0, x2, sum1);
+      const vec x3 = v_load(blocks_1_mhsa_v_mappings_1_add + (n + 100));
+      sum2 = v_fma(x0, x3, sum2);
+      const vec x4 = v_load(blocks_1_mhsa_v_mappings_1_add + (n + 150));
+      sum3 = v_fma(x0, x4, sum3);
+    }
+    {
+      const vec x5 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
+      const vec x6 = v_load_n(blocks_1_mhsa_v_mappings_1_add + 48, 2);
+      sum0 = v_fma(x5, x6, sum0);
+      const vec x7 = v_load_n(blocks_1_mhsa_v_mappings_1_add + 98, 2);
+      sum1 = v_fma(x5, x7, sum1);
+      const vec x8 = v_load_n(blocks_1_mhsa_v_mappings_1_add + 148, 2);
+      sum2 = v_fma(x5, x8, sum2);
+      const vec x9 = v_load_n(blocks_1_mhsa_v_mappings_1_add + 198, 2);
+      sum3 = v_fma(x5, x9, sum3);
+    }
+    const vec all0 = v_set(v_sum(sum0));
+    const vec all1 = v_set(v_sum(sum1));
+    const vec all2 = v_set(v_sum(sum2));
+    const vec all3 = v_set(v_sum(sum3));
+    const vec x10 = v_set(blocks_carry_next[i + 200]);
+    const vec t11 = v_add(x10, all0);
+    v_store_n(blocks_1_concat + (i * 8 + 4), t11, 1);
+    const vec x12 = v_set(blocks_carry_next[i + 250]);
+    const vec t13 = v_add(x12, all1);
+    v_store_n(blocks_1_concat + (i * 8 + 5), t13, 1);
+    const vec x14 = v_set(blocks_carry_next[i + 300]);
+    const vec t15 = v_add(x14, all2);
+    v_store_n(blocks_1_concat + (i * 8 + 6), t15, 1);
+    const vec x16 = v_set(blocks_carry_next[i + 350]);
+    const vec t17 = v_add(x16, all3);
+    v_store_n(blocks_1_concat + (i * 8 + 7), t17, 1);
+  }
+}
+
+// b < B, i < 1, d < D=8 (row); lanes along d
+static void blocks_1_norm2_forward(const real* blocks_1_concat, const real* blocks_1_norm2_weight,
+                                   const real* blocks_1_norm2_bias, real* blocks_1_norm2_add) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec sum0 = v_zero();
+    const vec x0 = v_load(blocks_1_concat + i * 8);
+    sum0 = v_add(sum0, x0);
+    const vec row0 = v_set(v_sum(sum0));
+    vec sum1 = v_zero();
+    const vec x1 = v_load(blocks_1_concat + i * 8);
+    const vec t2 = v_set(real(8.0));
+    const vec t3 = v_div(row0, t2);
+    const vec t4 = v_sub(x1, t3);
+    const vec t5 = v_mul(t4, t4);
+    sum1 = v_add(sum1, t5);
+    const vec row1 = v_set(v_sum(sum1));
+    const vec x6 = v_load(blocks_1_concat + i * 8);
+    const vec t7 = v_set(real(8.0));
+    const vec t8 = v_div(row0, t7);
+    const vec t9 = v_sub(x6, t8);
+    const vec t10 = v_div(row1, t7);
+    const vec t11 = v_set(real(1e-05));
+    const vec t12 = v_add(t10, t11);
+    const vec t13 = v_rsqrt(t12);
+    const vec t14 = v_mul(t9, t13);
+    const vec x15 = v_load(blocks_1_norm2_weight);
+    const vec t16 = v_mul(t14, x15);
+    const vec x17 = v_load(blocks_1_norm2_bias);
+    const vec t18 = v_add(t16, x17);
+    v_store(blocks_1_norm2_add + i * 8, t18);
+  }
+}
+
+// b < B, i < 1, m < M=32, d < D=8 (summed); lanes along m
+static void blocks_1_mlp_0_forward(const real* blocks_1_norm2_add, const real* blocks_1_mlp_0_weight,
+                                   const real* blocks_1_mlp_0_bias, real* blocks_1_mlp_1_gelu) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x0 = v_set(blocks_1_norm2_add[i * 8 + d]);
+      const vec x1 = v_load_strided(blocks_1_mlp_0_weight + d, 8, lanes);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load_strided(blocks_1_mlp_0_weight + (d + 64), 8, lanes);
+      sum1 = v_fma(x0, x2, sum1);
+      const vec x3 = v_load_strided(blocks_1_mlp_0_weight + (d + 128), 8, lanes);
+      sum2 = v_fma(x0, x3, sum2);
+      const vec x4 = v_load_strided(blocks_1_mlp_0_weight + (d + 192), 8, lanes);
+      sum3 = v_fma(x0, x4, sum3);
+    }
+    const vec x5 = v_load(blocks_1_mlp_0_bias);
+    const vec t6 = v_add(sum0, x5);
+    const vec t7 = v_gelu(t6);
+    v_store(blocks_1_mlp_1_gelu + i * 32, t7);
+    const vec x8 = v_load(blocks_1_mlp_0_bias + 8);
+    const vec t9 = v_add(sum1, x8);
+    const vec t10 = v_gelu(t9);
+    v_store(blocks_1_mlp_1_gelu + (i * 32 + 8), t10);
+    const vec x11 = v_load(blocks_1_mlp_0_bias + 16);
+    const vec t12 = v_add(sum2, x11);
+    const vec t13 = v_gelu(t12);
+    v_store(blocks_1_mlp_1_gelu + (i * 32 + 16), t13);
+    const vec x14 = v_load(blocks_1_mlp_0_bias + 24);
+    const vec t15 = v_add(sum3, x14);
+    const vec t16 = v_gelu(t15);
+    v_store(blocks_1_mlp_1_gelu + (i * 32 + 24), t16);
+  }
+}
+
+// b < B, i < 1, d < D=8, m < M=32 (summed); lanes along d
+static void blocks_1_mlp_2_forward(const real* blocks_1_mlp_1_gelu, const real* blocks_1_mlp_2_weight,
+                                   const real* blocks_1_concat, const real* blocks_1_mlp_2_bias, real* blocks_1_add) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec sum0 = v_zero();
+    for (std::int64_t m = 0; m < 32; ++m) {
+      const vec x0 = v_set(blocks_1_mlp_1_gelu[i * 32 + m]);
+      const vec x1 = v_load_strided(blocks_1_mlp_2_weight + m, 32, lanes);
+      sum0 = v_fma(x0, x1, sum0);
+    }
+    const vec x2 = v_load(blocks_1_concat + i * 8);
+    const vec x3 = v_load(blocks_1_mlp_2_bias);
+    const vec t4 = v_add(sum0, x3);
+    const vec t5 = v_add(x2, t4);
+    v_store(blocks_1_add + i * 8, t5);
+  }
+}
+
 // b < B, classes < CLASSES=10, d < D=8 (summed); lanes along classes
-static void mlp_0_forward(const real* blocks_carry_next, const real* mlp_0_weight, real* mlp_0_einsum) {
+static void mlp_0_forward(const real* blocks_1_add, const real* mlp_0_weight, real* mlp_0_einsum) {
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   for (std::int64_t d = 0; d < 8; ++d) {
-    const vec x0 = v_set(blocks_carry_next[d * 50]);
+    const vec x0 = v_set(blocks_1_add[d]);
     const vec x1 = v_load_strided(mlp_0_weight + d, 8, lanes);
     sum0 = v_fma(x0, x1, sum0);
     const vec x2 = v_load_strided(mlp_0_weight + (d + 64), 8, 2);
@@ -2168,20 +3021,6 @@ static void divide_forward(const std::int64_t batch, const real* add, const real
   const vec t6 = v_set(static_cast<real>(batch));
   const vec t7 = v_div(all0, t6);
   v_store_n(loss, t7, 1);
-}
-
-// b < B, i < 49, d < D=8; lanes along i
-static void blocks_backward(real* d_blocks_carry) {
-  for (std::int64_t d = 0; d < 8; ++d) {
-    for (std::int64_t i = 0; i < 48; i += 8) {
-      const vec t0 = v_set(real(0.0));
-      v_store(d_blocks_carry + (i + d * 50 + 1), t0);
-    }
-    {
-      const vec t1 = v_set(real(0.0));
-      v_store_n(d_blocks_carry + (d * 50 + 49), t1, 1);
-    }
-  }
 }
 
 // b < B, n < N+1=50, d < D=8 (row); lanes along n
@@ -2483,6 +3322,178 @@ static void blocks_mlp_0_forward_train(const real* blocks_norm2_add, const real*
   }
 }
 
+// b < B, n < N+1=50, d < D=8 (row); lanes along n
+static void blocks_1_norm1_forward_train(const real* blocks_carry_next, real* blocks_1_norm1_rsqrt,
+                                         real* blocks_1_norm1_multiply, const real* blocks_1_norm1_weight,
+                                         const real* blocks_1_norm1_bias, real* blocks_1_norm1_add) {
+  for (std::int64_t n = 0; n < 48; n += 8) {
+    vec sum0 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x0 = v_load(blocks_carry_next + (n + d * 50));
+      sum0 = v_add(sum0, x0);
+    }
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x1 = v_load(blocks_carry_next + (n + d * 50));
+      const vec t2 = v_set(real(8.0));
+      const vec t3 = v_div(sum0, t2);
+      const vec t4 = v_sub(x1, t3);
+      const vec t5 = v_mul(t4, t4);
+      sum1 = v_add(sum1, t5);
+    }
+    const vec t6 = v_set(real(8.0));
+    const vec t7 = v_div(sum1, t6);
+    const vec t8 = v_set(real(1e-05));
+    const vec t9 = v_add(t7, t8);
+    const vec t10 = v_rsqrt(t9);
+    v_store(blocks_1_norm1_rsqrt + n, t10);
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x11 = v_load(blocks_carry_next + (n + d * 50));
+      const vec t12 = v_set(real(8.0));
+      const vec t13 = v_div(sum0, t12);
+      const vec t14 = v_sub(x11, t13);
+      const vec t15 = v_div(sum1, t12);
+      const vec t16 = v_set(real(1e-05));
+      const vec t17 = v_add(t15, t16);
+      const vec t18 = v_rsqrt(t17);
+      const vec t19 = v_mul(t14, t18);
+      v_store(blocks_1_norm1_multiply + (n + d * 50), t19);
+      const vec x20 = v_set(blocks_1_norm1_weight[d]);
+      const vec t21 = v_mul(t19, x20);
+      const vec x22 = v_set(blocks_1_norm1_bias[d]);
+      const vec t23 = v_add(t21, x22);
+      v_store(blocks_1_norm1_add + (n + d * 50), t23);
+    }
+  }
+  {
+    vec sum0 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x24 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
+      sum0 = v_add(sum0, x24);
+    }
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x25 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
+      const vec t26 = v_set(real(8.0));
+      const vec t27 = v_div(sum0, t26);
+      const vec t28 = v_sub(x25, t27);
+      const vec t29 = v_mul(t28, t28);
+      sum1 = v_add(sum1, t29);
+    }
+    const vec t30 = v_set(real(8.0));
+    const vec t31 = v_div(sum1, t30);
+    const vec t32 = v_set(real(1e-05));
+    const vec t33 = v_add(t31, t32);
+    const vec t34 = v_rsqrt(t33);
+    v_store_n(blocks_1_norm1_rsqrt + 48, t34, 2);
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x35 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
+      const vec t36 = v_set(real(8.0));
+      const vec t37 = v_div(sum0, t36);
+      const vec t38 = v_sub(x35, t37);
+      const vec t39 = v_div(sum1, t36);
+      const vec t40 = v_set(real(1e-05));
+      const vec t41 = v_add(t39, t40);
+      const vec t42 = v_rsqrt(t41);
+      const vec t43 = v_mul(t38, t42);
+      v_store_n(blocks_1_norm1_multiply + (d * 50 + 48), t43, 2);
+      const vec x44 = v_set(blocks_1_norm1_weight[d]);
+      const vec t45 = v_mul(t43, x44);
+      const vec x46 = v_set(blocks_1_norm1_bias[d]);
+      const vec t47 = v_add(t45, x46);
+      v_store_n(blocks_1_norm1_add + (d * 50 + 48), t47, 2);
+    }
+  }
+}
+
+// b < B, i < 1, d < D=8 (row); lanes along d
+static void blocks_1_norm2_forward_train(const real* blocks_1_concat, real* blocks_1_norm2_rsqrt,
+                                         real* blocks_1_norm2_multiply, const real* blocks_1_norm2_weight,
+                                         const real* blocks_1_norm2_bias, real* blocks_1_norm2_add) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec sum0 = v_zero();
+    const vec x0 = v_load(blocks_1_concat + i * 8);
+    sum0 = v_add(sum0, x0);
+    const vec row0 = v_set(v_sum(sum0));
+    vec sum1 = v_zero();
+    const vec x1 = v_load(blocks_1_concat + i * 8);
+    const vec t2 = v_set(real(8.0));
+    const vec t3 = v_div(row0, t2);
+    const vec t4 = v_sub(x1, t3);
+    const vec t5 = v_mul(t4, t4);
+    sum1 = v_add(sum1, t5);
+    const vec row1 = v_set(v_sum(sum1));
+    const vec t6 = v_set(real(8.0));
+    const vec t7 = v_div(row1, t6);
+    const vec t8 = v_set(real(1e-05));
+    const vec t9 = v_add(t7, t8);
+    const vec t10 = v_rsqrt(t9);
+    v_store_n(blocks_1_norm2_rsqrt + i, t10, 1);
+    const vec x11 = v_load(blocks_1_concat + i * 8);
+    const vec t12 = v_set(real(8.0));
+    const vec t13 = v_div(row0, t12);
+    const vec t14 = v_sub(x11, t13);
+    const vec t15 = v_div(row1, t12);
+    const vec t16 = v_set(real(1e-05));
+    const vec t17 = v_add(t15, t16);
+    const vec t18 = v_rsqrt(t17);
+    const vec t19 = v_mul(t14, t18);
+    v_store(blocks_1_norm2_multiply + i * 8, t19);
+    const vec x20 = v_load(blocks_1_norm2_weight);
+    const vec t21 = v_mul(t19, x20);
+    const vec x22 = v_load(blocks_1_norm2_bias);
+    const vec t23 = v_add(t21, x22);
+    v_store(blocks_1_norm2_add + i * 8, t23);
+  }
+}
+
+// b < B, i < 1, m < M=32, d < D=8 (summed); lanes along m
+static void blocks_1_mlp_0_backward(const real* blocks_1_norm2_add, const real* blocks_1_mlp_0_weight,
+                                    const real* blocks_1_mlp_0_bias, real* blocks_1_mlp_1_gelu,
+                                    real* d_blocks_1_mlp_1_gelu_gradient) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x0 = v_set(blocks_1_norm2_add[i * 8 + d]);
+      const vec x1 = v_load_strided(blocks_1_mlp_0_weight + d, 8, lanes);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load_strided(blocks_1_mlp_0_weight + (d + 64), 8, lanes);
+      sum1 = v_fma(x0, x2, sum1);
+      const vec x3 = v_load_strided(blocks_1_mlp_0_weight + (d + 128), 8, lanes);
+      sum2 = v_fma(x0, x3, sum2);
+      const vec x4 = v_load_strided(blocks_1_mlp_0_weight + (d + 192), 8, lanes);
+      sum3 = v_fma(x0, x4, sum3);
+    }
+    const vec x5 = v_load(blocks_1_mlp_0_bias);
+    const vec t6 = v_add(sum0, x5);
+    const vec t7 = v_gelu(t6);
+    v_store(blocks_1_mlp_1_gelu + i * 32, t7);
+    const vec t8 = v_gelu_gradient(t6);
+    v_store(d_blocks_1_mlp_1_gelu_gradient + i * 32, t8);
+    const vec x9 = v_load(blocks_1_mlp_0_bias + 8);
+    const vec t10 = v_add(sum1, x9);
+    const vec t11 = v_gelu(t10);
+    v_store(blocks_1_mlp_1_gelu + (i * 32 + 8), t11);
+    const vec t12 = v_gelu_gradient(t10);
+    v_store(d_blocks_1_mlp_1_gelu_gradient + (i * 32 + 8), t12);
+    const vec x13 = v_load(blocks_1_mlp_0_bias + 16);
+    const vec t14 = v_add(sum2, x13);
+    const vec t15 = v_gelu(t14);
+    v_store(blocks_1_mlp_1_gelu + (i * 32 + 16), t15);
+    const vec t16 = v_gelu_gradient(t14);
+    v_store(d_blocks_1_mlp_1_gelu_gradient + (i * 32 + 16), t16);
+    const vec x17 = v_load(blocks_1_mlp_0_bias + 24);
+    const vec t18 = v_add(sum3, x17);
+    const vec t19 = v_gelu(t18);
+    v_store(blocks_1_mlp_1_gelu + (i * 32 + 24), t19);
+    const vec t20 = v_gelu_gradient(t18);
+    v_store(d_blocks_1_mlp_1_gelu_gradient + (i * 32 + 24), t20);
+  }
+}
+
 // b < B, classes < CLASSES=10 (row); lanes along classes
 static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, const real* mlp_0_bias, real* outputs,
                            real* d_mlp_1_multiply, const std::int32_t* labels, real* add, real* reduce_sum) {
@@ -2689,11 +3700,1107 @@ static void mlp_0_backward_2(const real* d_mlp_1_multiply, const real* mlp_0_wei
   v_store(d_mlp_0_einsum, sum0);
 }
 
-// b < B, i < 1, d < D=8; lanes along d
-static void copy_backward(const real* d_mlp_0_einsum, real* d_blocks_carry) {
+// b < B, i < 1, m < M=32, d < D=8 (summed); lanes along m
+static void blocks_1_mlp_2_backward(const real* d_mlp_0_einsum, const real* blocks_1_mlp_2_weight,
+                                    const real* d_blocks_1_mlp_1_gelu_gradient, real* d_blocks_1_mlp_1_multiply) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    const vec x0 = v_load(d_mlp_0_einsum);
-    v_store_strided(d_blocks_carry + i, 50, x0, lanes);
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x0 = v_set(d_mlp_0_einsum[d]);
+      const vec x1 = v_load(blocks_1_mlp_2_weight + d * 32);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load(blocks_1_mlp_2_weight + (d * 32 + 8));
+      sum1 = v_fma(x0, x2, sum1);
+      const vec x3 = v_load(blocks_1_mlp_2_weight + (d * 32 + 16));
+      sum2 = v_fma(x0, x3, sum2);
+      const vec x4 = v_load(blocks_1_mlp_2_weight + (d * 32 + 24));
+      sum3 = v_fma(x0, x4, sum3);
+    }
+    const vec x5 = v_load(d_blocks_1_mlp_1_gelu_gradient + i * 32);
+    const vec t6 = v_mul(sum0, x5);
+    v_store(d_blocks_1_mlp_1_multiply + i * 32, t6);
+    const vec x7 = v_load(d_blocks_1_mlp_1_gelu_gradient + (i * 32 + 8));
+    const vec t8 = v_mul(sum1, x7);
+    v_store(d_blocks_1_mlp_1_multiply + (i * 32 + 8), t8);
+    const vec x9 = v_load(d_blocks_1_mlp_1_gelu_gradient + (i * 32 + 16));
+    const vec t10 = v_mul(sum2, x9);
+    v_store(d_blocks_1_mlp_1_multiply + (i * 32 + 16), t10);
+    const vec x11 = v_load(d_blocks_1_mlp_1_gelu_gradient + (i * 32 + 24));
+    const vec t12 = v_mul(sum3, x11);
+    v_store(d_blocks_1_mlp_1_multiply + (i * 32 + 24), t12);
+  }
+}
+
+// b < B, i < 1, d < D=8, m < M=32 (summed); lanes along d
+static void blocks_1_mlp_0_backward_2(const real* d_blocks_1_mlp_1_multiply, const real* blocks_1_mlp_0_weight,
+                                      real* d_blocks_1_mlp_0_einsum) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec sum0 = v_zero();
+    for (std::int64_t m = 0; m < 32; ++m) {
+      const vec x0 = v_set(d_blocks_1_mlp_1_multiply[i * 32 + m]);
+      const vec x1 = v_load(blocks_1_mlp_0_weight + m * 8);
+      sum0 = v_fma(x0, x1, sum0);
+    }
+    v_store(d_blocks_1_mlp_0_einsum + i * 8, sum0);
+  }
+}
+
+// b < B, i < 1, d < D=8 (row); lanes along d
+static void blocks_1_norm2_backward(const real* d_blocks_1_mlp_0_einsum, const real* blocks_1_norm2_weight,
+                                    const real* blocks_1_norm2_multiply, const real* d_mlp_0_einsum,
+                                    const real* blocks_1_norm2_rsqrt, real* d_blocks_1_add) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    const vec x0 = v_load(d_blocks_1_mlp_0_einsum + i * 8);
+    const vec x1 = v_load(blocks_1_norm2_weight);
+    const vec t2 = v_mul(x0, x1);
+    const vec x3 = v_load(blocks_1_norm2_multiply + i * 8);
+    const vec t4 = v_mul(t2, x3);
+    sum0 = v_add(sum0, t4);
+    sum1 = v_add(sum1, t2);
+    const vec row0 = v_set(v_sum(sum0));
+    const vec row1 = v_set(v_sum(sum1));
+    const vec x5 = v_load(d_mlp_0_einsum);
+    const vec x6 = v_set(blocks_1_norm2_rsqrt[i]);
+    const vec x7 = v_load(d_blocks_1_mlp_0_einsum + i * 8);
+    const vec x8 = v_load(blocks_1_norm2_weight);
+    const vec t9 = v_mul(x7, x8);
+    const vec t10 = v_set(real(8.0));
+    const vec t11 = v_div(row1, t10);
+    const vec t12 = v_sub(t9, t11);
+    const vec x13 = v_load(blocks_1_norm2_multiply + i * 8);
+    const vec t14 = v_div(row0, t10);
+    const vec t15 = v_mul(x13, t14);
+    const vec t16 = v_sub(t12, t15);
+    const vec t17 = v_mul(x6, t16);
+    const vec t18 = v_add(x5, t17);
+    v_store(d_blocks_1_add + i, t18);
+  }
+}
+
+// b < B, i < 1, n < N+1=50, k < K=4 (summed); lanes along n
+static void blocks_1_mhsa_backward(const real* d_blocks_1_add, const real* blocks_1_mhsa_v_mappings_1_add,
+                                   real* d_blocks_1_mhsa_einsum) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    for (std::int64_t k = 0; k < 4; ++k) {
+      const vec x0 = v_set(d_blocks_1_add[i + k + 4]);
+      const vec x1 = v_load(blocks_1_mhsa_v_mappings_1_add + k * 50);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load(blocks_1_mhsa_v_mappings_1_add + (k * 50 + 8));
+      sum1 = v_fma(x0, x2, sum1);
+      const vec x3 = v_load(blocks_1_mhsa_v_mappings_1_add + (k * 50 + 16));
+      sum2 = v_fma(x0, x3, sum2);
+      const vec x4 = v_load(blocks_1_mhsa_v_mappings_1_add + (k * 50 + 24));
+      sum3 = v_fma(x0, x4, sum3);
+      const vec x5 = v_load(blocks_1_mhsa_v_mappings_1_add + (k * 50 + 32));
+      sum4 = v_fma(x0, x5, sum4);
+      const vec x6 = v_load(blocks_1_mhsa_v_mappings_1_add + (k * 50 + 40));
+      sum5 = v_fma(x0, x6, sum5);
+      const vec x7 = v_load_n(blocks_1_mhsa_v_mappings_1_add + (k * 50 + 48), 2);
+      sum6 = v_fma(x0, x7, sum6);
+    }
+    v_store(d_blocks_1_mhsa_einsum + i * 50, sum0);
+    v_store(d_blocks_1_mhsa_einsum + (i * 50 + 8), sum1);
+    v_store(d_blocks_1_mhsa_einsum + (i * 50 + 16), sum2);
+    v_store(d_blocks_1_mhsa_einsum + (i * 50 + 24), sum3);
+    v_store(d_blocks_1_mhsa_einsum + (i * 50 + 32), sum4);
+    v_store(d_blocks_1_mhsa_einsum + (i * 50 + 40), sum5);
+    v_store_n(d_blocks_1_mhsa_einsum + (i * 50 + 48), sum6, 2);
+  }
+}
+
+// b < B, n < N+1=50, k < K=4, i < 1 (summed); lanes along n
+static void blocks_1_mhsa_backward_2(const real* d_blocks_1_add, const real* blocks_1_mhsa_divide_2,
+                                     real* d_blocks_1_mhsa_einsum_2) {
+  for (std::int64_t n = 0; n < 48; n += 24) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    vec sum8 = v_zero();
+    vec sum9 = v_zero();
+    vec sum10 = v_zero();
+    vec sum11 = v_zero();
+    for (std::int64_t i = 0; i < 1; ++i) {
+      const vec x0 = v_set(d_blocks_1_add[i + 4]);
+      const vec x1 = v_load(blocks_1_mhsa_divide_2 + (n + i * 50));
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load(blocks_1_mhsa_divide_2 + (n + i * 50 + 8));
+      sum1 = v_fma(x0, x2, sum1);
+      const vec x3 = v_load(blocks_1_mhsa_divide_2 + (n + i * 50 + 16));
+      sum2 = v_fma(x0, x3, sum2);
+      const vec x4 = v_set(d_blocks_1_add[i + 5]);
+      sum3 = v_fma(x4, x1, sum3);
+      sum4 = v_fma(x4, x2, sum4);
+      sum5 = v_fma(x4, x3, sum5);
+      const vec x5 = v_set(d_blocks_1_add[i + 6]);
+      sum6 = v_fma(x5, x1, sum6);
+      sum7 = v_fma(x5, x2, sum7);
+      sum8 = v_fma(x5, x3, sum8);
+      const vec x6 = v_set(d_blocks_1_add[i + 7]);
+      sum9 = v_fma(x6, x1, sum9);
+      sum10 = v_fma(x6, x2, sum10);
+      sum11 = v_fma(x6, x3, sum11);
+    }
+    v_store(d_blocks_1_mhsa_einsum_2 + n, sum0);
+    v_store(d_blocks_1_mhsa_einsum_2 + (n + 8), sum1);
+    v_store(d_blocks_1_mhsa_einsum_2 + (n + 16), sum2);
+    v_store(d_blocks_1_mhsa_einsum_2 + (n + 50), sum3);
+    v_store(d_blocks_1_mhsa_einsum_2 + (n + 58), sum4);
+    v_store(d_blocks_1_mhsa_einsum_2 + (n + 66), sum5);
+    v_store(d_blocks_1_mhsa_einsum_2 + (n + 100), sum6);
+    v_store(d_blocks_1_mhsa_einsum_2 + (n + 108), sum7);
+    v_store(d_blocks_1_mhsa_einsum_2 + (n + 116), sum8);
+    v_store(d_blocks_1_mhsa_einsum_2 + (n + 150), sum9);
+    v_store(d_blocks_1_mhsa_einsum_2 + (n + 158), sum10);
+    v_store(d_blocks_1_mhsa_einsum_2 + (n + 166), sum11);
+  }
+  {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    for (std::int64_t i = 0; i < 1; ++i) {
+      const vec x7 = v_set(d_blocks_1_add[i + 4]);
+      const vec x8 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
+      sum0 = v_fma(x7, x8, sum0);
+      const vec x9 = v_set(d_blocks_1_add[i + 5]);
+      sum1 = v_fma(x9, x8, sum1);
+      const vec x10 = v_set(d_blocks_1_add[i + 6]);
+      sum2 = v_fma(x10, x8, sum2);
+      const vec x11 = v_set(d_blocks_1_add[i + 7]);
+      sum3 = v_fma(x11, x8, sum3);
+    }
+    v_store_n(d_blocks_1_mhsa_einsum_2 + 48, sum0, 2);
+    v_store_n(d_blocks_1_mhsa_einsum_2 + 98, sum1, 2);
+    v_store_n(d_blocks_1_mhsa_einsum_2 + 148, sum2, 2);
+    v_store_n(d_blocks_1_mhsa_einsum_2 + 198, sum3, 2);
+  }
+}
+
+// b < B, i < 1, n < N+1=50, k < K=4 (summed); lanes along n
+static void blocks_1_mhsa_backward_6(const real* d_blocks_1_add, const real* blocks_1_mhsa_v_mappings_0_add,
+                                     real* d_blocks_1_mhsa_einsum_3) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    for (std::int64_t k = 0; k < 4; ++k) {
+      const vec x0 = v_set(d_blocks_1_add[i + k]);
+      const vec x1 = v_load(blocks_1_mhsa_v_mappings_0_add + k * 50);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load(blocks_1_mhsa_v_mappings_0_add + (k * 50 + 8));
+      sum1 = v_fma(x0, x2, sum1);
+      const vec x3 = v_load(blocks_1_mhsa_v_mappings_0_add + (k * 50 + 16));
+      sum2 = v_fma(x0, x3, sum2);
+      const vec x4 = v_load(blocks_1_mhsa_v_mappings_0_add + (k * 50 + 24));
+      sum3 = v_fma(x0, x4, sum3);
+      const vec x5 = v_load(blocks_1_mhsa_v_mappings_0_add + (k * 50 + 32));
+      sum4 = v_fma(x0, x5, sum4);
+      const vec x6 = v_load(blocks_1_mhsa_v_mappings_0_add + (k * 50 + 40));
+      sum5 = v_fma(x0, x6, sum5);
+      const vec x7 = v_load_n(blocks_1_mhsa_v_mappings_0_add + (k * 50 + 48), 2);
+      sum6 = v_fma(x0, x7, sum6);
+    }
+    v_store(d_blocks_1_mhsa_einsum_3 + i * 50, sum0);
+    v_store(d_blocks_1_mhsa_einsum_3 + (i * 50 + 8), sum1);
+    v_store(d_blocks_1_mhsa_einsum_3 + (i * 50 + 16), sum2);
+    v_store(d_blocks_1_mhsa_einsum_3 + (i * 50 + 24), sum3);
+    v_store(d_blocks_1_mhsa_einsum_3 + (i * 50 + 32), sum4);
+    v_store(d_blocks_1_mhsa_einsum_3 + (i * 50 + 40), sum5);
+    v_store_n(d_blocks_1_mhsa_einsum_3 + (i * 50 + 48), sum6, 2);
+  }
+}
+
+// b < B, i < 1, n < N+1=50 (row); lanes along n
+static void blocks_1_mhsa_backward_3(const real* d_blocks_1_mhsa_einsum, const real* blocks_1_mhsa_divide_2,
+                                     const real* d_blocks_1_mhsa_einsum_3, const real* blocks_1_mhsa_divide,
+                                     real* d_blocks_1_mhsa_multiply, real* d_blocks_1_mhsa_multiply_2) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    for (std::int64_t n = 0; n < 48; n += 8) {
+      const vec x0 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + n));
+      const vec x1 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
+      const vec t2 = v_mul(x0, x1);
+      sum0 = v_add(sum0, t2);
+      const vec x3 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + n));
+      const vec x4 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
+      const vec t5 = v_mul(x3, x4);
+      sum1 = v_add(sum1, t5);
+    }
+    {
+      const vec x6 = v_load_n(d_blocks_1_mhsa_einsum + (i * 50 + 48), 2);
+      const vec x7 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
+      const vec t8 = v_mul(x6, x7);
+      sum0 = v_add(sum0, v_keep_n(t8, 2, real(0.0)));
+      const vec x9 = v_load_n(d_blocks_1_mhsa_einsum_3 + (i * 50 + 48), 2);
+      const vec x10 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
+      const vec t11 = v_mul(x9, x10);
+      sum1 = v_add(sum1, v_keep_n(t11, 2, real(0.0)));
+    }
+    const vec row0 = v_set(v_sum(sum0));
+    const vec row1 = v_set(v_sum(sum1));
+    for (std::int64_t n = 0; n < 48; n += 8) {
+      const vec x12 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
+      const vec x13 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + n));
+      const vec t14 = v_sub(x13, row0);
+      const vec t15 = v_mul(x12, t14);
+      const vec t16 = v_set(real(0.5));
+      const vec t17 = v_mul(t15, t16);
+      v_store(d_blocks_1_mhsa_multiply + (i * 50 + n), t17);
+      const vec x18 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
+      const vec x19 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + n));
+      const vec t20 = v_sub(x19, row1);
+      const vec t21 = v_mul(x18, t20);
+      const vec t22 = v_mul(t21, t16);
+      v_store(d_blocks_1_mhsa_multiply_2 + (i * 50 + n), t22);
+    }
+    {
+      const vec x23 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
+      const vec x24 = v_load_n(d_blocks_1_mhsa_einsum + (i * 50 + 48), 2);
+      const vec t25 = v_sub(x24, row0);
+      const vec t26 = v_mul(x23, t25);
+      const vec t27 = v_set(real(0.5));
+      const vec t28 = v_mul(t26, t27);
+      v_store_n(d_blocks_1_mhsa_multiply + (i * 50 + 48), t28, 2);
+      const vec x29 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
+      const vec x30 = v_load_n(d_blocks_1_mhsa_einsum_3 + (i * 50 + 48), 2);
+      const vec t31 = v_sub(x30, row1);
+      const vec t32 = v_mul(x29, t31);
+      const vec t33 = v_mul(t32, t27);
+      v_store_n(d_blocks_1_mhsa_multiply_2 + (i * 50 + 48), t33, 2);
+    }
+  }
+}
+
+// b < B, i < 1, k < K=4, n < N+1=50 (summed); lanes along n
+static void blocks_1_mhsa_backward_4(const real* d_blocks_1_mhsa_multiply, const real* blocks_1_mhsa_k_mappings_1_add,
+                                     real* d_blocks_1_mhsa_einsum_4) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    for (std::int64_t n = 0; n < 48; n += 8) {
+      const vec x0 = v_load(d_blocks_1_mhsa_multiply + (i * 50 + n));
+      const vec x1 = v_load(blocks_1_mhsa_k_mappings_1_add + n);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load(blocks_1_mhsa_k_mappings_1_add + (n + 50));
+      sum1 = v_fma(x0, x2, sum1);
+      const vec x3 = v_load(blocks_1_mhsa_k_mappings_1_add + (n + 100));
+      sum2 = v_fma(x0, x3, sum2);
+      const vec x4 = v_load(blocks_1_mhsa_k_mappings_1_add + (n + 150));
+      sum3 = v_fma(x0, x4, sum3);
+    }
+    {
+      const vec x5 = v_load_n(d_blocks_1_mhsa_multiply + (i * 50 + 48), 2);
+      const vec x6 = v_load_n(blocks_1_mhsa_k_mappings_1_add + 48, 2);
+      sum0 = v_fma(x5, x6, sum0);
+      const vec x7 = v_load_n(blocks_1_mhsa_k_mappings_1_add + 98, 2);
+      sum1 = v_fma(x5, x7, sum1);
+      const vec x8 = v_load_n(blocks_1_mhsa_k_mappings_1_add + 148, 2);
+      sum2 = v_fma(x5, x8, sum2);
+      const vec x9 = v_load_n(blocks_1_mhsa_k_mappings_1_add + 198, 2);
+      sum3 = v_fma(x5, x9, sum3);
+    }
+    const vec all0 = v_set(v_sum(sum0));
+    const vec all1 = v_set(v_sum(sum1));
+    const vec all2 = v_set(v_sum(sum2));
+    const vec all3 = v_set(v_sum(sum3));
+    v_store_n(d_blocks_1_mhsa_einsum_4 + i * 4, all0, 1);
+    v_store_n(d_blocks_1_mhsa_einsum_4 + (i * 4 + 1), all1, 1);
+    v_store_n(d_blocks_1_mhsa_einsum_4 + (i * 4 + 2), all2, 1);
+    v_store_n(d_blocks_1_mhsa_einsum_4 + (i * 4 + 3), all3, 1);
+  }
+}
+
+// b < B, n < N+1=50, k < K=4, i < 1 (summed); lanes along n
+static void blocks_1_mhsa_backward_5(const real* d_blocks_1_mhsa_multiply, const real* blocks_1_mhsa_q_mappings_1_add,
+                                     real* d_blocks_1_mhsa_einsum_5) {
+  for (std::int64_t n = 0; n < 48; n += 24) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    vec sum8 = v_zero();
+    vec sum9 = v_zero();
+    vec sum10 = v_zero();
+    vec sum11 = v_zero();
+    for (std::int64_t i = 0; i < 1; ++i) {
+      const vec x0 = v_load(d_blocks_1_mhsa_multiply + (n + i * 50));
+      const vec x1 = v_set(blocks_1_mhsa_q_mappings_1_add[i * 4]);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load(d_blocks_1_mhsa_multiply + (n + i * 50 + 8));
+      sum1 = v_fma(x2, x1, sum1);
+      const vec x3 = v_load(d_blocks_1_mhsa_multiply + (n + i * 50 + 16));
+      sum2 = v_fma(x3, x1, sum2);
+      const vec x4 = v_set(blocks_1_mhsa_q_mappings_1_add[i * 4 + 1]);
+      sum3 = v_fma(x0, x4, sum3);
+      sum4 = v_fma(x2, x4, sum4);
+      sum5 = v_fma(x3, x4, sum5);
+      const vec x5 = v_set(blocks_1_mhsa_q_mappings_1_add[i * 4 + 2]);
+      sum6 = v_fma(x0, x5, sum6);
+      sum7 = v_fma(x2, x5, sum7);
+      sum8 = v_fma(x3, x5, sum8);
+      const vec x6 = v_set(blocks_1_mhsa_q_mappings_1_add[i * 4 + 3]);
+      sum9 = v_fma(x0, x6, sum9);
+      sum10 = v_fma(x2, x6, sum10);
+      sum11 = v_fma(x3, x6, sum11);
+    }
+    v_store(d_blocks_1_mhsa_einsum_5 + n, sum0);
+    v_store(d_blocks_1_mhsa_einsum_5 + (n + 8), sum1);
+    v_store(d_blocks_1_mhsa_einsum_5 + (n + 16), sum2);
+    v_store(d_blocks_1_mhsa_einsum_5 + (n + 50), sum3);
+    v_store(d_blocks_1_mhsa_einsum_5 + (n + 58), sum4);
+    v_store(d_blocks_1_mhsa_einsum_5 + (n + 66), sum5);
+    v_store(d_blocks_1_mhsa_einsum_5 + (n + 100), sum6);
+    v_store(d_blocks_1_mhsa_einsum_5 + (n + 108), sum7);
+    v_store(d_blocks_1_mhsa_einsum_5 + (n + 116), sum8);
+    v_store(d_blocks_1_mhsa_einsum_5 + (n + 150), sum9);
+    v_store(d_blocks_1_mhsa_einsum_5 + (n + 158), sum10);
+    v_store(d_blocks_1_mhsa_einsum_5 + (n + 166), sum11);
+  }
+  {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    for (std::int64_t i = 0; i < 1; ++i) {
+      const vec x7 = v_load_n(d_blocks_1_mhsa_multiply + (i * 50 + 48), 2);
+      const vec x8 = v_set(blocks_1_mhsa_q_mappings_1_add[i * 4]);
+      sum0 = v_fma(x7, x8, sum0);
+      const vec x9 = v_set(blocks_1_mhsa_q_mappings_1_add[i * 4 + 1]);
+      sum1 = v_fma(x7, x9, sum1);
+      const vec x10 = v_set(blocks_1_mhsa_q_mappings_1_add[i * 4 + 2]);
+      sum2 = v_fma(x7, x10, sum2);
+      const vec x11 = v_set(blocks_1_mhsa_q_mappings_1_add[i * 4 + 3]);
+      sum3 = v_fma(x7, x11, sum3);
+    }
+    v_store_n(d_blocks_1_mhsa_einsum_5 + 48, sum0, 2);
+    v_store_n(d_blocks_1_mhsa_einsum_5 + 98, sum1, 2);
+    v_store_n(d_blocks_1_mhsa_einsum_5 + 148, sum2, 2);
+    v_store_n(d_blocks_1_mhsa_einsum_5 + 198, sum3, 2);
+  }
+}
+
+// b < B, n < N+1=50, k < K=4, i < 1 (summed); lanes along n
+static void blocks_1_mhsa_backward_7(const real* d_blocks_1_add, const real* blocks_1_mhsa_divide,
+                                     real* d_blocks_1_mhsa_einsum_6) {
+  for (std::int64_t n = 0; n < 48; n += 24) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    vec sum8 = v_zero();
+    vec sum9 = v_zero();
+    vec sum10 = v_zero();
+    vec sum11 = v_zero();
+    for (std::int64_t i = 0; i < 1; ++i) {
+      const vec x0 = v_set(d_blocks_1_add[i]);
+      const vec x1 = v_load(blocks_1_mhsa_divide + (n + i * 50));
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load(blocks_1_mhsa_divide + (n + i * 50 + 8));
+      sum1 = v_fma(x0, x2, sum1);
+      const vec x3 = v_load(blocks_1_mhsa_divide + (n + i * 50 + 16));
+      sum2 = v_fma(x0, x3, sum2);
+      const vec x4 = v_set(d_blocks_1_add[i + 1]);
+      sum3 = v_fma(x4, x1, sum3);
+      sum4 = v_fma(x4, x2, sum4);
+      sum5 = v_fma(x4, x3, sum5);
+      const vec x5 = v_set(d_blocks_1_add[i + 2]);
+      sum6 = v_fma(x5, x1, sum6);
+      sum7 = v_fma(x5, x2, sum7);
+      sum8 = v_fma(x5, x3, sum8);
+      const vec x6 = v_set(d_blocks_1_add[i + 3]);
+      sum9 = v_fma(x6, x1, sum9);
+      sum10 = v_fma(x6, x2, sum10);
+      sum11 = v_fma(x6, x3, sum11);
+    }
+    v_store(d_blocks_1_mhsa_einsum_6 + n, sum0);
+    v_store(d_blocks_1_mhsa_einsum_6 + (n + 8), sum1);
+    v_store(d_blocks_1_mhsa_einsum_6 + (n + 16), sum2);
+    v_store(d_blocks_1_mhsa_einsum_6 + (n + 50), sum3);
+    v_store(d_blocks_1_mhsa_einsum_6 + (n + 58), sum4);
+    v_store(d_blocks_1_mhsa_einsum_6 + (n + 66), sum5);
+    v_store(d_blocks_1_mhsa_einsum_6 + (n + 100), sum6);
+    v_store(d_blocks_1_mhsa_einsum_6 + (n + 108), sum7);
+    v_store(d_blocks_1_mhsa_einsum_6 + (n + 116), sum8);
+    v_store(d_blocks_1_mhsa_einsum_6 + (n + 150), sum9);
+    v_store(d_blocks_1_mhsa_einsum_6 + (n + 158), sum10);
+    v_store(d_blocks_1_mhsa_einsum_6 + (n + 166), sum11);
+  }
+  {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    for (std::int64_t i = 0; i < 1; ++i) {
+      const vec x7 = v_set(d_blocks_1_add[i]);
+      const vec x8 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
+      sum0 = v_fma(x7, x8, sum0);
+      const vec x9 = v_set(d_blocks_1_add[i + 1]);
+      sum1 = v_fma(x9, x8, sum1);
+      const vec x10 = v_set(d_blocks_1_add[i + 2]);
+      sum2 = v_fma(x10, x8, sum2);
+      const vec x11 = v_set(d_blocks_1_add[i + 3]);
+      sum3 = v_fma(x11, x8, sum3);
+    }
+    v_store_n(d_blocks_1_mhsa_einsum_6 + 48, sum0, 2);
+    v_store_n(d_blocks_1_mhsa_einsum_6 + 98, sum1, 2);
+    v_store_n(d_blocks_1_mhsa_einsum_6 + 148, sum2, 2);
+    v_store_n(d_blocks_1_mhsa_einsum_6 + 198, sum3, 2);
+  }
+}
+
+// b < B, i < 1, k < K=4, n < N+1=50 (summed); lanes along n
+static void blocks_1_mhsa_backward_8(const real* d_blocks_1_mhsa_multiply_2, const real* blocks_1_mhsa_k_mappings_0_add,
+                                     real* d_blocks_1_mhsa_einsum_7) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    for (std::int64_t n = 0; n < 48; n += 8) {
+      const vec x0 = v_load(d_blocks_1_mhsa_multiply_2 + (i * 50 + n));
+      const vec x1 = v_load(blocks_1_mhsa_k_mappings_0_add + n);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load(blocks_1_mhsa_k_mappings_0_add + (n + 50));
+      sum1 = v_fma(x0, x2, sum1);
+      const vec x3 = v_load(blocks_1_mhsa_k_mappings_0_add + (n + 100));
+      sum2 = v_fma(x0, x3, sum2);
+      const vec x4 = v_load(blocks_1_mhsa_k_mappings_0_add + (n + 150));
+      sum3 = v_fma(x0, x4, sum3);
+    }
+    {
+      const vec x5 = v_load_n(d_blocks_1_mhsa_multiply_2 + (i * 50 + 48), 2);
+      const vec x6 = v_load_n(blocks_1_mhsa_k_mappings_0_add + 48, 2);
+      sum0 = v_fma(x5, x6, sum0);
+      const vec x7 = v_load_n(blocks_1_mhsa_k_mappings_0_add + 98, 2);
+      sum1 = v_fma(x5, x7, sum1);
+      const vec x8 = v_load_n(blocks_1_mhsa_k_mappings_0_add + 148, 2);
+      sum2 = v_fma(x5, x8, sum2);
+      const vec x9 = v_load_n(blocks_1_mhsa_k_mappings_0_add + 198, 2);
+      sum3 = v_fma(x5, x9, sum3);
+    }
+    const vec all0 = v_set(v_sum(sum0));
+    const vec all1 = v_set(v_sum(sum1));
+    const vec all2 = v_set(v_sum(sum2));
+    const vec all3 = v_set(v_sum(sum3));
+    v_store_n(d_blocks_1_mhsa_einsum_7 + i * 4, all0, 1);
+    v_store_n(d_blocks_1_mhsa_einsum_7 + (i * 4 + 1), all1, 1);
+    v_store_n(d_blocks_1_mhsa_einsum_7 + (i * 4 + 2), all2, 1);
+    v_store_n(d_blocks_1_mhsa_einsum_7 + (i * 4 + 3), all3, 1);
+  }
+}
+
+// b < B, n < N+1=50, k < K=4, i < 1 (summed); lanes along n
+static void blocks_1_mhsa_backward_9(const real* d_blocks_1_mhsa_multiply_2, const real* blocks_1_mhsa_q_mappings_0_add,
+                                     real* d_blocks_1_mhsa_einsum_8) {
+  for (std::int64_t n = 0; n < 48; n += 24) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    vec sum8 = v_zero();
+    vec sum9 = v_zero();
+    vec sum10 = v_zero();
+    vec sum11 = v_zero();
+    for (std::int64_t i = 0; i < 1; ++i) {
+      const vec x0 = v_load(d_blocks_1_mhsa_multiply_2 + (n + i * 50));
+      const vec x1 = v_set(blocks_1_mhsa_q_mappings_0_add[i * 4]);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load(d_blocks_1_mhsa_multiply_2 + (n + i * 50 + 8));
+      sum1 = v_fma(x2, x1, sum1);
+      const vec x3 = v_load(d_blocks_1_mhsa_multiply_2 + (n + i * 50 + 16));
+      sum2 = v_fma(x3, x1, sum2);
+      const vec x4 = v_set(blocks_1_mhsa_q_mappings_0_add[i * 4 + 1]);
+      sum3 = v_fma(x0, x4, sum3);
+      sum4 = v_fma(x2, x4, sum4);
+      sum5 = v_fma(x3, x4, sum5);
+      const vec x5 = v_set(blocks_1_mhsa_q_mappings_0_add[i * 4 + 2]);
+      sum6 = v_fma(x0, x5, sum6);
+      sum7 = v_fma(x2, x5, sum7);
+      sum8 = v_fma(x3, x5, sum8);
+      const vec x6 = v_set(blocks_1_mhsa_q_mappings_0_add[i * 4 + 3]);
+      sum9 = v_fma(x0, x6, sum9);
+      sum10 = v_fma(x2, x6, sum10);
+      sum11 = v_fma(x3, x6, sum11);
+    }
+    v_store(d_blocks_1_mhsa_einsum_8 + n, sum0);
+    v_store(d_blocks_1_mhsa_einsum_8 + (n + 8), sum1);
+    v_store(d_blocks_1_mhsa_einsum_8 + (n + 16), sum2);
+    v_store(d_blocks_1_mhsa_einsum_8 + (n + 50), sum3);
+    v_store(d_blocks_1_mhsa_einsum_8 + (n + 58), sum4);
+    v_store(d_blocks_1_mhsa_einsum_8 + (n + 66), sum5);
+    v_store(d_blocks_1_mhsa_einsum_8 + (n + 100), sum6);
+    v_store(d_blocks_1_mhsa_einsum_8 + (n + 108), sum7);
+    v_store(d_blocks_1_mhsa_einsum_8 + (n + 116), sum8);
+    v_store(d_blocks_1_mhsa_einsum_8 + (n + 150), sum9);
+    v_store(d_blocks_1_mhsa_einsum_8 + (n + 158), sum10);
+    v_store(d_blocks_1_mhsa_einsum_8 + (n + 166), sum11);
+  }
+  {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    for (std::int64_t i = 0; i < 1; ++i) {
+      const vec x7 = v_load_n(d_blocks_1_mhsa_multiply_2 + (i * 50 + 48), 2);
+      const vec x8 = v_set(blocks_1_mhsa_q_mappings_0_add[i * 4]);
+      sum0 = v_fma(x7, x8, sum0);
+      const vec x9 = v_set(blocks_1_mhsa_q_mappings_0_add[i * 4 + 1]);
+      sum1 = v_fma(x7, x9, sum1);
+      const vec x10 = v_set(blocks_1_mhsa_q_mappings_0_add[i * 4 + 2]);
+      sum2 = v_fma(x7, x10, sum2);
+      const vec x11 = v_set(blocks_1_mhsa_q_mappings_0_add[i * 4 + 3]);
+      sum3 = v_fma(x7, x11, sum3);
+    }
+    v_store_n(d_blocks_1_mhsa_einsum_8 + 48, sum0, 2);
+    v_store_n(d_blocks_1_mhsa_einsum_8 + 98, sum1, 2);
+    v_store_n(d_blocks_1_mhsa_einsum_8 + 148, sum2, 2);
+    v_store_n(d_blocks_1_mhsa_einsum_8 + 198, sum3, 2);
+  }
+}
+
+// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
+static void blocks_1_mhsa_v_mappings_1_backward(const real* d_blocks_1_mhsa_einsum_2,
+                                                const real* blocks_1_mhsa_v_mappings_1_weight,
+                                                real* d_blocks_1_mhsa_v_mappings_1_einsum) {
+  for (std::int64_t n = 0; n < 48; n += 24) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    vec sum8 = v_zero();
+    vec sum9 = v_zero();
+    vec sum10 = v_zero();
+    vec sum11 = v_zero();
+    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
+      const vec x0 = v_load(d_blocks_1_mhsa_einsum_2 + (n + k2 * 50));
+      const vec x1 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 * 4]);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load(d_blocks_1_mhsa_einsum_2 + (n + k2 * 50 + 8));
+      sum1 = v_fma(x2, x1, sum1);
+      const vec x3 = v_load(d_blocks_1_mhsa_einsum_2 + (n + k2 * 50 + 16));
+      sum2 = v_fma(x3, x1, sum2);
+      const vec x4 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 * 4 + 1]);
+      sum3 = v_fma(x0, x4, sum3);
+      sum4 = v_fma(x2, x4, sum4);
+      sum5 = v_fma(x3, x4, sum5);
+      const vec x5 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 * 4 + 2]);
+      sum6 = v_fma(x0, x5, sum6);
+      sum7 = v_fma(x2, x5, sum7);
+      sum8 = v_fma(x3, x5, sum8);
+      const vec x6 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 * 4 + 3]);
+      sum9 = v_fma(x0, x6, sum9);
+      sum10 = v_fma(x2, x6, sum10);
+      sum11 = v_fma(x3, x6, sum11);
+    }
+    v_store(d_blocks_1_mhsa_v_mappings_1_einsum + n, sum0);
+    v_store(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 8), sum1);
+    v_store(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 16), sum2);
+    v_store(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 50), sum3);
+    v_store(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 58), sum4);
+    v_store(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 66), sum5);
+    v_store(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 100), sum6);
+    v_store(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 108), sum7);
+    v_store(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 116), sum8);
+    v_store(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 150), sum9);
+    v_store(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 158), sum10);
+    v_store(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 166), sum11);
+  }
+  {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
+      const vec x7 = v_load_n(d_blocks_1_mhsa_einsum_2 + (k2 * 50 + 48), 2);
+      const vec x8 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 * 4]);
+      sum0 = v_fma(x7, x8, sum0);
+      const vec x9 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 * 4 + 1]);
+      sum1 = v_fma(x7, x9, sum1);
+      const vec x10 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 * 4 + 2]);
+      sum2 = v_fma(x7, x10, sum2);
+      const vec x11 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 * 4 + 3]);
+      sum3 = v_fma(x7, x11, sum3);
+    }
+    v_store_n(d_blocks_1_mhsa_v_mappings_1_einsum + 48, sum0, 2);
+    v_store_n(d_blocks_1_mhsa_v_mappings_1_einsum + 98, sum1, 2);
+    v_store_n(d_blocks_1_mhsa_v_mappings_1_einsum + 148, sum2, 2);
+    v_store_n(d_blocks_1_mhsa_v_mappings_1_einsum + 198, sum3, 2);
+  }
+}
+
+// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
+static void blocks_1_mhsa_k_mappings_1_backward(const real* d_blocks_1_mhsa_einsum_5,
+                                                const real* blocks_1_mhsa_k_mappings_1_weight,
+                                                const real* d_blocks_1_mhsa_v_mappings_1_einsum,
+                                                real* d_blocks_1_mhsa_add) {
+  for (std::int64_t n = 0; n < 48; n += 24) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    vec sum8 = v_zero();
+    vec sum9 = v_zero();
+    vec sum10 = v_zero();
+    vec sum11 = v_zero();
+    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
+      const vec x0 = v_load(d_blocks_1_mhsa_einsum_5 + (n + k2 * 50));
+      const vec x1 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 * 4]);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load(d_blocks_1_mhsa_einsum_5 + (n + k2 * 50 + 8));
+      sum1 = v_fma(x2, x1, sum1);
+      const vec x3 = v_load(d_blocks_1_mhsa_einsum_5 + (n + k2 * 50 + 16));
+      sum2 = v_fma(x3, x1, sum2);
+      const vec x4 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 * 4 + 1]);
+      sum3 = v_fma(x0, x4, sum3);
+      sum4 = v_fma(x2, x4, sum4);
+      sum5 = v_fma(x3, x4, sum5);
+      const vec x5 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 * 4 + 2]);
+      sum6 = v_fma(x0, x5, sum6);
+      sum7 = v_fma(x2, x5, sum7);
+      sum8 = v_fma(x3, x5, sum8);
+      const vec x6 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 * 4 + 3]);
+      sum9 = v_fma(x0, x6, sum9);
+      sum10 = v_fma(x2, x6, sum10);
+      sum11 = v_fma(x3, x6, sum11);
+    }
+    const vec x7 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + n);
+    const vec t8 = v_add(x7, sum0);
+    v_store(d_blocks_1_mhsa_add + n, t8);
+    const vec x9 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 8));
+    const vec t10 = v_add(x9, sum1);
+    v_store(d_blocks_1_mhsa_add + (n + 8), t10);
+    const vec x11 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 16));
+    const vec t12 = v_add(x11, sum2);
+    v_store(d_blocks_1_mhsa_add + (n + 16), t12);
+    const vec x13 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 50));
+    const vec t14 = v_add(x13, sum3);
+    v_store(d_blocks_1_mhsa_add + (n + 50), t14);
+    const vec x15 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 58));
+    const vec t16 = v_add(x15, sum4);
+    v_store(d_blocks_1_mhsa_add + (n + 58), t16);
+    const vec x17 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 66));
+    const vec t18 = v_add(x17, sum5);
+    v_store(d_blocks_1_mhsa_add + (n + 66), t18);
+    const vec x19 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 100));
+    const vec t20 = v_add(x19, sum6);
+    v_store(d_blocks_1_mhsa_add + (n + 100), t20);
+    const vec x21 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 108));
+    const vec t22 = v_add(x21, sum7);
+    v_store(d_blocks_1_mhsa_add + (n + 108), t22);
+    const vec x23 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 116));
+    const vec t24 = v_add(x23, sum8);
+    v_store(d_blocks_1_mhsa_add + (n + 116), t24);
+    const vec x25 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 150));
+    const vec t26 = v_add(x25, sum9);
+    v_store(d_blocks_1_mhsa_add + (n + 150), t26);
+    const vec x27 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 158));
+    const vec t28 = v_add(x27, sum10);
+    v_store(d_blocks_1_mhsa_add + (n + 158), t28);
+    const vec x29 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 166));
+    const vec t30 = v_add(x29, sum11);
+    v_store(d_blocks_1_mhsa_add + (n + 166), t30);
+  }
+  {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
+      const vec x31 = v_load_n(d_blocks_1_mhsa_einsum_5 + (k2 * 50 + 48), 2);
+      const vec x32 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 * 4]);
+      sum0 = v_fma(x31, x32, sum0);
+      const vec x33 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 * 4 + 1]);
+      sum1 = v_fma(x31, x33, sum1);
+      const vec x34 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 * 4 + 2]);
+      sum2 = v_fma(x31, x34, sum2);
+      const vec x35 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 * 4 + 3]);
+      sum3 = v_fma(x31, x35, sum3);
+    }
+    const vec x36 = v_load_n(d_blocks_1_mhsa_v_mappings_1_einsum + 48, 2);
+    const vec t37 = v_add(x36, sum0);
+    v_store_n(d_blocks_1_mhsa_add + 48, t37, 2);
+    const vec x38 = v_load_n(d_blocks_1_mhsa_v_mappings_1_einsum + 98, 2);
+    const vec t39 = v_add(x38, sum1);
+    v_store_n(d_blocks_1_mhsa_add + 98, t39, 2);
+    const vec x40 = v_load_n(d_blocks_1_mhsa_v_mappings_1_einsum + 148, 2);
+    const vec t41 = v_add(x40, sum2);
+    v_store_n(d_blocks_1_mhsa_add + 148, t41, 2);
+    const vec x42 = v_load_n(d_blocks_1_mhsa_v_mappings_1_einsum + 198, 2);
+    const vec t43 = v_add(x42, sum3);
+    v_store_n(d_blocks_1_mhsa_add + 198, t43, 2);
+  }
+}
+
+// b < B, i < 1, k < K=4, k2 < K=4 (summed); lanes along k
+static void blocks_1_mhsa_q_mappings_1_backward(const real* d_blocks_1_mhsa_einsum_4,
+                                                const real* blocks_1_mhsa_q_mappings_1_weight,
+                                                const real* d_blocks_1_mhsa_add, real* d_blocks_1_norm1_concat) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec sum0 = v_zero();
+    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
+      const vec x0 = v_set(d_blocks_1_mhsa_einsum_4[i * 4 + k2]);
+      const vec x1 = v_load_n(blocks_1_mhsa_q_mappings_1_weight + k2 * 4, 4);
+      sum0 = v_fma(x0, x1, sum0);
+    }
+    const vec x2 = v_load_strided(d_blocks_1_mhsa_add + i, 50, 4);
+    const vec t3 = v_add(x2, sum0);
+    v_store_strided(d_blocks_1_norm1_concat + (i + 200), 50, t3, 4);
+  }
+}
+
+// b < B, i < 49, k < K=4; lanes along i
+static void blocks_1_mhsa_backward_11(const real* d_blocks_1_mhsa_add, real* d_blocks_1_norm1_concat) {
+  for (std::int64_t k = 0; k < 4; ++k) {
+    for (std::int64_t i = 0; i < 48; i += 8) {
+      const vec x0 = v_load(d_blocks_1_mhsa_add + (i + k * 50 + 1));
+      v_store(d_blocks_1_norm1_concat + (i + k * 50 + 201), x0);
+    }
+    {
+      const vec x1 = v_load_n(d_blocks_1_mhsa_add + (k * 50 + 49), 1);
+      v_store_n(d_blocks_1_norm1_concat + (k * 50 + 249), x1, 1);
+    }
+  }
+}
+
+// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
+static void blocks_1_mhsa_v_mappings_0_backward(const real* d_blocks_1_mhsa_einsum_6,
+                                                const real* blocks_1_mhsa_v_mappings_0_weight,
+                                                real* d_blocks_1_mhsa_v_mappings_0_einsum) {
+  for (std::int64_t n = 0; n < 48; n += 24) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    vec sum8 = v_zero();
+    vec sum9 = v_zero();
+    vec sum10 = v_zero();
+    vec sum11 = v_zero();
+    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
+      const vec x0 = v_load(d_blocks_1_mhsa_einsum_6 + (n + k2 * 50));
+      const vec x1 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 * 4]);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load(d_blocks_1_mhsa_einsum_6 + (n + k2 * 50 + 8));
+      sum1 = v_fma(x2, x1, sum1);
+      const vec x3 = v_load(d_blocks_1_mhsa_einsum_6 + (n + k2 * 50 + 16));
+      sum2 = v_fma(x3, x1, sum2);
+      const vec x4 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 * 4 + 1]);
+      sum3 = v_fma(x0, x4, sum3);
+      sum4 = v_fma(x2, x4, sum4);
+      sum5 = v_fma(x3, x4, sum5);
+      const vec x5 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 * 4 + 2]);
+      sum6 = v_fma(x0, x5, sum6);
+      sum7 = v_fma(x2, x5, sum7);
+      sum8 = v_fma(x3, x5, sum8);
+      const vec x6 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 * 4 + 3]);
+      sum9 = v_fma(x0, x6, sum9);
+      sum10 = v_fma(x2, x6, sum10);
+      sum11 = v_fma(x3, x6, sum11);
+    }
+    v_store(d_blocks_1_mhsa_v_mappings_0_einsum + n, sum0);
+    v_store(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 8), sum1);
+    v_store(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 16), sum2);
+    v_store(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 50), sum3);
+    v_store(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 58), sum4);
+    v_store(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 66), sum5);
+    v_store(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 100), sum6);
+    v_store(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 108), sum7);
+    v_store(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 116), sum8);
+    v_store(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 150), sum9);
+    v_store(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 158), sum10);
+    v_store(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 166), sum11);
+  }
+  {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
+      const vec x7 = v_load_n(d_blocks_1_mhsa_einsum_6 + (k2 * 50 + 48), 2);
+      const vec x8 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 * 4]);
+      sum0 = v_fma(x7, x8, sum0);
+      const vec x9 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 * 4 + 1]);
+      sum1 = v_fma(x7, x9, sum1);
+      const vec x10 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 * 4 + 2]);
+      sum2 = v_fma(x7, x10, sum2);
+      const vec x11 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 * 4 + 3]);
+      sum3 = v_fma(x7, x11, sum3);
+    }
+    v_store_n(d_blocks_1_mhsa_v_mappings_0_einsum + 48, sum0, 2);
+    v_store_n(d_blocks_1_mhsa_v_mappings_0_einsum + 98, sum1, 2);
+    v_store_n(d_blocks_1_mhsa_v_mappings_0_einsum + 148, sum2, 2);
+    v_store_n(d_blocks_1_mhsa_v_mappings_0_einsum + 198, sum3, 2);
+  }
+}
+
+// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
+static void blocks_1_mhsa_k_mappings_0_backward(const real* d_blocks_1_mhsa_einsum_8,
+                                                const real* blocks_1_mhsa_k_mappings_0_weight,
+                                                const real* d_blocks_1_mhsa_v_mappings_0_einsum,
+                                                real* d_blocks_1_mhsa_add_2) {
+  for (std::int64_t n = 0; n < 48; n += 24) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    vec sum8 = v_zero();
+    vec sum9 = v_zero();
+    vec sum10 = v_zero();
+    vec sum11 = v_zero();
+    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
+      const vec x0 = v_load(d_blocks_1_mhsa_einsum_8 + (n + k2 * 50));
+      const vec x1 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 * 4]);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load(d_blocks_1_mhsa_einsum_8 + (n + k2 * 50 + 8));
+      sum1 = v_fma(x2, x1, sum1);
+      const vec x3 = v_load(d_blocks_1_mhsa_einsum_8 + (n + k2 * 50 + 16));
+      sum2 = v_fma(x3, x1, sum2);
+      const vec x4 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 * 4 + 1]);
+      sum3 = v_fma(x0, x4, sum3);
+      sum4 = v_fma(x2, x4, sum4);
+      sum5 = v_fma(x3, x4, sum5);
+      const vec x5 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 * 4 + 2]);
+      sum6 = v_fma(x0, x5, sum6);
+      sum7 = v_fma(x2, x5, sum7);
+      sum8 = v_fma(x3, x5, sum8);
+      const vec x6 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 * 4 + 3]);
+      sum9 = v_fma(x0, x6, sum9);
+      sum10 = v_fma(x2, x6, sum10);
+      sum11 = v_fma(x3, x6, sum11);
+    }
+    const vec x7 = v_load(d_blocks_1_mhsa_v_mappings_0_einsum + n);
+    const vec t8 = v_add(x7, sum0);
+    v_store(d_blocks_1_mhsa_add_2 + n, t8);
+    const vec x9 = v_load(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 8));
+    const vec t10 = v_add(x9, sum1);
+    v_store(d_blocks_1_mhsa_add_2 + (n + 8), t10);
+    const vec x11 = v_load(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 16));
+    const vec t12 = v_add(x11, sum2);
+    v_store(d_blocks_1_mhsa_add_2 + (n + 16), t12);
+    const vec x13 = v_load(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 50));
+    const vec t14 = v_add(x13, sum3);
+    v_store(d_blocks_1_mhsa_add_2 + (n + 50), t14);
+    const vec x15 = v_load(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 58));
+    const vec t16 = v_add(x15, sum4);
+    v_store(d_blocks_1_mhsa_add_2 + (n + 58), t16);
+    const vec x17 = v_load(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 66));
+    const vec t18 = v_add(x17, sum5);
+    v_store(d_blocks_1_mhsa_add_2 + (n + 66), t18);
+    const vec x19 = v_load(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 100));
+    const vec t20 = v_add(x19, sum6);
+    v_store(d_blocks_1_mhsa_add_2 + (n + 100), t20);
+    const vec x21 = v_load(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 108));
+    const vec t22 = v_add(x21, sum7);
+    v_store(d_blocks_1_mhsa_add_2 + (n + 108), t22);
+    const vec x23 = v_load(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 116));
+    const vec t24 = v_add(x23, sum8);
+    v_store(d_blocks_1_mhsa_add_2 + (n + 116), t24);
+    const vec x25 = v_load(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 150));
+    const vec t26 = v_add(x25, sum9);
+    v_store(d_blocks_1_mhsa_add_2 + (n + 150), t26);
+    const vec x27 = v_load(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 158));
+    const vec t28 = v_add(x27, sum10);
+    v_store(d_blocks_1_mhsa_add_2 + (n + 158), t28);
+    const vec x29 = v_load(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 166));
+    const vec t30 = v_add(x29, sum11);
+    v_store(d_blocks_1_mhsa_add_2 + (n + 166), t30);
+  }
+  {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
+      const vec x31 = v_load_n(d_blocks_1_mhsa_einsum_8 + (k2 * 50 + 48), 2);
+      const vec x32 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 * 4]);
+      sum0 = v_fma(x31, x32, sum0);
+      const vec x33 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 * 4 + 1]);
+      sum1 = v_fma(x31, x33, sum1);
+      const vec x34 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 * 4 + 2]);
+      sum2 = v_fma(x31, x34, sum2);
+      const vec x35 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 * 4 + 3]);
+      sum3 = v_fma(x31, x35, sum3);
+    }
+    const vec x36 = v_load_n(d_blocks_1_mhsa_v_mappings_0_einsum + 48, 2);
+    const vec t37 = v_add(x36, sum0);
+    v_store_n(d_blocks_1_mhsa_add_2 + 48, t37, 2);
+    const vec x38 = v_load_n(d_blocks_1_mhsa_v_mappings_0_einsum + 98, 2);
+    const vec t39 = v_add(x38, sum1);
+    v_store_n(d_blocks_1_mhsa_add_2 + 98, t39, 2);
+    const vec x40 = v_load_n(d_blocks_1_mhsa_v_mappings_0_einsum + 148, 2);
+    const vec t41 = v_add(x40, sum2);
+    v_store_n(d_blocks_1_mhsa_add_2 + 148, t41, 2);
+    const vec x42 = v_load_n(d_blocks_1_mhsa_v_mappings_0_einsum + 198, 2);
+    const vec t43 = v_add(x42, sum3);
+    v_store_n(d_blocks_1_mhsa_add_2 + 198, t43, 2);
+  }
+}
+
+// b < B, i < 1, k < K=4, k2 < K=4 (summed); lanes along k
+static void blocks_1_mhsa_q_mappings_0_backward(const real* d_blocks_1_mhsa_einsum_7,
+                                                const real* blocks_1_mhsa_q_mappings_0_weight,
+                                                const real* d_blocks_1_mhsa_add_2, real* d_blocks_1_norm1_concat) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec sum0 = v_zero();
+    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
+      const vec x0 = v_set(d_blocks_1_mhsa_einsum_7[i * 4 + k2]);
+      const vec x1 = v_load_n(blocks_1_mhsa_q_mappings_0_weight + k2 * 4, 4);
+      sum0 = v_fma(x0, x1, sum0);
+    }
+    const vec x2 = v_load_strided(d_blocks_1_mhsa_add_2 + i, 50, 4);
+    const vec t3 = v_add(x2, sum0);
+    v_store_strided(d_blocks_1_norm1_concat + i, 50, t3, 4);
+  }
+}
+
+// b < B, i < 49, k < K=4; lanes along i
+static void blocks_1_mhsa_backward_10(const real* d_blocks_1_mhsa_add_2, real* d_blocks_1_norm1_concat) {
+  for (std::int64_t k = 0; k < 4; ++k) {
+    for (std::int64_t i = 0; i < 48; i += 8) {
+      const vec x0 = v_load(d_blocks_1_mhsa_add_2 + (i + k * 50 + 1));
+      v_store(d_blocks_1_norm1_concat + (i + k * 50 + 1), x0);
+    }
+    {
+      const vec x1 = v_load_n(d_blocks_1_mhsa_add_2 + (k * 50 + 49), 1);
+      v_store_n(d_blocks_1_norm1_concat + (k * 50 + 49), x1, 1);
+    }
+  }
+}
+
+// b < B, n < N+1=50, d < D=8 (row); lanes along n
+static void blocks_1_norm1_backward(const real* d_blocks_1_norm1_concat, const real* blocks_1_norm1_weight,
+                                    const real* blocks_1_norm1_multiply, const real* blocks_1_norm1_rsqrt,
+                                    real* d_blocks_1_norm1_multiply) {
+  for (std::int64_t n = 0; n < 48; n += 8) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x0 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
+      const vec x1 = v_set(blocks_1_norm1_weight[d]);
+      const vec t2 = v_mul(x0, x1);
+      const vec x3 = v_load(blocks_1_norm1_multiply + (n + d * 50));
+      const vec t4 = v_mul(t2, x3);
+      sum0 = v_add(sum0, t4);
+      sum1 = v_add(sum1, t2);
+    }
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x5 = v_load(blocks_1_norm1_rsqrt + n);
+      const vec x6 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
+      const vec x7 = v_set(blocks_1_norm1_weight[d]);
+      const vec t8 = v_mul(x6, x7);
+      const vec t9 = v_set(real(8.0));
+      const vec t10 = v_div(sum1, t9);
+      const vec t11 = v_sub(t8, t10);
+      const vec x12 = v_load(blocks_1_norm1_multiply + (n + d * 50));
+      const vec t13 = v_div(sum0, t9);
+      const vec t14 = v_mul(x12, t13);
+      const vec t15 = v_sub(t11, t14);
+      const vec t16 = v_mul(x5, t15);
+      v_store(d_blocks_1_norm1_multiply + (n + d * 50), t16);
+    }
+  }
+  {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x17 = v_load_n(d_blocks_1_norm1_concat + (d * 50 + 48), 2);
+      const vec x18 = v_set(blocks_1_norm1_weight[d]);
+      const vec t19 = v_mul(x17, x18);
+      const vec x20 = v_load_n(blocks_1_norm1_multiply + (d * 50 + 48), 2);
+      const vec t21 = v_mul(t19, x20);
+      sum0 = v_add(sum0, t21);
+      sum1 = v_add(sum1, t19);
+    }
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x22 = v_load_n(blocks_1_norm1_rsqrt + 48, 2);
+      const vec x23 = v_load_n(d_blocks_1_norm1_concat + (d * 50 + 48), 2);
+      const vec x24 = v_set(blocks_1_norm1_weight[d]);
+      const vec t25 = v_mul(x23, x24);
+      const vec t26 = v_set(real(8.0));
+      const vec t27 = v_div(sum1, t26);
+      const vec t28 = v_sub(t25, t27);
+      const vec x29 = v_load_n(blocks_1_norm1_multiply + (d * 50 + 48), 2);
+      const vec t30 = v_div(sum0, t26);
+      const vec t31 = v_mul(x29, t30);
+      const vec t32 = v_sub(t28, t31);
+      const vec t33 = v_mul(x22, t32);
+      v_store_n(d_blocks_1_norm1_multiply + (d * 50 + 48), t33, 2);
+    }
+  }
+}
+
+// b < B, i < 1, d < D=8; lanes along d
+static void blocks_backward_2(const real* d_blocks_1_norm1_multiply, const real* d_blocks_1_add, real* d_blocks_carry) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    const vec x0 = v_load_strided(d_blocks_1_norm1_multiply + i, 50, lanes);
+    const vec x1 = v_load(d_blocks_1_add + i);
+    const vec t2 = v_add(x0, x1);
+    v_store_strided(d_blocks_carry + i, 50, t2, lanes);
+  }
+}
+
+// b < B, i < 49, d < D=8; lanes along i
+static void blocks_backward(const real* d_blocks_1_norm1_multiply, real* d_blocks_carry) {
+  for (std::int64_t d = 0; d < 8; ++d) {
+    for (std::int64_t i = 0; i < 48; i += 8) {
+      const vec x0 = v_load(d_blocks_1_norm1_multiply + (i + d * 50 + 1));
+      v_store(d_blocks_carry + (i + d * 50 + 1), x0);
+    }
+    {
+      const vec x1 = v_load_n(d_blocks_1_norm1_multiply + (d * 50 + 49), 1);
+      v_store_n(d_blocks_carry + (d * 50 + 49), x1, 1);
+    }
   }
 }
 
@@ -2701,15 +4808,15 @@ static void copy_backward(const real* d_mlp_0_einsum, real* d_blocks_carry) {
 static void divide_forward_train(const std::int64_t batch, const real* add, const real* reduce_sum, real* loss) {
   vec sum0 = v_zero();
   for (std::int64_t b = 0; b + 8 <= batch; b += 8) {
-    const vec x0 = v_load_strided(add + b * 36288, 36288, lanes);
-    const vec x1 = v_load_strided(reduce_sum + b * 36288, 36288, lanes);
+    const vec x0 = v_load_strided(add + b * 27088, 27088, lanes);
+    const vec x1 = v_load_strided(reduce_sum + b * 27088, 27088, lanes);
     const vec t2 = v_sub(x0, x1);
     sum0 = v_add(sum0, t2);
   }
   const std::int64_t b_rest = (batch - 0) / 8 * 8;
   if (b_rest < batch) {
-    const vec x3 = v_load_strided(add + b_rest * 36288, 36288, static_cast<int>(batch - b_rest));
-    const vec x4 = v_load_strided(reduce_sum + b_rest * 36288, 36288, static_cast<int>(batch - b_rest));
+    const vec x3 = v_load_strided(add + b_rest * 27088, 27088, static_cast<int>(batch - b_rest));
+    const vec x4 = v_load_strided(reduce_sum + b_rest * 27088, 27088, static_cast<int>(batch - b_rest));
     const vec t5 = v_sub(x3, x4);
     sum0 = v_add(sum0, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
   }
@@ -2727,9 +4834,9 @@ static void mlp_0_bias_gradient_partial(const std::int64_t chunk, const std::int
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
-    const vec x0 = v_load(d_mlp_1_multiply + b * 36288);
+    const vec x0 = v_load(d_mlp_1_multiply + b * 27088);
     sum0 = v_add(sum0, x0);
-    const vec x1 = v_load_n(d_mlp_1_multiply + (b * 36288 + 8), 2);
+    const vec x1 = v_load_n(d_mlp_1_multiply + (b * 27088 + 8), 2);
     sum1 = v_add(sum1, x1);
   }
   v_store(partial + chunk * 10, sum0);
@@ -2750,12 +4857,127 @@ static void mlp_0_bias_gradient_sum(real* gradient_mlp_0_bias, const real* parti
   }
 }
 
-// classes < CLASSES=10, d < D=8, b < B (summed); lanes along classes
+// classes < CLASSES=10, d < D=8, b < B (summed); lanes along d
 static void mlp_0_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
-                                          const real* d_mlp_1_multiply, const real* blocks_carry_next, real* partial) {
+                                          const real* d_mlp_1_multiply, const real* blocks_1_add, real* partial) {
   const std::int64_t begin = chunk * batch / 16;
   const std::int64_t end = (chunk + 1) * batch / 16;
-  for (std::int64_t d = 0; d < 8; d += 4) {
+  for (std::int64_t classes = 0; classes < 10; classes += 5) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    for (std::int64_t b = begin; b < end; ++b) {
+      const vec x0 = v_set(d_mlp_1_multiply[classes + b * 27088]);
+      const vec x1 = v_load(blocks_1_add + b * 27088);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_set(d_mlp_1_multiply[classes + b * 27088 + 1]);
+      sum1 = v_fma(x2, x1, sum1);
+      const vec x3 = v_set(d_mlp_1_multiply[classes + b * 27088 + 2]);
+      sum2 = v_fma(x3, x1, sum2);
+      const vec x4 = v_set(d_mlp_1_multiply[classes + b * 27088 + 3]);
+      sum3 = v_fma(x4, x1, sum3);
+      const vec x5 = v_set(d_mlp_1_multiply[classes + b * 27088 + 4]);
+      sum4 = v_fma(x5, x1, sum4);
+    }
+    v_store(partial + (chunk * 80 + classes * 8), sum0);
+    v_store(partial + (chunk * 80 + (classes * 8 + 8)), sum1);
+    v_store(partial + (chunk * 80 + (classes * 8 + 16)), sum2);
+    v_store(partial + (chunk * 80 + (classes * 8 + 24)), sum3);
+    v_store(partial + (chunk * 80 + (classes * 8 + 32)), sum4);
+  }
+}
+
+// classes < CLASSES=10, d < D=8, b < B (summed); lanes along d
+static void mlp_0_weight_gradient_sum(real* gradient_mlp_0_weight, const real* partial) {
+  for (std::int64_t classes = 0; classes < 10; ++classes) {
+    vec sum0 = v_zero();
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+      sum0 = v_add(sum0, v_load(partial + (chunk * 80 + classes * 8)));
+    }
+    v_store(gradient_mlp_0_weight + classes * 8, sum0);
+  }
+}
+
+// b < B (summed), i < 1 (summed), d < D=8; lanes along d
+static void blocks_1_mlp_2_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+                                                 const real* d_mlp_0_einsum, real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  vec sum0 = v_zero();
+  for (std::int64_t b = begin; b < end; ++b) {
+    for (std::int64_t i = 0; i < 1; ++i) {
+      const vec x0 = v_load(d_mlp_0_einsum + b * 27088);
+      sum0 = v_add(sum0, x0);
+    }
+  }
+  v_store(partial + chunk * 8, sum0);
+}
+
+// b < B (summed), i < 1 (summed), d < D=8; lanes along d
+static void blocks_1_mlp_2_bias_gradient_sum(real* gradient_blocks_1_mlp_2_bias, const real* partial) {
+  vec sum0 = v_zero();
+  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + chunk * 8));
+  v_store(gradient_blocks_1_mlp_2_bias, sum0);
+}
+
+// d < D=8, m < M=32, b < B (summed), i < 1 (summed); lanes along m
+static void blocks_1_mlp_2_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+                                                   const real* d_mlp_0_einsum, const real* blocks_1_mlp_1_gelu,
+                                                   real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  for (std::int64_t d = 0; d < 6; d += 3) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    vec sum8 = v_zero();
+    vec sum9 = v_zero();
+    vec sum10 = v_zero();
+    vec sum11 = v_zero();
+    for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t i = 0; i < 1; ++i) {
+        const vec x0 = v_set(d_mlp_0_einsum[d + b * 27088]);
+        const vec x1 = v_load(blocks_1_mlp_1_gelu + (b * 27088 + i * 32));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(blocks_1_mlp_1_gelu + (b * 27088 + i * 32 + 8));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(blocks_1_mlp_1_gelu + (b * 27088 + i * 32 + 16));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_load(blocks_1_mlp_1_gelu + (b * 27088 + i * 32 + 24));
+        sum3 = v_fma(x0, x4, sum3);
+        const vec x5 = v_set(d_mlp_0_einsum[d + b * 27088 + 1]);
+        sum4 = v_fma(x5, x1, sum4);
+        sum5 = v_fma(x5, x2, sum5);
+        sum6 = v_fma(x5, x3, sum6);
+        sum7 = v_fma(x5, x4, sum7);
+        const vec x6 = v_set(d_mlp_0_einsum[d + b * 27088 + 2]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        sum10 = v_fma(x6, x3, sum10);
+        sum11 = v_fma(x6, x4, sum11);
+      }
+    }
+    v_store(partial + (chunk * 256 + d * 32), sum0);
+    v_store(partial + (chunk * 256 + (d * 32 + 8)), sum1);
+    v_store(partial + (chunk * 256 + (d * 32 + 16)), sum2);
+    v_store(partial + (chunk * 256 + (d * 32 + 24)), sum3);
+    v_store(partial + (chunk * 256 + (d * 32 + 32)), sum4);
+    v_store(partial + (chunk * 256 + (d * 32 + 32 + 8)), sum5);
+    v_store(partial + (chunk * 256 + (d * 32 + 32 + 16)), sum6);
+    v_store(partial + (chunk * 256 + (d * 32 + 32 + 24)), sum7);
+    v_store(partial + (chunk * 256 + (d * 32 + 64)), sum8);
+    v_store(partial + (chunk * 256 + (d * 32 + 64 + 8)), sum9);
+    v_store(partial + (chunk * 256 + (d * 32 + 64 + 16)), sum10);
+    v_store(partial + (chunk * 256 + (d * 32 + 64 + 24)), sum11);
+  }
+  {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     vec sum2 = v_zero();
@@ -2765,48 +4987,1236 @@ static void mlp_0_weight_gradient_partial(const std::int64_t chunk, const std::i
     vec sum6 = v_zero();
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_load(d_mlp_1_multiply + b * 36288);
-      const vec x1 = v_set(blocks_carry_next[d * 50 + b * 36288]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load_n(d_mlp_1_multiply + (b * 36288 + 8), 2);
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_carry_next[d * 50 + b * 36288 + 50]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_carry_next[d * 50 + b * 36288 + 100]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_carry_next[d * 50 + b * 36288 + 150]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
+      for (std::int64_t i = 0; i < 1; ++i) {
+        const vec x7 = v_set(d_mlp_0_einsum[b * 27088 + 6]);
+        const vec x8 = v_load(blocks_1_mlp_1_gelu + (b * 27088 + i * 32));
+        sum0 = v_fma(x7, x8, sum0);
+        const vec x9 = v_load(blocks_1_mlp_1_gelu + (b * 27088 + i * 32 + 8));
+        sum1 = v_fma(x7, x9, sum1);
+        const vec x10 = v_load(blocks_1_mlp_1_gelu + (b * 27088 + i * 32 + 16));
+        sum2 = v_fma(x7, x10, sum2);
+        const vec x11 = v_load(blocks_1_mlp_1_gelu + (b * 27088 + i * 32 + 24));
+        sum3 = v_fma(x7, x11, sum3);
+        const vec x12 = v_set(d_mlp_0_einsum[b * 27088 + 7]);
+        sum4 = v_fma(x12, x8, sum4);
+        sum5 = v_fma(x12, x9, sum5);
+        sum6 = v_fma(x12, x10, sum6);
+        sum7 = v_fma(x12, x11, sum7);
+      }
     }
-    v_store(partial + (chunk * 80 + d * 10), sum0);
-    v_store_n(partial + (chunk * 80 + (d * 10 + 8)), sum1, 2);
-    v_store(partial + (chunk * 80 + (d * 10 + 10)), sum2);
-    v_store_n(partial + (chunk * 80 + (d * 10 + 10 + 8)), sum3, 2);
-    v_store(partial + (chunk * 80 + (d * 10 + 20)), sum4);
-    v_store_n(partial + (chunk * 80 + (d * 10 + 20 + 8)), sum5, 2);
-    v_store(partial + (chunk * 80 + (d * 10 + 30)), sum6);
-    v_store_n(partial + (chunk * 80 + (d * 10 + 30 + 8)), sum7, 2);
+    v_store(partial + (chunk * 256 + 192), sum0);
+    v_store(partial + (chunk * 256 + 200), sum1);
+    v_store(partial + (chunk * 256 + 208), sum2);
+    v_store(partial + (chunk * 256 + 216), sum3);
+    v_store(partial + (chunk * 256 + 224), sum4);
+    v_store(partial + (chunk * 256 + 232), sum5);
+    v_store(partial + (chunk * 256 + 240), sum6);
+    v_store(partial + (chunk * 256 + 248), sum7);
   }
 }
 
-// classes < CLASSES=10, d < D=8, b < B (summed); lanes along classes
-static void mlp_0_weight_gradient_sum(real* gradient_mlp_0_weight, const real* partial) {
+// d < D=8, m < M=32, b < B (summed), i < 1 (summed); lanes along m
+static void blocks_1_mlp_2_weight_gradient_sum(real* gradient_blocks_1_mlp_2_weight, const real* partial) {
   for (std::int64_t d = 0; d < 8; ++d) {
-    {
-      vec sum0 = v_zero();
-      for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 80 + d * 10)));
-      v_store_strided(gradient_mlp_0_weight + d, 8, sum0, lanes);
-    }
-    {
+    for (std::int64_t m = 0; m < 32; m += 8) {
       vec sum0 = v_zero();
       for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-        sum0 = v_add(sum0, v_load_n(partial + (chunk * 80 + (d * 10 + 8)), 2));
+        sum0 = v_add(sum0, v_load(partial + (chunk * 256 + (d * 32 + m))));
       }
-      v_store_strided(gradient_mlp_0_weight + (d + 64), 8, sum0, 2);
+      v_store(gradient_blocks_1_mlp_2_weight + (d * 32 + m), sum0);
     }
   }
+}
+
+// b < B (summed), i < 1 (summed), m < M=32; lanes along m
+static void blocks_1_mlp_0_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+                                                 const real* d_blocks_1_mlp_1_multiply, real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  vec sum0 = v_zero();
+  vec sum1 = v_zero();
+  vec sum2 = v_zero();
+  vec sum3 = v_zero();
+  for (std::int64_t b = begin; b < end; ++b) {
+    for (std::int64_t i = 0; i < 1; ++i) {
+      const vec x0 = v_load(d_blocks_1_mlp_1_multiply + (b * 27088 + i * 32));
+      sum0 = v_add(sum0, x0);
+      const vec x1 = v_load(d_blocks_1_mlp_1_multiply + (b * 27088 + i * 32 + 8));
+      sum1 = v_add(sum1, x1);
+      const vec x2 = v_load(d_blocks_1_mlp_1_multiply + (b * 27088 + i * 32 + 16));
+      sum2 = v_add(sum2, x2);
+      const vec x3 = v_load(d_blocks_1_mlp_1_multiply + (b * 27088 + i * 32 + 24));
+      sum3 = v_add(sum3, x3);
+    }
+  }
+  v_store(partial + chunk * 32, sum0);
+  v_store(partial + (chunk * 32 + 8), sum1);
+  v_store(partial + (chunk * 32 + 16), sum2);
+  v_store(partial + (chunk * 32 + 24), sum3);
+}
+
+// b < B (summed), i < 1 (summed), m < M=32; lanes along m
+static void blocks_1_mlp_0_bias_gradient_sum(real* gradient_blocks_1_mlp_0_bias, const real* partial) {
+  for (std::int64_t m = 0; m < 32; m += 8) {
+    vec sum0 = v_zero();
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 32 + m)));
+    v_store(gradient_blocks_1_mlp_0_bias + m, sum0);
+  }
+}
+
+// m < M=32, d < D=8, b < B (summed), i < 1 (summed); lanes along d
+static void blocks_1_mlp_0_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+                                                   const real* d_blocks_1_mlp_1_multiply,
+                                                   const real* blocks_1_norm2_add, real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  for (std::int64_t m = 0; m < 32; m += 8) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t i = 0; i < 1; ++i) {
+        const vec x0 = v_set(d_blocks_1_mlp_1_multiply[m + b * 27088 + i * 32]);
+        const vec x1 = v_load(blocks_1_norm2_add + (b * 27088 + i * 8));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_set(d_blocks_1_mlp_1_multiply[m + b * 27088 + i * 32 + 1]);
+        sum1 = v_fma(x2, x1, sum1);
+        const vec x3 = v_set(d_blocks_1_mlp_1_multiply[m + b * 27088 + i * 32 + 2]);
+        sum2 = v_fma(x3, x1, sum2);
+        const vec x4 = v_set(d_blocks_1_mlp_1_multiply[m + b * 27088 + i * 32 + 3]);
+        sum3 = v_fma(x4, x1, sum3);
+        const vec x5 = v_set(d_blocks_1_mlp_1_multiply[m + b * 27088 + i * 32 + 4]);
+        sum4 = v_fma(x5, x1, sum4);
+        const vec x6 = v_set(d_blocks_1_mlp_1_multiply[m + b * 27088 + i * 32 + 5]);
+        sum5 = v_fma(x6, x1, sum5);
+        const vec x7 = v_set(d_blocks_1_mlp_1_multiply[m + b * 27088 + i * 32 + 6]);
+        sum6 = v_fma(x7, x1, sum6);
+        const vec x8 = v_set(d_blocks_1_mlp_1_multiply[m + b * 27088 + i * 32 + 7]);
+        sum7 = v_fma(x8, x1, sum7);
+      }
+    }
+    v_store(partial + (chunk * 256 + m * 8), sum0);
+    v_store(partial + (chunk * 256 + (m * 8 + 8)), sum1);
+    v_store(partial + (chunk * 256 + (m * 8 + 16)), sum2);
+    v_store(partial + (chunk * 256 + (m * 8 + 24)), sum3);
+    v_store(partial + (chunk * 256 + (m * 8 + 32)), sum4);
+    v_store(partial + (chunk * 256 + (m * 8 + 40)), sum5);
+    v_store(partial + (chunk * 256 + (m * 8 + 48)), sum6);
+    v_store(partial + (chunk * 256 + (m * 8 + 56)), sum7);
+  }
+}
+
+// m < M=32, d < D=8, b < B (summed), i < 1 (summed); lanes along d
+static void blocks_1_mlp_0_weight_gradient_sum(real* gradient_blocks_1_mlp_0_weight, const real* partial) {
+  for (std::int64_t m = 0; m < 32; ++m) {
+    vec sum0 = v_zero();
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 256 + m * 8)));
+    v_store(gradient_blocks_1_mlp_0_weight + m * 8, sum0);
+  }
+}
+
+// b < B (summed), i < 1 (summed), d < D=8; lanes along d
+static void blocks_1_norm2_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+                                                   const real* d_blocks_1_mlp_0_einsum,
+                                                   const real* blocks_1_norm2_multiply, real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  vec sum0 = v_zero();
+  for (std::int64_t b = begin; b < end; ++b) {
+    for (std::int64_t i = 0; i < 1; ++i) {
+      const vec x0 = v_load(d_blocks_1_mlp_0_einsum + (b * 27088 + i * 8));
+      const vec x1 = v_load(blocks_1_norm2_multiply + (b * 27088 + i * 8));
+      sum0 = v_fma(x0, x1, sum0);
+    }
+  }
+  v_store(partial + chunk * 8, sum0);
+}
+
+// b < B (summed), i < 1 (summed), d < D=8; lanes along d
+static void blocks_1_norm2_weight_gradient_sum(real* gradient_blocks_1_norm2_weight, const real* partial) {
+  vec sum0 = v_zero();
+  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + chunk * 8));
+  v_store(gradient_blocks_1_norm2_weight, sum0);
+}
+
+// b < B (summed), i < 1 (summed), d < D=8; lanes along d
+static void blocks_1_norm2_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+                                                 const real* d_blocks_1_mlp_0_einsum, real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  vec sum0 = v_zero();
+  for (std::int64_t b = begin; b < end; ++b) {
+    for (std::int64_t i = 0; i < 1; ++i) {
+      const vec x0 = v_load(d_blocks_1_mlp_0_einsum + (b * 27088 + i * 8));
+      sum0 = v_add(sum0, x0);
+    }
+  }
+  v_store(partial + chunk * 8, sum0);
+}
+
+// b < B (summed), i < 1 (summed), d < D=8; lanes along d
+static void blocks_1_norm2_bias_gradient_sum(real* gradient_blocks_1_norm2_bias, const real* partial) {
+  vec sum0 = v_zero();
+  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + chunk * 8));
+  v_store(gradient_blocks_1_norm2_bias, sum0);
+}
+
+// b < B (summed), i < 1 (summed), k < K=4; lanes along k
+static void blocks_1_mhsa_q_mappings_1_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+                                                             const real* d_blocks_1_mhsa_einsum_4, real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  vec sum0 = v_zero();
+  for (std::int64_t b = begin; b < end; ++b) {
+    for (std::int64_t i = 0; i < 1; ++i) {
+      const vec x0 = v_load_n(d_blocks_1_mhsa_einsum_4 + (b * 27088 + i * 4), 4);
+      sum0 = v_add(sum0, x0);
+    }
+  }
+  v_store_n(partial + chunk * 4, sum0, 4);
+}
+
+// b < B (summed), i < 1 (summed), k < K=4; lanes along k
+static void blocks_1_mhsa_q_mappings_1_bias_gradient_sum(real* gradient_blocks_1_mhsa_q_mappings_1_bias,
+                                                         const real* partial) {
+  vec sum0 = v_zero();
+  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
+  v_store_n(gradient_blocks_1_mhsa_q_mappings_1_bias, sum0, 4);
+}
+
+// k < K=4, k2 < K=4, b < B (summed), i < 1 (summed); lanes along k
+static void blocks_1_mhsa_q_mappings_1_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+                                                               const real* d_blocks_1_mhsa_einsum_4,
+                                                               const real* blocks_1_norm1_add, real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  vec sum0 = v_zero();
+  vec sum1 = v_zero();
+  vec sum2 = v_zero();
+  vec sum3 = v_zero();
+  for (std::int64_t b = begin; b < end; ++b) {
+    for (std::int64_t i = 0; i < 1; ++i) {
+      const vec x0 = v_load_n(d_blocks_1_mhsa_einsum_4 + (b * 27088 + i * 4), 4);
+      const vec x1 = v_set(blocks_1_norm1_add[b * 27088 + i + 200]);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_set(blocks_1_norm1_add[b * 27088 + i + 250]);
+      sum1 = v_fma(x0, x2, sum1);
+      const vec x3 = v_set(blocks_1_norm1_add[b * 27088 + i + 300]);
+      sum2 = v_fma(x0, x3, sum2);
+      const vec x4 = v_set(blocks_1_norm1_add[b * 27088 + i + 350]);
+      sum3 = v_fma(x0, x4, sum3);
+    }
+  }
+  v_store_n(partial + chunk * 16, sum0, 4);
+  v_store_n(partial + (chunk * 16 + 4), sum1, 4);
+  v_store_n(partial + (chunk * 16 + 8), sum2, 4);
+  v_store_n(partial + (chunk * 16 + 12), sum3, 4);
+}
+
+// k < K=4, k2 < K=4, b < B (summed), i < 1 (summed); lanes along k
+static void blocks_1_mhsa_q_mappings_1_weight_gradient_sum(real* gradient_blocks_1_mhsa_q_mappings_1_weight,
+                                                           const real* partial) {
+  for (std::int64_t k2 = 0; k2 < 4; ++k2) {
+    vec sum0 = v_zero();
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+      sum0 = v_add(sum0, v_load_n(partial + (chunk * 16 + k2 * 4), 4));
+    }
+    v_store_strided(gradient_blocks_1_mhsa_q_mappings_1_weight + k2, 4, sum0, 4);
+  }
+}
+
+// b < B (summed), i < 1 (summed), k < K=4; lanes along k
+static void blocks_1_mhsa_q_mappings_0_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+                                                             const real* d_blocks_1_mhsa_einsum_7, real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  vec sum0 = v_zero();
+  for (std::int64_t b = begin; b < end; ++b) {
+    for (std::int64_t i = 0; i < 1; ++i) {
+      const vec x0 = v_load_n(d_blocks_1_mhsa_einsum_7 + (b * 27088 + i * 4), 4);
+      sum0 = v_add(sum0, x0);
+    }
+  }
+  v_store_n(partial + chunk * 4, sum0, 4);
+}
+
+// b < B (summed), i < 1 (summed), k < K=4; lanes along k
+static void blocks_1_mhsa_q_mappings_0_bias_gradient_sum(real* gradient_blocks_1_mhsa_q_mappings_0_bias,
+                                                         const real* partial) {
+  vec sum0 = v_zero();
+  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
+  v_store_n(gradient_blocks_1_mhsa_q_mappings_0_bias, sum0, 4);
+}
+
+// k < K=4, k2 < K=4, b < B (summed), i < 1 (summed); lanes along k
+static void blocks_1_mhsa_q_mappings_0_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+                                                               const real* d_blocks_1_mhsa_einsum_7,
+                                                               const real* blocks_1_norm1_add, real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  vec sum0 = v_zero();
+  vec sum1 = v_zero();
+  vec sum2 = v_zero();
+  vec sum3 = v_zero();
+  for (std::int64_t b = begin; b < end; ++b) {
+    for (std::int64_t i = 0; i < 1; ++i) {
+      const vec x0 = v_load_n(d_blocks_1_mhsa_einsum_7 + (b * 27088 + i * 4), 4);
+      const vec x1 = v_set(blocks_1_norm1_add[b * 27088 + i]);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_set(blocks_1_norm1_add[b * 27088 + i + 50]);
+      sum1 = v_fma(x0, x2, sum1);
+      const vec x3 = v_set(blocks_1_norm1_add[b * 27088 + i + 100]);
+      sum2 = v_fma(x0, x3, sum2);
+      const vec x4 = v_set(blocks_1_norm1_add[b * 27088 + i + 150]);
+      sum3 = v_fma(x0, x4, sum3);
+    }
+  }
+  v_store_n(partial + chunk * 16, sum0, 4);
+  v_store_n(partial + (chunk * 16 + 4), sum1, 4);
+  v_store_n(partial + (chunk * 16 + 8), sum2, 4);
+  v_store_n(partial + (chunk * 16 + 12), sum3, 4);
+}
+
+// k < K=4, k2 < K=4, b < B (summed), i < 1 (summed); lanes along k
+static void blocks_1_mhsa_q_mappings_0_weight_gradient_sum(real* gradient_blocks_1_mhsa_q_mappings_0_weight,
+                                                           const real* partial) {
+  for (std::int64_t k2 = 0; k2 < 4; ++k2) {
+    vec sum0 = v_zero();
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+      sum0 = v_add(sum0, v_load_n(partial + (chunk * 16 + k2 * 4), 4));
+    }
+    v_store_strided(gradient_blocks_1_mhsa_q_mappings_0_weight + k2, 4, sum0, 4);
+  }
+}
+
+// b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
+static void blocks_1_mhsa_v_mappings_1_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+                                                             const real* d_blocks_1_mhsa_einsum_2, real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  vec sum0 = v_zero();
+  vec sum1 = v_zero();
+  vec sum2 = v_zero();
+  vec sum3 = v_zero();
+  for (std::int64_t b = begin; b < end; ++b) {
+    for (std::int64_t n = 0; n < 48; n += 8) {
+      const vec x0 = v_load(d_blocks_1_mhsa_einsum_2 + (b * 27088 + n));
+      sum0 = v_add(sum0, x0);
+      const vec x1 = v_load(d_blocks_1_mhsa_einsum_2 + (b * 27088 + n + 50));
+      sum1 = v_add(sum1, x1);
+      const vec x2 = v_load(d_blocks_1_mhsa_einsum_2 + (b * 27088 + n + 100));
+      sum2 = v_add(sum2, x2);
+      const vec x3 = v_load(d_blocks_1_mhsa_einsum_2 + (b * 27088 + n + 150));
+      sum3 = v_add(sum3, x3);
+    }
+    {
+      const vec x4 = v_load_n(d_blocks_1_mhsa_einsum_2 + (b * 27088 + 48), 2);
+      sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
+      const vec x5 = v_load_n(d_blocks_1_mhsa_einsum_2 + (b * 27088 + 98), 2);
+      sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
+      const vec x6 = v_load_n(d_blocks_1_mhsa_einsum_2 + (b * 27088 + 148), 2);
+      sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
+      const vec x7 = v_load_n(d_blocks_1_mhsa_einsum_2 + (b * 27088 + 198), 2);
+      sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
+    }
+  }
+  const vec all0 = v_set(v_sum(sum0));
+  v_store_n(partial + chunk * 4, all0, 1);
+  const vec all1 = v_set(v_sum(sum1));
+  v_store_n(partial + (chunk * 4 + 1), all1, 1);
+  const vec all2 = v_set(v_sum(sum2));
+  v_store_n(partial + (chunk * 4 + 2), all2, 1);
+  const vec all3 = v_set(v_sum(sum3));
+  v_store_n(partial + (chunk * 4 + 3), all3, 1);
+}
+
+// b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
+static void blocks_1_mhsa_v_mappings_1_bias_gradient_sum(real* gradient_blocks_1_mhsa_v_mappings_1_bias,
+                                                         const real* partial) {
+  vec sum0 = v_zero();
+  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
+  v_store_n(gradient_blocks_1_mhsa_v_mappings_1_bias, sum0, 4);
+}
+
+// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
+static void blocks_1_mhsa_v_mappings_1_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+                                                               const real* d_blocks_1_mhsa_einsum_2,
+                                                               const real* blocks_1_norm1_add, real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    vec sum8 = v_zero();
+    vec sum9 = v_zero();
+    vec sum10 = v_zero();
+    vec sum11 = v_zero();
+    for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t n = 0; n < 48; n += 8) {
+        const vec x0 = v_load(d_blocks_1_mhsa_einsum_2 + (b * 27088 + n));
+        const vec x1 = v_load(blocks_1_norm1_add + (b * 27088 + n + 200));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(blocks_1_norm1_add + (b * 27088 + n + 250));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(blocks_1_norm1_add + (b * 27088 + n + 300));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_load(blocks_1_norm1_add + (b * 27088 + n + 350));
+        sum3 = v_fma(x0, x4, sum3);
+        const vec x5 = v_load(d_blocks_1_mhsa_einsum_2 + (b * 27088 + n + 50));
+        sum4 = v_fma(x5, x1, sum4);
+        sum5 = v_fma(x5, x2, sum5);
+        sum6 = v_fma(x5, x3, sum6);
+        sum7 = v_fma(x5, x4, sum7);
+        const vec x6 = v_load(d_blocks_1_mhsa_einsum_2 + (b * 27088 + n + 100));
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        sum10 = v_fma(x6, x3, sum10);
+        sum11 = v_fma(x6, x4, sum11);
+      }
+      {
+        const vec x7 = v_load_n(d_blocks_1_mhsa_einsum_2 + (b * 27088 + 48), 2);
+        const vec x8 = v_load_n(blocks_1_norm1_add + (b * 27088 + 248), 2);
+        sum0 = v_fma(x7, x8, sum0);
+        const vec x9 = v_load_n(blocks_1_norm1_add + (b * 27088 + 298), 2);
+        sum1 = v_fma(x7, x9, sum1);
+        const vec x10 = v_load_n(blocks_1_norm1_add + (b * 27088 + 348), 2);
+        sum2 = v_fma(x7, x10, sum2);
+        const vec x11 = v_load_n(blocks_1_norm1_add + (b * 27088 + 398), 2);
+        sum3 = v_fma(x7, x11, sum3);
+        const vec x12 = v_load_n(d_blocks_1_mhsa_einsum_2 + (b * 27088 + 98), 2);
+        sum4 = v_fma(x12, x8, sum4);
+        sum5 = v_fma(x12, x9, sum5);
+        sum6 = v_fma(x12, x10, sum6);
+        sum7 = v_fma(x12, x11, sum7);
+        const vec x13 = v_load_n(d_blocks_1_mhsa_einsum_2 + (b * 27088 + 148), 2);
+        sum8 = v_fma(x13, x8, sum8);
+        sum9 = v_fma(x13, x9, sum9);
+        sum10 = v_fma(x13, x10, sum10);
+        sum11 = v_fma(x13, x11, sum11);
+      }
+    }
+    const vec all0 = v_set(v_sum(sum0));
+    v_store_n(partial + chunk * 16, all0, 1);
+    const vec all1 = v_set(v_sum(sum1));
+    v_store_n(partial + (chunk * 16 + 1), all1, 1);
+    const vec all2 = v_set(v_sum(sum2));
+    v_store_n(partial + (chunk * 16 + 2), all2, 1);
+    const vec all3 = v_set(v_sum(sum3));
+    v_store_n(partial + (chunk * 16 + 3), all3, 1);
+    const vec all4 = v_set(v_sum(sum4));
+    v_store_n(partial + (chunk * 16 + 4), all4, 1);
+    const vec all5 = v_set(v_sum(sum5));
+    v_store_n(partial + (chunk * 16 + 5), all5, 1);
+    const vec all6 = v_set(v_sum(sum6));
+    v_store_n(partial + (chunk * 16 + 6), all6, 1);
+    const vec all7 = v_set(v_sum(sum7));
+    v_store_n(partial + (chunk * 16 + 7), all7, 1);
+    const vec all8 = v_set(v_sum(sum8));
+    v_store_n(partial + (chunk * 16 + 8), all8, 1);
+    const vec all9 = v_set(v_sum(sum9));
+    v_store_n(partial + (chunk * 16 + 9), all9, 1);
+    const vec all10 = v_set(v_sum(sum10));
+    v_store_n(partial + (chunk * 16 + 10), all10, 1);
+    const vec all11 = v_set(v_sum(sum11));
+    v_store_n(partial + (chunk * 16 + 11), all11, 1);
+  }
+  {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t n = 0; n < 48; n += 8) {
+        const vec x14 = v_load(d_blocks_1_mhsa_einsum_2 + (b * 27088 + n + 150));
+        const vec x15 = v_load(blocks_1_norm1_add + (b * 27088 + n + 200));
+        sum0 = v_fma(x14, x15, sum0);
+        const vec x16 = v_load(blocks_1_norm1_add + (b * 27088 + n + 250));
+        sum1 = v_fma(x14, x16, sum1);
+        const vec x17 = v_load(blocks_1_norm1_add + (b * 27088 + n + 300));
+        sum2 = v_fma(x14, x17, sum2);
+        const vec x18 = v_load(blocks_1_norm1_add + (b * 27088 + n + 350));
+        sum3 = v_fma(x14, x18, sum3);
+      }
+      {
+        const vec x19 = v_load_n(d_blocks_1_mhsa_einsum_2 + (b * 27088 + 198), 2);
+        const vec x20 = v_load_n(blocks_1_norm1_add + (b * 27088 + 248), 2);
+        sum0 = v_fma(x19, x20, sum0);
+        const vec x21 = v_load_n(blocks_1_norm1_add + (b * 27088 + 298), 2);
+        sum1 = v_fma(x19, x21, sum1);
+        const vec x22 = v_load_n(blocks_1_norm1_add + (b * 27088 + 348), 2);
+        sum2 = v_fma(x19, x22, sum2);
+        const vec x23 = v_load_n(blocks_1_norm1_add + (b * 27088 + 398), 2);
+        sum3 = v_fma(x19, x23, sum3);
+      }
+    }
+    const vec all0 = v_set(v_sum(sum0));
+    v_store_n(partial + (chunk * 16 + 12), all0, 1);
+    const vec all1 = v_set(v_sum(sum1));
+    v_store_n(partial + (chunk * 16 + 13), all1, 1);
+    const vec all2 = v_set(v_sum(sum2));
+    v_store_n(partial + (chunk * 16 + 14), all2, 1);
+    const vec all3 = v_set(v_sum(sum3));
+    v_store_n(partial + (chunk * 16 + 15), all3, 1);
+  }
+}
+
+// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
+static void blocks_1_mhsa_v_mappings_1_weight_gradient_sum(real* gradient_blocks_1_mhsa_v_mappings_1_weight,
+                                                           const real* partial) {
+  for (std::int64_t k = 0; k < 4; ++k) {
+    vec sum0 = v_zero();
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+      sum0 = v_add(sum0, v_load_n(partial + (chunk * 16 + k * 4), 4));
+    }
+    v_store_n(gradient_blocks_1_mhsa_v_mappings_1_weight + k * 4, sum0, 4);
+  }
+}
+
+// b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
+static void blocks_1_mhsa_k_mappings_1_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+                                                             const real* d_blocks_1_mhsa_einsum_5, real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  vec sum0 = v_zero();
+  vec sum1 = v_zero();
+  vec sum2 = v_zero();
+  vec sum3 = v_zero();
+  for (std::int64_t b = begin; b < end; ++b) {
+    for (std::int64_t n = 0; n < 48; n += 8) {
+      const vec x0 = v_load(d_blocks_1_mhsa_einsum_5 + (b * 27088 + n));
+      sum0 = v_add(sum0, x0);
+      const vec x1 = v_load(d_blocks_1_mhsa_einsum_5 + (b * 27088 + n + 50));
+      sum1 = v_add(sum1, x1);
+      const vec x2 = v_load(d_blocks_1_mhsa_einsum_5 + (b * 27088 + n + 100));
+      sum2 = v_add(sum2, x2);
+      const vec x3 = v_load(d_blocks_1_mhsa_einsum_5 + (b * 27088 + n + 150));
+      sum3 = v_add(sum3, x3);
+    }
+    {
+      const vec x4 = v_load_n(d_blocks_1_mhsa_einsum_5 + (b * 27088 + 48), 2);
+      sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
+      const vec x5 = v_load_n(d_blocks_1_mhsa_einsum_5 + (b * 27088 + 98), 2);
+      sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
+      const vec x6 = v_load_n(d_blocks_1_mhsa_einsum_5 + (b * 27088 + 148), 2);
+      sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
+      const vec x7 = v_load_n(d_blocks_1_mhsa_einsum_5 + (b * 27088 + 198), 2);
+      sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
+    }
+  }
+  const vec all0 = v_set(v_sum(sum0));
+  v_store_n(partial + chunk * 4, all0, 1);
+  const vec all1 = v_set(v_sum(sum1));
+  v_store_n(partial + (chunk * 4 + 1), all1, 1);
+  const vec all2 = v_set(v_sum(sum2));
+  v_store_n(partial + (chunk * 4 + 2), all2, 1);
+  const vec all3 = v_set(v_sum(sum3));
+  v_store_n(partial + (chunk * 4 + 3), all3, 1);
+}
+
+// b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
+static void blocks_1_mhsa_k_mappings_1_bias_gradient_sum(real* gradient_blocks_1_mhsa_k_mappings_1_bias,
+                                                         const real* partial) {
+  vec sum0 = v_zero();
+  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
+  v_store_n(gradient_blocks_1_mhsa_k_mappings_1_bias, sum0, 4);
+}
+
+// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
+static void blocks_1_mhsa_k_mappings_1_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+                                                               const real* d_blocks_1_mhsa_einsum_5,
+                                                               const real* blocks_1_norm1_add, real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    vec sum8 = v_zero();
+    vec sum9 = v_zero();
+    vec sum10 = v_zero();
+    vec sum11 = v_zero();
+    for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t n = 0; n < 48; n += 8) {
+        const vec x0 = v_load(d_blocks_1_mhsa_einsum_5 + (b * 27088 + n));
+        const vec x1 = v_load(blocks_1_norm1_add + (b * 27088 + n + 200));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(blocks_1_norm1_add + (b * 27088 + n + 250));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(blocks_1_norm1_add + (b * 27088 + n + 300));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_load(blocks_1_norm1_add + (b * 27088 + n + 350));
+        sum3 = v_fma(x0, x4, sum3);
+        const vec x5 = v_load(d_blocks_1_mhsa_einsum_5 + (b * 27088 + n + 50));
+        sum4 = v_fma(x5, x1, sum4);
+        sum5 = v_fma(x5, x2, sum5);
+        sum6 = v_fma(x5, x3, sum6);
+        sum7 = v_fma(x5, x4, sum7);
+        const vec x6 = v_load(d_blocks_1_mhsa_einsum_5 + (b * 27088 + n + 100));
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        sum10 = v_fma(x6, x3, sum10);
+        sum11 = v_fma(x6, x4, sum11);
+      }
+      {
+        const vec x7 = v_load_n(d_blocks_1_mhsa_einsum_5 + (b * 27088 + 48), 2);
+        const vec x8 = v_load_n(blocks_1_norm1_add + (b * 27088 + 248), 2);
+        sum0 = v_fma(x7, x8, sum0);
+        const vec x9 = v_load_n(blocks_1_norm1_add + (b * 27088 + 298), 2);
+        sum1 = v_fma(x7, x9, sum1);
+        const vec x10 = v_load_n(blocks_1_norm1_add + (b * 27088 + 348), 2);
+        sum2 = v_fma(x7, x10, sum2);
+        const vec x11 = v_load_n(blocks_1_norm1_add + (b * 27088 + 398), 2);
+        sum3 = v_fma(x7, x11, sum3);
+        const vec x12 = v_load_n(d_blocks_1_mhsa_einsum_5 + (b * 27088 + 98), 2);
+        sum4 = v_fma(x12, x8, sum4);
+        sum5 = v_fma(x12, x9, sum5);
+        sum6 = v_fma(x12, x10, sum6);
+        sum7 = v_fma(x12, x11, sum7);
+        const vec x13 = v_load_n(d_blocks_1_mhsa_einsum_5 + (b * 27088 + 148), 2);
+        sum8 = v_fma(x13, x8, sum8);
+        sum9 = v_fma(x13, x9, sum9);
+        sum10 = v_fma(x13, x10, sum10);
+        sum11 = v_fma(x13, x11, sum11);
+      }
+    }
+    const vec all0 = v_set(v_sum(sum0));
+    v_store_n(partial + chunk * 16, all0, 1);
+    const vec all1 = v_set(v_sum(sum1));
+    v_store_n(partial + (chunk * 16 + 1), all1, 1);
+    const vec all2 = v_set(v_sum(sum2));
+    v_store_n(partial + (chunk * 16 + 2), all2, 1);
+    const vec all3 = v_set(v_sum(sum3));
+    v_store_n(partial + (chunk * 16 + 3), all3, 1);
+    const vec all4 = v_set(v_sum(sum4));
+    v_store_n(partial + (chunk * 16 + 4), all4, 1);
+    const vec all5 = v_set(v_sum(sum5));
+    v_store_n(partial + (chunk * 16 + 5), all5, 1);
+    const vec all6 = v_set(v_sum(sum6));
+    v_store_n(partial + (chunk * 16 + 6), all6, 1);
+    const vec all7 = v_set(v_sum(sum7));
+    v_store_n(partial + (chunk * 16 + 7), all7, 1);
+    const vec all8 = v_set(v_sum(sum8));
+    v_store_n(partial + (chunk * 16 + 8), all8, 1);
+    const vec all9 = v_set(v_sum(sum9));
+    v_store_n(partial + (chunk * 16 + 9), all9, 1);
+    const vec all10 = v_set(v_sum(sum10));
+    v_store_n(partial + (chunk * 16 + 10), all10, 1);
+    const vec all11 = v_set(v_sum(sum11));
+    v_store_n(partial + (chunk * 16 + 11), all11, 1);
+  }
+  {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t n = 0; n < 48; n += 8) {
+        const vec x14 = v_load(d_blocks_1_mhsa_einsum_5 + (b * 27088 + n + 150));
+        const vec x15 = v_load(blocks_1_norm1_add + (b * 27088 + n + 200));
+        sum0 = v_fma(x14, x15, sum0);
+        const vec x16 = v_load(blocks_1_norm1_add + (b * 27088 + n + 250));
+        sum1 = v_fma(x14, x16, sum1);
+        const vec x17 = v_load(blocks_1_norm1_add + (b * 27088 + n + 300));
+        sum2 = v_fma(x14, x17, sum2);
+        const vec x18 = v_load(blocks_1_norm1_add + (b * 27088 + n + 350));
+        sum3 = v_fma(x14, x18, sum3);
+      }
+      {
+        const vec x19 = v_load_n(d_blocks_1_mhsa_einsum_5 + (b * 27088 + 198), 2);
+        const vec x20 = v_load_n(blocks_1_norm1_add + (b * 27088 + 248), 2);
+        sum0 = v_fma(x19, x20, sum0);
+        const vec x21 = v_load_n(blocks_1_norm1_add + (b * 27088 + 298), 2);
+        sum1 = v_fma(x19, x21, sum1);
+        const vec x22 = v_load_n(blocks_1_norm1_add + (b * 27088 + 348), 2);
+        sum2 = v_fma(x19, x22, sum2);
+        const vec x23 = v_load_n(blocks_1_norm1_add + (b * 27088 + 398), 2);
+        sum3 = v_fma(x19, x23, sum3);
+      }
+    }
+    const vec all0 = v_set(v_sum(sum0));
+    v_store_n(partial + (chunk * 16 + 12), all0, 1);
+    const vec all1 = v_set(v_sum(sum1));
+    v_store_n(partial + (chunk * 16 + 13), all1, 1);
+    const vec all2 = v_set(v_sum(sum2));
+    v_store_n(partial + (chunk * 16 + 14), all2, 1);
+    const vec all3 = v_set(v_sum(sum3));
+    v_store_n(partial + (chunk * 16 + 15), all3, 1);
+  }
+}
+
+// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
+static void blocks_1_mhsa_k_mappings_1_weight_gradient_sum(real* gradient_blocks_1_mhsa_k_mappings_1_weight,
+                                                           const real* partial) {
+  for (std::int64_t k = 0; k < 4; ++k) {
+    vec sum0 = v_zero();
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+      sum0 = v_add(sum0, v_load_n(partial + (chunk * 16 + k * 4), 4));
+    }
+    v_store_n(gradient_blocks_1_mhsa_k_mappings_1_weight + k * 4, sum0, 4);
+  }
+}
+
+// b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
+static void blocks_1_mhsa_v_mappings_0_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+                                                             const real* d_blocks_1_mhsa_einsum_6, real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  vec sum0 = v_zero();
+  vec sum1 = v_zero();
+  vec sum2 = v_zero();
+  vec sum3 = v_zero();
+  for (std::int64_t b = begin; b < end; ++b) {
+    for (std::int64_t n = 0; n < 48; n += 8) {
+      const vec x0 = v_load(d_blocks_1_mhsa_einsum_6 + (b * 27088 + n));
+      sum0 = v_add(sum0, x0);
+      const vec x1 = v_load(d_blocks_1_mhsa_einsum_6 + (b * 27088 + n + 50));
+      sum1 = v_add(sum1, x1);
+      const vec x2 = v_load(d_blocks_1_mhsa_einsum_6 + (b * 27088 + n + 100));
+      sum2 = v_add(sum2, x2);
+      const vec x3 = v_load(d_blocks_1_mhsa_einsum_6 + (b * 27088 + n + 150));
+      sum3 = v_add(sum3, x3);
+    }
+    {
+      const vec x4 = v_load_n(d_blocks_1_mhsa_einsum_6 + (b * 27088 + 48), 2);
+      sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
+      const vec x5 = v_load_n(d_blocks_1_mhsa_einsum_6 + (b * 27088 + 98), 2);
+      sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
+      const vec x6 = v_load_n(d_blocks_1_mhsa_einsum_6 + (b * 27088 + 148), 2);
+      sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
+      const vec x7 = v_load_n(d_blocks_1_mhsa_einsum_6 + (b * 27088 + 198), 2);
+      sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
+    }
+  }
+  const vec all0 = v_set(v_sum(sum0));
+  v_store_n(partial + chunk * 4, all0, 1);
+  const vec all1 = v_set(v_sum(sum1));
+  v_store_n(partial + (chunk * 4 + 1), all1, 1);
+  const vec all2 = v_set(v_sum(sum2));
+  v_store_n(partial + (chunk * 4 + 2), all2, 1);
+  const vec all3 = v_set(v_sum(sum3));
+  v_store_n(partial + (chunk * 4 + 3), all3, 1);
+}
+
+// b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
+static void blocks_1_mhsa_v_mappings_0_bias_gradient_sum(real* gradient_blocks_1_mhsa_v_mappings_0_bias,
+                                                         const real* partial) {
+  vec sum0 = v_zero();
+  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
+  v_store_n(gradient_blocks_1_mhsa_v_mappings_0_bias, sum0, 4);
+}
+
+// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
+static void blocks_1_mhsa_v_mappings_0_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+                                                               const real* d_blocks_1_mhsa_einsum_6,
+                                                               const real* blocks_1_norm1_add, real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    vec sum8 = v_zero();
+    vec sum9 = v_zero();
+    vec sum10 = v_zero();
+    vec sum11 = v_zero();
+    for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t n = 0; n < 48; n += 8) {
+        const vec x0 = v_load(d_blocks_1_mhsa_einsum_6 + (b * 27088 + n));
+        const vec x1 = v_load(blocks_1_norm1_add + (b * 27088 + n));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(blocks_1_norm1_add + (b * 27088 + n + 50));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(blocks_1_norm1_add + (b * 27088 + n + 100));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_load(blocks_1_norm1_add + (b * 27088 + n + 150));
+        sum3 = v_fma(x0, x4, sum3);
+        const vec x5 = v_load(d_blocks_1_mhsa_einsum_6 + (b * 27088 + n + 50));
+        sum4 = v_fma(x5, x1, sum4);
+        sum5 = v_fma(x5, x2, sum5);
+        sum6 = v_fma(x5, x3, sum6);
+        sum7 = v_fma(x5, x4, sum7);
+        const vec x6 = v_load(d_blocks_1_mhsa_einsum_6 + (b * 27088 + n + 100));
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        sum10 = v_fma(x6, x3, sum10);
+        sum11 = v_fma(x6, x4, sum11);
+      }
+      {
+        const vec x7 = v_load_n(d_blocks_1_mhsa_einsum_6 + (b * 27088 + 48), 2);
+        const vec x8 = v_load_n(blocks_1_norm1_add + (b * 27088 + 48), 2);
+        sum0 = v_fma(x7, x8, sum0);
+        const vec x9 = v_load_n(blocks_1_norm1_add + (b * 27088 + 98), 2);
+        sum1 = v_fma(x7, x9, sum1);
+        const vec x10 = v_load_n(blocks_1_norm1_add + (b * 27088 + 148), 2);
+        sum2 = v_fma(x7, x10, sum2);
+        const vec x11 = v_load_n(blocks_1_norm1_add + (b * 27088 + 198), 2);
+        sum3 = v_fma(x7, x11, sum3);
+        const vec x12 = v_load_n(d_blocks_1_mhsa_einsum_6 + (b * 27088 + 98), 2);
+        sum4 = v_fma(x12, x8, sum4);
+        sum5 = v_fma(x12, x9, sum5);
+        sum6 = v_fma(x12, x10, sum6);
+        sum7 = v_fma(x12, x11, sum7);
+        const vec x13 = v_load_n(d_blocks_1_mhsa_einsum_6 + (b * 27088 + 148), 2);
+        sum8 = v_fma(x13, x8, sum8);
+        sum9 = v_fma(x13, x9, sum9);
+        sum10 = v_fma(x13, x10, sum10);
+        sum11 = v_fma(x13, x11, sum11);
+      }
+    }
+    const vec all0 = v_set(v_sum(sum0));
+    v_store_n(partial + chunk * 16, all0, 1);
+    const vec all1 = v_set(v_sum(sum1));
+    v_store_n(partial + (chunk * 16 + 1), all1, 1);
+    const vec all2 = v_set(v_sum(sum2));
+    v_store_n(partial + (chunk * 16 + 2), all2, 1);
+    const vec all3 = v_set(v_sum(sum3));
+    v_store_n(partial + (chunk * 16 + 3), all3, 1);
+    const vec all4 = v_set(v_sum(sum4));
+    v_store_n(partial + (chunk * 16 + 4), all4, 1);
+    const vec all5 = v_set(v_sum(sum5));
+    v_store_n(partial + (chunk * 16 + 5), all5, 1);
+    const vec all6 = v_set(v_sum(sum6));
+    v_store_n(partial + (chunk * 16 + 6), all6, 1);
+    const vec all7 = v_set(v_sum(sum7));
+    v_store_n(partial + (chunk * 16 + 7), all7, 1);
+    const vec all8 = v_set(v_sum(sum8));
+    v_store_n(partial + (chunk * 16 + 8), all8, 1);
+    const vec all9 = v_set(v_sum(sum9));
+    v_store_n(partial + (chunk * 16 + 9), all9, 1);
+    const vec all10 = v_set(v_sum(sum10));
+    v_store_n(partial + (chunk * 16 + 10), all10, 1);
+    const vec all11 = v_set(v_sum(sum11));
+    v_store_n(partial + (chunk * 16 + 11), all11, 1);
+  }
+  {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t n = 0; n < 48; n += 8) {
+        const vec x14 = v_load(d_blocks_1_mhsa_einsum_6 + (b * 27088 + n + 150));
+        const vec x15 = v_load(blocks_1_norm1_add + (b * 27088 + n));
+        sum0 = v_fma(x14, x15, sum0);
+        const vec x16 = v_load(blocks_1_norm1_add + (b * 27088 + n + 50));
+        sum1 = v_fma(x14, x16, sum1);
+        const vec x17 = v_load(blocks_1_norm1_add + (b * 27088 + n + 100));
+        sum2 = v_fma(x14, x17, sum2);
+        const vec x18 = v_load(blocks_1_norm1_add + (b * 27088 + n + 150));
+        sum3 = v_fma(x14, x18, sum3);
+      }
+      {
+        const vec x19 = v_load_n(d_blocks_1_mhsa_einsum_6 + (b * 27088 + 198), 2);
+        const vec x20 = v_load_n(blocks_1_norm1_add + (b * 27088 + 48), 2);
+        sum0 = v_fma(x19, x20, sum0);
+        const vec x21 = v_load_n(blocks_1_norm1_add + (b * 27088 + 98), 2);
+        sum1 = v_fma(x19, x21, sum1);
+        const vec x22 = v_load_n(blocks_1_norm1_add + (b * 27088 + 148), 2);
+        sum2 = v_fma(x19, x22, sum2);
+        const vec x23 = v_load_n(blocks_1_norm1_add + (b * 27088 + 198), 2);
+        sum3 = v_fma(x19, x23, sum3);
+      }
+    }
+    const vec all0 = v_set(v_sum(sum0));
+    v_store_n(partial + (chunk * 16 + 12), all0, 1);
+    const vec all1 = v_set(v_sum(sum1));
+    v_store_n(partial + (chunk * 16 + 13), all1, 1);
+    const vec all2 = v_set(v_sum(sum2));
+    v_store_n(partial + (chunk * 16 + 14), all2, 1);
+    const vec all3 = v_set(v_sum(sum3));
+    v_store_n(partial + (chunk * 16 + 15), all3, 1);
+  }
+}
+
+// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
+static void blocks_1_mhsa_v_mappings_0_weight_gradient_sum(real* gradient_blocks_1_mhsa_v_mappings_0_weight,
+                                                           const real* partial) {
+  for (std::int64_t k = 0; k < 4; ++k) {
+    vec sum0 = v_zero();
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+      sum0 = v_add(sum0, v_load_n(partial + (chunk * 16 + k * 4), 4));
+    }
+    v_store_n(gradient_blocks_1_mhsa_v_mappings_0_weight + k * 4, sum0, 4);
+  }
+}
+
+// b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
+static void blocks_1_mhsa_k_mappings_0_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+                                                             const real* d_blocks_1_mhsa_einsum_8, real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  vec sum0 = v_zero();
+  vec sum1 = v_zero();
+  vec sum2 = v_zero();
+  vec sum3 = v_zero();
+  for (std::int64_t b = begin; b < end; ++b) {
+    for (std::int64_t n = 0; n < 48; n += 8) {
+      const vec x0 = v_load(d_blocks_1_mhsa_einsum_8 + (b * 27088 + n));
+      sum0 = v_add(sum0, x0);
+      const vec x1 = v_load(d_blocks_1_mhsa_einsum_8 + (b * 27088 + n + 50));
+      sum1 = v_add(sum1, x1);
+      const vec x2 = v_load(d_blocks_1_mhsa_einsum_8 + (b * 27088 + n + 100));
+      sum2 = v_add(sum2, x2);
+      const vec x3 = v_load(d_blocks_1_mhsa_einsum_8 + (b * 27088 + n + 150));
+      sum3 = v_add(sum3, x3);
+    }
+    {
+      const vec x4 = v_load_n(d_blocks_1_mhsa_einsum_8 + (b * 27088 + 48), 2);
+      sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
+      const vec x5 = v_load_n(d_blocks_1_mhsa_einsum_8 + (b * 27088 + 98), 2);
+      sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
+      const vec x6 = v_load_n(d_blocks_1_mhsa_einsum_8 + (b * 27088 + 148), 2);
+      sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
+      const vec x7 = v_load_n(d_blocks_1_mhsa_einsum_8 + (b * 27088 + 198), 2);
+      sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
+    }
+  }
+  const vec all0 = v_set(v_sum(sum0));
+  v_store_n(partial + chunk * 4, all0, 1);
+  const vec all1 = v_set(v_sum(sum1));
+  v_store_n(partial + (chunk * 4 + 1), all1, 1);
+  const vec all2 = v_set(v_sum(sum2));
+  v_store_n(partial + (chunk * 4 + 2), all2, 1);
+  const vec all3 = v_set(v_sum(sum3));
+  v_store_n(partial + (chunk * 4 + 3), all3, 1);
+}
+
+// b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
+static void blocks_1_mhsa_k_mappings_0_bias_gradient_sum(real* gradient_blocks_1_mhsa_k_mappings_0_bias,
+                                                         const real* partial) {
+  vec sum0 = v_zero();
+  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
+  v_store_n(gradient_blocks_1_mhsa_k_mappings_0_bias, sum0, 4);
+}
+
+// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
+static void blocks_1_mhsa_k_mappings_0_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+                                                               const real* d_blocks_1_mhsa_einsum_8,
+                                                               const real* blocks_1_norm1_add, real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    vec sum8 = v_zero();
+    vec sum9 = v_zero();
+    vec sum10 = v_zero();
+    vec sum11 = v_zero();
+    for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t n = 0; n < 48; n += 8) {
+        const vec x0 = v_load(d_blocks_1_mhsa_einsum_8 + (b * 27088 + n));
+        const vec x1 = v_load(blocks_1_norm1_add + (b * 27088 + n));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(blocks_1_norm1_add + (b * 27088 + n + 50));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_load(blocks_1_norm1_add + (b * 27088 + n + 100));
+        sum2 = v_fma(x0, x3, sum2);
+        const vec x4 = v_load(blocks_1_norm1_add + (b * 27088 + n + 150));
+        sum3 = v_fma(x0, x4, sum3);
+        const vec x5 = v_load(d_blocks_1_mhsa_einsum_8 + (b * 27088 + n + 50));
+        sum4 = v_fma(x5, x1, sum4);
+        sum5 = v_fma(x5, x2, sum5);
+        sum6 = v_fma(x5, x3, sum6);
+        sum7 = v_fma(x5, x4, sum7);
+        const vec x6 = v_load(d_blocks_1_mhsa_einsum_8 + (b * 27088 + n + 100));
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        sum10 = v_fma(x6, x3, sum10);
+        sum11 = v_fma(x6, x4, sum11);
+      }
+      {
+        const vec x7 = v_load_n(d_blocks_1_mhsa_einsum_8 + (b * 27088 + 48), 2);
+        const vec x8 = v_load_n(blocks_1_norm1_add + (b * 27088 + 48), 2);
+        sum0 = v_fma(x7, x8, sum0);
+        const vec x9 = v_load_n(blocks_1_norm1_add + (b * 27088 + 98), 2);
+        sum1 = v_fma(x7, x9, sum1);
+        const vec x10 = v_load_n(blocks_1_norm1_add + (b * 27088 + 148), 2);
+        sum2 = v_fma(x7, x10, sum2);
+        const vec x11 = v_load_n(blocks_1_norm1_add + (b * 27088 + 198), 2);
+        sum3 = v_fma(x7, x11, sum3);
+        const vec x12 = v_load_n(d_blocks_1_mhsa_einsum_8 + (b * 27088 + 98), 2);
+        sum4 = v_fma(x12, x8, sum4);
+        sum5 = v_fma(x12, x9, sum5);
+        sum6 = v_fma(x12, x10, sum6);
+        sum7 = v_fma(x12, x11, sum7);
+        const vec x13 = v_load_n(d_blocks_1_mhsa_einsum_8 + (b * 27088 + 148), 2);
+        sum8 = v_fma(x13, x8, sum8);
+        sum9 = v_fma(x13, x9, sum9);
+        sum10 = v_fma(x13, x10, sum10);
+        sum11 = v_fma(x13, x11, sum11);
+      }
+    }
+    const vec all0 = v_set(v_sum(sum0));
+    v_store_n(partial + chunk * 16, all0, 1);
+    const vec all1 = v_set(v_sum(sum1));
+    v_store_n(partial + (chunk * 16 + 1), all1, 1);
+    const vec all2 = v_set(v_sum(sum2));
+    v_store_n(partial + (chunk * 16 + 2), all2, 1);
+    const vec all3 = v_set(v_sum(sum3));
+    v_store_n(partial + (chunk * 16 + 3), all3, 1);
+    const vec all4 = v_set(v_sum(sum4));
+    v_store_n(partial + (chunk * 16 + 4), all4, 1);
+    const vec all5 = v_set(v_sum(sum5));
+    v_store_n(partial + (chunk * 16 + 5), all5, 1);
+    const vec all6 = v_set(v_sum(sum6));
+    v_store_n(partial + (chunk * 16 + 6), all6, 1);
+    const vec all7 = v_set(v_sum(sum7));
+    v_store_n(partial + (chunk * 16 + 7), all7, 1);
+    const vec all8 = v_set(v_sum(sum8));
+    v_store_n(partial + (chunk * 16 + 8), all8, 1);
+    const vec all9 = v_set(v_sum(sum9));
+    v_store_n(partial + (chunk * 16 + 9), all9, 1);
+    const vec all10 = v_set(v_sum(sum10));
+    v_store_n(partial + (chunk * 16 + 10), all10, 1);
+    const vec all11 = v_set(v_sum(sum11));
+    v_store_n(partial + (chunk * 16 + 11), all11, 1);
+  }
+  {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    for (std::int64_t b = begin; b < end; ++b) {
+      for (std::int64_t n = 0; n < 48; n += 8) {
+        const vec x14 = v_load(d_blocks_1_mhsa_einsum_8 + (b * 27088 + n + 150));
+        const vec x15 = v_load(blocks_1_norm1_add + (b * 27088 + n));
+        sum0 = v_fma(x14, x15, sum0);
+        const vec x16 = v_load(blocks_1_norm1_add + (b * 27088 + n + 50));
+        sum1 = v_fma(x14, x16, sum1);
+        const vec x17 = v_load(blocks_1_norm1_add + (b * 27088 + n + 100));
+        sum2 = v_fma(x14, x17, sum2);
+        const vec x18 = v_load(blocks_1_norm1_add + (b * 27088 + n + 150));
+        sum3 = v_fma(x14, x18, sum3);
+      }
+      {
+        const vec x19 = v_load_n(d_blocks_1_mhsa_einsum_8 + (b * 27088 + 198), 2);
+        const vec x20 = v_load_n(blocks_1_norm1_add + (b * 27088 + 48), 2);
+        sum0 = v_fma(x19, x20, sum0);
+        const vec x21 = v_load_n(blocks_1_norm1_add + (b * 27088 + 98), 2);
+        sum1 = v_fma(x19, x21, sum1);
+        const vec x22 = v_load_n(blocks_1_norm1_add + (b * 27088 + 148), 2);
+        sum2 = v_fma(x19, x22, sum2);
+        const vec x23 = v_load_n(blocks_1_norm1_add + (b * 27088 + 198), 2);
+        sum3 = v_fma(x19, x23, sum3);
+      }
+    }
+    const vec all0 = v_set(v_sum(sum0));
+    v_store_n(partial + (chunk * 16 + 12), all0, 1);
+    const vec all1 = v_set(v_sum(sum1));
+    v_store_n(partial + (chunk * 16 + 13), all1, 1);
+    const vec all2 = v_set(v_sum(sum2));
+    v_store_n(partial + (chunk * 16 + 14), all2, 1);
+    const vec all3 = v_set(v_sum(sum3));
+    v_store_n(partial + (chunk * 16 + 15), all3, 1);
+  }
+}
+
+// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
+static void blocks_1_mhsa_k_mappings_0_weight_gradient_sum(real* gradient_blocks_1_mhsa_k_mappings_0_weight,
+                                                           const real* partial) {
+  for (std::int64_t k = 0; k < 4; ++k) {
+    vec sum0 = v_zero();
+    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+      sum0 = v_add(sum0, v_load_n(partial + (chunk * 16 + k * 4), 4));
+    }
+    v_store_n(gradient_blocks_1_mhsa_k_mappings_0_weight + k * 4, sum0, 4);
+  }
+}
+
+// b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
+static void blocks_1_norm1_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+                                                   const real* d_blocks_1_norm1_concat,
+                                                   const real* blocks_1_norm1_multiply, real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  vec sum0 = v_zero();
+  vec sum1 = v_zero();
+  vec sum2 = v_zero();
+  vec sum3 = v_zero();
+  vec sum4 = v_zero();
+  vec sum5 = v_zero();
+  vec sum6 = v_zero();
+  vec sum7 = v_zero();
+  for (std::int64_t b = begin; b < end; ++b) {
+    for (std::int64_t n = 0; n < 48; n += 8) {
+      const vec x0 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n));
+      const vec x1 = v_load(blocks_1_norm1_multiply + (b * 27088 + n));
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 50));
+      const vec x3 = v_load(blocks_1_norm1_multiply + (b * 27088 + n + 50));
+      sum1 = v_fma(x2, x3, sum1);
+      const vec x4 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 100));
+      const vec x5 = v_load(blocks_1_norm1_multiply + (b * 27088 + n + 100));
+      sum2 = v_fma(x4, x5, sum2);
+      const vec x6 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 150));
+      const vec x7 = v_load(blocks_1_norm1_multiply + (b * 27088 + n + 150));
+      sum3 = v_fma(x6, x7, sum3);
+      const vec x8 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 200));
+      const vec x9 = v_load(blocks_1_norm1_multiply + (b * 27088 + n + 200));
+      sum4 = v_fma(x8, x9, sum4);
+      const vec x10 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 250));
+      const vec x11 = v_load(blocks_1_norm1_multiply + (b * 27088 + n + 250));
+      sum5 = v_fma(x10, x11, sum5);
+      const vec x12 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 300));
+      const vec x13 = v_load(blocks_1_norm1_multiply + (b * 27088 + n + 300));
+      sum6 = v_fma(x12, x13, sum6);
+      const vec x14 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 350));
+      const vec x15 = v_load(blocks_1_norm1_multiply + (b * 27088 + n + 350));
+      sum7 = v_fma(x14, x15, sum7);
+    }
+    {
+      const vec x16 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 48), 2);
+      const vec x17 = v_load_n(blocks_1_norm1_multiply + (b * 27088 + 48), 2);
+      sum0 = v_fma(x16, x17, sum0);
+      const vec x18 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 98), 2);
+      const vec x19 = v_load_n(blocks_1_norm1_multiply + (b * 27088 + 98), 2);
+      sum1 = v_fma(x18, x19, sum1);
+      const vec x20 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 148), 2);
+      const vec x21 = v_load_n(blocks_1_norm1_multiply + (b * 27088 + 148), 2);
+      sum2 = v_fma(x20, x21, sum2);
+      const vec x22 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 198), 2);
+      const vec x23 = v_load_n(blocks_1_norm1_multiply + (b * 27088 + 198), 2);
+      sum3 = v_fma(x22, x23, sum3);
+      const vec x24 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 248), 2);
+      const vec x25 = v_load_n(blocks_1_norm1_multiply + (b * 27088 + 248), 2);
+      sum4 = v_fma(x24, x25, sum4);
+      const vec x26 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 298), 2);
+      const vec x27 = v_load_n(blocks_1_norm1_multiply + (b * 27088 + 298), 2);
+      sum5 = v_fma(x26, x27, sum5);
+      const vec x28 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 348), 2);
+      const vec x29 = v_load_n(blocks_1_norm1_multiply + (b * 27088 + 348), 2);
+      sum6 = v_fma(x28, x29, sum6);
+      const vec x30 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 398), 2);
+      const vec x31 = v_load_n(blocks_1_norm1_multiply + (b * 27088 + 398), 2);
+      sum7 = v_fma(x30, x31, sum7);
+    }
+  }
+  const vec all0 = v_set(v_sum(sum0));
+  v_store_n(partial + chunk * 8, all0, 1);
+  const vec all1 = v_set(v_sum(sum1));
+  v_store_n(partial + (chunk * 8 + 1), all1, 1);
+  const vec all2 = v_set(v_sum(sum2));
+  v_store_n(partial + (chunk * 8 + 2), all2, 1);
+  const vec all3 = v_set(v_sum(sum3));
+  v_store_n(partial + (chunk * 8 + 3), all3, 1);
+  const vec all4 = v_set(v_sum(sum4));
+  v_store_n(partial + (chunk * 8 + 4), all4, 1);
+  const vec all5 = v_set(v_sum(sum5));
+  v_store_n(partial + (chunk * 8 + 5), all5, 1);
+  const vec all6 = v_set(v_sum(sum6));
+  v_store_n(partial + (chunk * 8 + 6), all6, 1);
+  const vec all7 = v_set(v_sum(sum7));
+  v_store_n(partial + (chunk * 8 + 7), all7, 1);
+}
+
+// b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
+static void blocks_1_norm1_weight_gradient_sum(real* gradient_blocks_1_norm1_weight, const real* partial) {
+  vec sum0 = v_zero();
+  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + chunk * 8));
+  v_store(gradient_blocks_1_norm1_weight, sum0);
+}
+
+// b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
+static void blocks_1_norm1_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+                                                 const real* d_blocks_1_norm1_concat, real* partial) {
+  const std::int64_t begin = chunk * batch / 16;
+  const std::int64_t end = (chunk + 1) * batch / 16;
+  vec sum0 = v_zero();
+  vec sum1 = v_zero();
+  vec sum2 = v_zero();
+  vec sum3 = v_zero();
+  vec sum4 = v_zero();
+  vec sum5 = v_zero();
+  vec sum6 = v_zero();
+  vec sum7 = v_zero();
+  for (std::int64_t b = begin; b < end; ++b) {
+    for (std::int64_t n = 0; n < 48; n += 8) {
+      const vec x0 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n));
+      sum0 = v_add(sum0, x0);
+      const vec x1 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 50));
+      sum1 = v_add(sum1, x1);
+      const vec x2 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 100));
+      sum2 = v_add(sum2, x2);
+      const vec x3 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 150));
+      sum3 = v_add(sum3, x3);
+      const vec x4 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 200));
+      sum4 = v_add(sum4, x4);
+      const vec x5 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 250));
+      sum5 = v_add(sum5, x5);
+      const vec x6 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 300));
+      sum6 = v_add(sum6, x6);
+      const vec x7 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 350));
+      sum7 = v_add(sum7, x7);
+    }
+    {
+      const vec x8 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 48), 2);
+      sum0 = v_add(sum0, v_keep_n(x8, 2, real(0.0)));
+      const vec x9 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 98), 2);
+      sum1 = v_add(sum1, v_keep_n(x9, 2, real(0.0)));
+      const vec x10 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 148), 2);
+      sum2 = v_add(sum2, v_keep_n(x10, 2, real(0.0)));
+      const vec x11 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 198), 2);
+      sum3 = v_add(sum3, v_keep_n(x11, 2, real(0.0)));
+      const vec x12 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 248), 2);
+      sum4 = v_add(sum4, v_keep_n(x12, 2, real(0.0)));
+      const vec x13 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 298), 2);
+      sum5 = v_add(sum5, v_keep_n(x13, 2, real(0.0)));
+      const vec x14 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 348), 2);
+      sum6 = v_add(sum6, v_keep_n(x14, 2, real(0.0)));
+      const vec x15 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 398), 2);
+      sum7 = v_add(sum7, v_keep_n(x15, 2, real(0.0)));
+    }
+  }
+  const vec all0 = v_set(v_sum(sum0));
+  v_store_n(partial + chunk * 8, all0, 1);
+  const vec all1 = v_set(v_sum(sum1));
+  v_store_n(partial + (chunk * 8 + 1), all1, 1);
+  const vec all2 = v_set(v_sum(sum2));
+  v_store_n(partial + (chunk * 8 + 2), all2, 1);
+  const vec all3 = v_set(v_sum(sum3));
+  v_store_n(partial + (chunk * 8 + 3), all3, 1);
+  const vec all4 = v_set(v_sum(sum4));
+  v_store_n(partial + (chunk * 8 + 4), all4, 1);
+  const vec all5 = v_set(v_sum(sum5));
+  v_store_n(partial + (chunk * 8 + 5), all5, 1);
+  const vec all6 = v_set(v_sum(sum6));
+  v_store_n(partial + (chunk * 8 + 6), all6, 1);
+  const vec all7 = v_set(v_sum(sum7));
+  v_store_n(partial + (chunk * 8 + 7), all7, 1);
+}
+
+// b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
+static void blocks_1_norm1_bias_gradient_sum(real* gradient_blocks_1_norm1_bias, const real* partial) {
+  vec sum0 = v_zero();
+  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + chunk * 8));
+  v_store(gradient_blocks_1_norm1_bias, sum0);
 }
 
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed); lanes along n
@@ -4679,39 +8089,39 @@ static void blocks_mlp_2_bias_gradient_partial(const std::int64_t chunk, const s
   vec sum7 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_carry + (b * 36288 + n));
+      const vec x0 = v_load(d_blocks_carry + (b * 27088 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_carry + (b * 36288 + n + 50));
+      const vec x1 = v_load(d_blocks_carry + (b * 27088 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_carry + (b * 36288 + n + 100));
+      const vec x2 = v_load(d_blocks_carry + (b * 27088 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_carry + (b * 36288 + n + 150));
+      const vec x3 = v_load(d_blocks_carry + (b * 27088 + n + 150));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_blocks_carry + (b * 36288 + n + 200));
+      const vec x4 = v_load(d_blocks_carry + (b * 27088 + n + 200));
       sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_blocks_carry + (b * 36288 + n + 250));
+      const vec x5 = v_load(d_blocks_carry + (b * 27088 + n + 250));
       sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_blocks_carry + (b * 36288 + n + 300));
+      const vec x6 = v_load(d_blocks_carry + (b * 27088 + n + 300));
       sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_blocks_carry + (b * 36288 + n + 350));
+      const vec x7 = v_load(d_blocks_carry + (b * 27088 + n + 350));
       sum7 = v_add(sum7, x7);
     }
     {
-      const vec x8 = v_load_n(d_blocks_carry + (b * 36288 + 48), 2);
+      const vec x8 = v_load_n(d_blocks_carry + (b * 27088 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x8, 2, real(0.0)));
-      const vec x9 = v_load_n(d_blocks_carry + (b * 36288 + 98), 2);
+      const vec x9 = v_load_n(d_blocks_carry + (b * 27088 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x9, 2, real(0.0)));
-      const vec x10 = v_load_n(d_blocks_carry + (b * 36288 + 148), 2);
+      const vec x10 = v_load_n(d_blocks_carry + (b * 27088 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x10, 2, real(0.0)));
-      const vec x11 = v_load_n(d_blocks_carry + (b * 36288 + 198), 2);
+      const vec x11 = v_load_n(d_blocks_carry + (b * 27088 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x11, 2, real(0.0)));
-      const vec x12 = v_load_n(d_blocks_carry + (b * 36288 + 248), 2);
+      const vec x12 = v_load_n(d_blocks_carry + (b * 27088 + 248), 2);
       sum4 = v_add(sum4, v_keep_n(x12, 2, real(0.0)));
-      const vec x13 = v_load_n(d_blocks_carry + (b * 36288 + 298), 2);
+      const vec x13 = v_load_n(d_blocks_carry + (b * 27088 + 298), 2);
       sum5 = v_add(sum5, v_keep_n(x13, 2, real(0.0)));
-      const vec x14 = v_load_n(d_blocks_carry + (b * 36288 + 348), 2);
+      const vec x14 = v_load_n(d_blocks_carry + (b * 27088 + 348), 2);
       sum6 = v_add(sum6, v_keep_n(x14, 2, real(0.0)));
-      const vec x15 = v_load_n(d_blocks_carry + (b * 36288 + 398), 2);
+      const vec x15 = v_load_n(d_blocks_carry + (b * 27088 + 398), 2);
       sum7 = v_add(sum7, v_keep_n(x15, 2, real(0.0)));
     }
   }
@@ -4761,21 +8171,21 @@ static void blocks_mlp_2_weight_gradient_partial(const std::int64_t chunk, const
     vec sum11 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 50; ++n) {
-        const vec x0 = v_set(d_blocks_carry[d * 50 + b * 36288 + n]);
-        const vec x1 = v_load(d_blocks_mlp_2_copy + (b * 36288 + n * 32));
+        const vec x0 = v_set(d_blocks_carry[d * 50 + b * 27088 + n]);
+        const vec x1 = v_load(d_blocks_mlp_2_copy + (b * 27088 + n * 32));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_blocks_mlp_2_copy + (b * 36288 + n * 32 + 8));
+        const vec x2 = v_load(d_blocks_mlp_2_copy + (b * 27088 + n * 32 + 8));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(d_blocks_mlp_2_copy + (b * 36288 + n * 32 + 16));
+        const vec x3 = v_load(d_blocks_mlp_2_copy + (b * 27088 + n * 32 + 16));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(d_blocks_mlp_2_copy + (b * 36288 + n * 32 + 24));
+        const vec x4 = v_load(d_blocks_mlp_2_copy + (b * 27088 + n * 32 + 24));
         sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_blocks_carry[d * 50 + b * 36288 + n + 50]);
+        const vec x5 = v_set(d_blocks_carry[d * 50 + b * 27088 + n + 50]);
         sum4 = v_fma(x5, x1, sum4);
         sum5 = v_fma(x5, x2, sum5);
         sum6 = v_fma(x5, x3, sum6);
         sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_set(d_blocks_carry[d * 50 + b * 36288 + n + 100]);
+        const vec x6 = v_set(d_blocks_carry[d * 50 + b * 27088 + n + 100]);
         sum8 = v_fma(x6, x1, sum8);
         sum9 = v_fma(x6, x2, sum9);
         sum10 = v_fma(x6, x3, sum10);
@@ -4806,16 +8216,16 @@ static void blocks_mlp_2_weight_gradient_partial(const std::int64_t chunk, const
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 50; ++n) {
-        const vec x7 = v_set(d_blocks_carry[b * 36288 + n + 300]);
-        const vec x8 = v_load(d_blocks_mlp_2_copy + (b * 36288 + n * 32));
+        const vec x7 = v_set(d_blocks_carry[b * 27088 + n + 300]);
+        const vec x8 = v_load(d_blocks_mlp_2_copy + (b * 27088 + n * 32));
         sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load(d_blocks_mlp_2_copy + (b * 36288 + n * 32 + 8));
+        const vec x9 = v_load(d_blocks_mlp_2_copy + (b * 27088 + n * 32 + 8));
         sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_load(d_blocks_mlp_2_copy + (b * 36288 + n * 32 + 16));
+        const vec x10 = v_load(d_blocks_mlp_2_copy + (b * 27088 + n * 32 + 16));
         sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_load(d_blocks_mlp_2_copy + (b * 36288 + n * 32 + 24));
+        const vec x11 = v_load(d_blocks_mlp_2_copy + (b * 27088 + n * 32 + 24));
         sum3 = v_fma(x7, x11, sum3);
-        const vec x12 = v_set(d_blocks_carry[b * 36288 + n + 350]);
+        const vec x12 = v_set(d_blocks_carry[b * 27088 + n + 350]);
         sum4 = v_fma(x12, x8, sum4);
         sum5 = v_fma(x12, x9, sum5);
         sum6 = v_fma(x12, x10, sum6);
@@ -4862,39 +8272,39 @@ static void blocks_mlp_0_bias_gradient_partial(const std::int64_t chunk, const s
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x0 = v_load(d_blocks_mlp_1_multiply + (b * 36288 + n + m * 50));
+        const vec x0 = v_load(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_blocks_mlp_1_multiply + (b * 36288 + n + m * 50 + 50));
+        const vec x1 = v_load(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50 + 50));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_blocks_mlp_1_multiply + (b * 36288 + n + m * 50 + 100));
+        const vec x2 = v_load(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50 + 100));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_blocks_mlp_1_multiply + (b * 36288 + n + m * 50 + 150));
+        const vec x3 = v_load(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50 + 150));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_blocks_mlp_1_multiply + (b * 36288 + n + m * 50 + 200));
+        const vec x4 = v_load(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50 + 200));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_blocks_mlp_1_multiply + (b * 36288 + n + m * 50 + 250));
+        const vec x5 = v_load(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50 + 250));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_blocks_mlp_1_multiply + (b * 36288 + n + m * 50 + 300));
+        const vec x6 = v_load(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50 + 300));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_blocks_mlp_1_multiply + (b * 36288 + n + m * 50 + 350));
+        const vec x7 = v_load(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50 + 350));
         sum7 = v_add(sum7, x7);
       }
       {
-        const vec x8 = v_load_n(d_blocks_mlp_1_multiply + (b * 36288 + m * 50 + 48), 2);
+        const vec x8 = v_load_n(d_blocks_mlp_1_multiply + (b * 27088 + m * 50 + 48), 2);
         sum0 = v_add(sum0, v_keep_n(x8, 2, real(0.0)));
-        const vec x9 = v_load_n(d_blocks_mlp_1_multiply + (b * 36288 + m * 50 + 98), 2);
+        const vec x9 = v_load_n(d_blocks_mlp_1_multiply + (b * 27088 + m * 50 + 98), 2);
         sum1 = v_add(sum1, v_keep_n(x9, 2, real(0.0)));
-        const vec x10 = v_load_n(d_blocks_mlp_1_multiply + (b * 36288 + m * 50 + 148), 2);
+        const vec x10 = v_load_n(d_blocks_mlp_1_multiply + (b * 27088 + m * 50 + 148), 2);
         sum2 = v_add(sum2, v_keep_n(x10, 2, real(0.0)));
-        const vec x11 = v_load_n(d_blocks_mlp_1_multiply + (b * 36288 + m * 50 + 198), 2);
+        const vec x11 = v_load_n(d_blocks_mlp_1_multiply + (b * 27088 + m * 50 + 198), 2);
         sum3 = v_add(sum3, v_keep_n(x11, 2, real(0.0)));
-        const vec x12 = v_load_n(d_blocks_mlp_1_multiply + (b * 36288 + m * 50 + 248), 2);
+        const vec x12 = v_load_n(d_blocks_mlp_1_multiply + (b * 27088 + m * 50 + 248), 2);
         sum4 = v_add(sum4, v_keep_n(x12, 2, real(0.0)));
-        const vec x13 = v_load_n(d_blocks_mlp_1_multiply + (b * 36288 + m * 50 + 298), 2);
+        const vec x13 = v_load_n(d_blocks_mlp_1_multiply + (b * 27088 + m * 50 + 298), 2);
         sum5 = v_add(sum5, v_keep_n(x13, 2, real(0.0)));
-        const vec x14 = v_load_n(d_blocks_mlp_1_multiply + (b * 36288 + m * 50 + 348), 2);
+        const vec x14 = v_load_n(d_blocks_mlp_1_multiply + (b * 27088 + m * 50 + 348), 2);
         sum6 = v_add(sum6, v_keep_n(x14, 2, real(0.0)));
-        const vec x15 = v_load_n(d_blocks_mlp_1_multiply + (b * 36288 + m * 50 + 398), 2);
+        const vec x15 = v_load_n(d_blocks_mlp_1_multiply + (b * 27088 + m * 50 + 398), 2);
         sum7 = v_add(sum7, v_keep_n(x15, 2, real(0.0)));
       }
     }
@@ -4948,42 +8358,42 @@ static void blocks_mlp_0_weight_gradient_partial(const std::int64_t chunk, const
       vec sum11 = v_zero();
       for (std::int64_t b = begin; b < end; ++b) {
         for (std::int64_t n = 0; n < 48; n += 8) {
-          const vec x0 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 36288 + n));
-          const vec x1 = v_load(d_blocks_mlp_0_copy + (d * 50 + b * 36288 + n));
+          const vec x0 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 27088 + n));
+          const vec x1 = v_load(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + n));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_blocks_mlp_0_copy + (d * 50 + b * 36288 + n + 50));
+          const vec x2 = v_load(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + n + 50));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(d_blocks_mlp_0_copy + (d * 50 + b * 36288 + n + 100));
+          const vec x3 = v_load(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + n + 100));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(d_blocks_mlp_0_copy + (d * 50 + b * 36288 + n + 150));
+          const vec x4 = v_load(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + n + 150));
           sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 36288 + n + 50));
+          const vec x5 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 27088 + n + 50));
           sum4 = v_fma(x5, x1, sum4);
           sum5 = v_fma(x5, x2, sum5);
           sum6 = v_fma(x5, x3, sum6);
           sum7 = v_fma(x5, x4, sum7);
-          const vec x6 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 36288 + n + 100));
+          const vec x6 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 27088 + n + 100));
           sum8 = v_fma(x6, x1, sum8);
           sum9 = v_fma(x6, x2, sum9);
           sum10 = v_fma(x6, x3, sum10);
           sum11 = v_fma(x6, x4, sum11);
         }
         {
-          const vec x7 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 36288 + 48), 2);
-          const vec x8 = v_load_n(d_blocks_mlp_0_copy + (d * 50 + b * 36288 + 48), 2);
+          const vec x7 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 27088 + 48), 2);
+          const vec x8 = v_load_n(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + 48), 2);
           sum0 = v_fma(x7, x8, sum0);
-          const vec x9 = v_load_n(d_blocks_mlp_0_copy + (d * 50 + b * 36288 + 98), 2);
+          const vec x9 = v_load_n(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + 98), 2);
           sum1 = v_fma(x7, x9, sum1);
-          const vec x10 = v_load_n(d_blocks_mlp_0_copy + (d * 50 + b * 36288 + 148), 2);
+          const vec x10 = v_load_n(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + 148), 2);
           sum2 = v_fma(x7, x10, sum2);
-          const vec x11 = v_load_n(d_blocks_mlp_0_copy + (d * 50 + b * 36288 + 198), 2);
+          const vec x11 = v_load_n(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + 198), 2);
           sum3 = v_fma(x7, x11, sum3);
-          const vec x12 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 36288 + 98), 2);
+          const vec x12 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 27088 + 98), 2);
           sum4 = v_fma(x12, x8, sum4);
           sum5 = v_fma(x12, x9, sum5);
           sum6 = v_fma(x12, x10, sum6);
           sum7 = v_fma(x12, x11, sum7);
-          const vec x13 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 36288 + 148), 2);
+          const vec x13 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 27088 + 148), 2);
           sum8 = v_fma(x13, x8, sum8);
           sum9 = v_fma(x13, x9, sum9);
           sum10 = v_fma(x13, x10, sum10);
@@ -5027,32 +8437,32 @@ static void blocks_mlp_0_weight_gradient_partial(const std::int64_t chunk, const
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_mlp_1_multiply + (b * 36288 + n + 1500));
-        const vec x15 = v_load(d_blocks_mlp_0_copy + (d * 50 + b * 36288 + n));
+        const vec x14 = v_load(d_blocks_mlp_1_multiply + (b * 27088 + n + 1500));
+        const vec x15 = v_load(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + n));
         sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(d_blocks_mlp_0_copy + (d * 50 + b * 36288 + n + 50));
+        const vec x16 = v_load(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + n + 50));
         sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(d_blocks_mlp_0_copy + (d * 50 + b * 36288 + n + 100));
+        const vec x17 = v_load(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + n + 100));
         sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(d_blocks_mlp_0_copy + (d * 50 + b * 36288 + n + 150));
+        const vec x18 = v_load(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + n + 150));
         sum3 = v_fma(x14, x18, sum3);
-        const vec x19 = v_load(d_blocks_mlp_1_multiply + (b * 36288 + n + 1550));
+        const vec x19 = v_load(d_blocks_mlp_1_multiply + (b * 27088 + n + 1550));
         sum4 = v_fma(x19, x15, sum4);
         sum5 = v_fma(x19, x16, sum5);
         sum6 = v_fma(x19, x17, sum6);
         sum7 = v_fma(x19, x18, sum7);
       }
       {
-        const vec x20 = v_load_n(d_blocks_mlp_1_multiply + (b * 36288 + 1548), 2);
-        const vec x21 = v_load_n(d_blocks_mlp_0_copy + (d * 50 + b * 36288 + 48), 2);
+        const vec x20 = v_load_n(d_blocks_mlp_1_multiply + (b * 27088 + 1548), 2);
+        const vec x21 = v_load_n(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + 48), 2);
         sum0 = v_fma(x20, x21, sum0);
-        const vec x22 = v_load_n(d_blocks_mlp_0_copy + (d * 50 + b * 36288 + 98), 2);
+        const vec x22 = v_load_n(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + 98), 2);
         sum1 = v_fma(x20, x22, sum1);
-        const vec x23 = v_load_n(d_blocks_mlp_0_copy + (d * 50 + b * 36288 + 148), 2);
+        const vec x23 = v_load_n(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + 148), 2);
         sum2 = v_fma(x20, x23, sum2);
-        const vec x24 = v_load_n(d_blocks_mlp_0_copy + (d * 50 + b * 36288 + 198), 2);
+        const vec x24 = v_load_n(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + 198), 2);
         sum3 = v_fma(x20, x24, sum3);
-        const vec x25 = v_load_n(d_blocks_mlp_1_multiply + (b * 36288 + 1598), 2);
+        const vec x25 = v_load_n(d_blocks_mlp_1_multiply + (b * 27088 + 1598), 2);
         sum4 = v_fma(x25, x21, sum4);
         sum5 = v_fma(x25, x22, sum5);
         sum6 = v_fma(x25, x23, sum6);
@@ -5103,55 +8513,55 @@ static void blocks_norm2_weight_gradient_partial(const std::int64_t chunk, const
   vec sum7 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_mlp_0_einsum + (b * 36288 + n));
-      const vec x1 = v_load(blocks_norm2_multiply + (b * 36288 + n));
+      const vec x0 = v_load(d_blocks_mlp_0_einsum + (b * 27088 + n));
+      const vec x1 = v_load(blocks_norm2_multiply + (b * 27088 + n));
       sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_mlp_0_einsum + (b * 36288 + n + 50));
-      const vec x3 = v_load(blocks_norm2_multiply + (b * 36288 + n + 50));
+      const vec x2 = v_load(d_blocks_mlp_0_einsum + (b * 27088 + n + 50));
+      const vec x3 = v_load(blocks_norm2_multiply + (b * 27088 + n + 50));
       sum1 = v_fma(x2, x3, sum1);
-      const vec x4 = v_load(d_blocks_mlp_0_einsum + (b * 36288 + n + 100));
-      const vec x5 = v_load(blocks_norm2_multiply + (b * 36288 + n + 100));
+      const vec x4 = v_load(d_blocks_mlp_0_einsum + (b * 27088 + n + 100));
+      const vec x5 = v_load(blocks_norm2_multiply + (b * 27088 + n + 100));
       sum2 = v_fma(x4, x5, sum2);
-      const vec x6 = v_load(d_blocks_mlp_0_einsum + (b * 36288 + n + 150));
-      const vec x7 = v_load(blocks_norm2_multiply + (b * 36288 + n + 150));
+      const vec x6 = v_load(d_blocks_mlp_0_einsum + (b * 27088 + n + 150));
+      const vec x7 = v_load(blocks_norm2_multiply + (b * 27088 + n + 150));
       sum3 = v_fma(x6, x7, sum3);
-      const vec x8 = v_load(d_blocks_mlp_0_einsum + (b * 36288 + n + 200));
-      const vec x9 = v_load(blocks_norm2_multiply + (b * 36288 + n + 200));
+      const vec x8 = v_load(d_blocks_mlp_0_einsum + (b * 27088 + n + 200));
+      const vec x9 = v_load(blocks_norm2_multiply + (b * 27088 + n + 200));
       sum4 = v_fma(x8, x9, sum4);
-      const vec x10 = v_load(d_blocks_mlp_0_einsum + (b * 36288 + n + 250));
-      const vec x11 = v_load(blocks_norm2_multiply + (b * 36288 + n + 250));
+      const vec x10 = v_load(d_blocks_mlp_0_einsum + (b * 27088 + n + 250));
+      const vec x11 = v_load(blocks_norm2_multiply + (b * 27088 + n + 250));
       sum5 = v_fma(x10, x11, sum5);
-      const vec x12 = v_load(d_blocks_mlp_0_einsum + (b * 36288 + n + 300));
-      const vec x13 = v_load(blocks_norm2_multiply + (b * 36288 + n + 300));
+      const vec x12 = v_load(d_blocks_mlp_0_einsum + (b * 27088 + n + 300));
+      const vec x13 = v_load(blocks_norm2_multiply + (b * 27088 + n + 300));
       sum6 = v_fma(x12, x13, sum6);
-      const vec x14 = v_load(d_blocks_mlp_0_einsum + (b * 36288 + n + 350));
-      const vec x15 = v_load(blocks_norm2_multiply + (b * 36288 + n + 350));
+      const vec x14 = v_load(d_blocks_mlp_0_einsum + (b * 27088 + n + 350));
+      const vec x15 = v_load(blocks_norm2_multiply + (b * 27088 + n + 350));
       sum7 = v_fma(x14, x15, sum7);
     }
     {
-      const vec x16 = v_load_n(d_blocks_mlp_0_einsum + (b * 36288 + 48), 2);
-      const vec x17 = v_load_n(blocks_norm2_multiply + (b * 36288 + 48), 2);
+      const vec x16 = v_load_n(d_blocks_mlp_0_einsum + (b * 27088 + 48), 2);
+      const vec x17 = v_load_n(blocks_norm2_multiply + (b * 27088 + 48), 2);
       sum0 = v_fma(x16, x17, sum0);
-      const vec x18 = v_load_n(d_blocks_mlp_0_einsum + (b * 36288 + 98), 2);
-      const vec x19 = v_load_n(blocks_norm2_multiply + (b * 36288 + 98), 2);
+      const vec x18 = v_load_n(d_blocks_mlp_0_einsum + (b * 27088 + 98), 2);
+      const vec x19 = v_load_n(blocks_norm2_multiply + (b * 27088 + 98), 2);
       sum1 = v_fma(x18, x19, sum1);
-      const vec x20 = v_load_n(d_blocks_mlp_0_einsum + (b * 36288 + 148), 2);
-      const vec x21 = v_load_n(blocks_norm2_multiply + (b * 36288 + 148), 2);
+      const vec x20 = v_load_n(d_blocks_mlp_0_einsum + (b * 27088 + 148), 2);
+      const vec x21 = v_load_n(blocks_norm2_multiply + (b * 27088 + 148), 2);
       sum2 = v_fma(x20, x21, sum2);
-      const vec x22 = v_load_n(d_blocks_mlp_0_einsum + (b * 36288 + 198), 2);
-      const vec x23 = v_load_n(blocks_norm2_multiply + (b * 36288 + 198), 2);
+      const vec x22 = v_load_n(d_blocks_mlp_0_einsum + (b * 27088 + 198), 2);
+      const vec x23 = v_load_n(blocks_norm2_multiply + (b * 27088 + 198), 2);
       sum3 = v_fma(x22, x23, sum3);
-      const vec x24 = v_load_n(d_blocks_mlp_0_einsum + (b * 36288 + 248), 2);
-      const vec x25 = v_load_n(blocks_norm2_multiply + (b * 36288 + 248), 2);
+      const vec x24 = v_load_n(d_blocks_mlp_0_einsum + (b * 27088 + 248), 2);
+      const vec x25 = v_load_n(blocks_norm2_multiply + (b * 27088 + 248), 2);
       sum4 = v_fma(x24, x25, sum4);
-      const vec x26 = v_load_n(d_blocks_mlp_0_einsum + (b * 36288 + 298), 2);
-      const vec x27 = v_load_n(blocks_norm2_multiply + (b * 36288 + 298), 2);
+      const vec x26 = v_load_n(d_blocks_mlp_0_einsum + (b * 27088 + 298), 2);
+      const vec x27 = v_load_n(blocks_norm2_multiply + (b * 27088 + 298), 2);
       sum5 = v_fma(x26, x27, sum5);
-      const vec x28 = v_load_n(d_blocks_mlp_0_einsum + (b * 36288 + 348), 2);
-      const vec x29 = v_load_n(blocks_norm2_multiply + (b * 36288 + 348), 2);
+      const vec x28 = v_load_n(d_blocks_mlp_0_einsum + (b * 27088 + 348), 2);
+      const vec x29 = v_load_n(blocks_norm2_multiply + (b * 27088 + 348), 2);
       sum6 = v_fma(x28, x29, sum6);
-      const vec x30 = v_load_n(d_blocks_mlp_0_einsum + (b * 36288 + 398), 2);
-      const vec x31 = v_load_n(blocks_norm2_multiply + (b * 36288 + 398), 2);
+      const vec x30 = v_load_n(d_blocks_mlp_0_einsum + (b * 27088 + 398), 2);
+      const vec x31 = v_load_n(blocks_norm2_multiply + (b * 27088 + 398), 2);
       sum7 = v_fma(x30, x31, sum7);
     }
   }
@@ -5195,39 +8605,39 @@ static void blocks_norm2_bias_gradient_partial(const std::int64_t chunk, const s
   vec sum7 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_mlp_0_einsum + (b * 36288 + n));
+      const vec x0 = v_load(d_blocks_mlp_0_einsum + (b * 27088 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mlp_0_einsum + (b * 36288 + n + 50));
+      const vec x1 = v_load(d_blocks_mlp_0_einsum + (b * 27088 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mlp_0_einsum + (b * 36288 + n + 100));
+      const vec x2 = v_load(d_blocks_mlp_0_einsum + (b * 27088 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mlp_0_einsum + (b * 36288 + n + 150));
+      const vec x3 = v_load(d_blocks_mlp_0_einsum + (b * 27088 + n + 150));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_blocks_mlp_0_einsum + (b * 36288 + n + 200));
+      const vec x4 = v_load(d_blocks_mlp_0_einsum + (b * 27088 + n + 200));
       sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_blocks_mlp_0_einsum + (b * 36288 + n + 250));
+      const vec x5 = v_load(d_blocks_mlp_0_einsum + (b * 27088 + n + 250));
       sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_blocks_mlp_0_einsum + (b * 36288 + n + 300));
+      const vec x6 = v_load(d_blocks_mlp_0_einsum + (b * 27088 + n + 300));
       sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_blocks_mlp_0_einsum + (b * 36288 + n + 350));
+      const vec x7 = v_load(d_blocks_mlp_0_einsum + (b * 27088 + n + 350));
       sum7 = v_add(sum7, x7);
     }
     {
-      const vec x8 = v_load_n(d_blocks_mlp_0_einsum + (b * 36288 + 48), 2);
+      const vec x8 = v_load_n(d_blocks_mlp_0_einsum + (b * 27088 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x8, 2, real(0.0)));
-      const vec x9 = v_load_n(d_blocks_mlp_0_einsum + (b * 36288 + 98), 2);
+      const vec x9 = v_load_n(d_blocks_mlp_0_einsum + (b * 27088 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x9, 2, real(0.0)));
-      const vec x10 = v_load_n(d_blocks_mlp_0_einsum + (b * 36288 + 148), 2);
+      const vec x10 = v_load_n(d_blocks_mlp_0_einsum + (b * 27088 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x10, 2, real(0.0)));
-      const vec x11 = v_load_n(d_blocks_mlp_0_einsum + (b * 36288 + 198), 2);
+      const vec x11 = v_load_n(d_blocks_mlp_0_einsum + (b * 27088 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x11, 2, real(0.0)));
-      const vec x12 = v_load_n(d_blocks_mlp_0_einsum + (b * 36288 + 248), 2);
+      const vec x12 = v_load_n(d_blocks_mlp_0_einsum + (b * 27088 + 248), 2);
       sum4 = v_add(sum4, v_keep_n(x12, 2, real(0.0)));
-      const vec x13 = v_load_n(d_blocks_mlp_0_einsum + (b * 36288 + 298), 2);
+      const vec x13 = v_load_n(d_blocks_mlp_0_einsum + (b * 27088 + 298), 2);
       sum5 = v_add(sum5, v_keep_n(x13, 2, real(0.0)));
-      const vec x14 = v_load_n(d_blocks_mlp_0_einsum + (b * 36288 + 348), 2);
+      const vec x14 = v_load_n(d_blocks_mlp_0_einsum + (b * 27088 + 348), 2);
       sum6 = v_add(sum6, v_keep_n(x14, 2, real(0.0)));
-      const vec x15 = v_load_n(d_blocks_mlp_0_einsum + (b * 36288 + 398), 2);
+      const vec x15 = v_load_n(d_blocks_mlp_0_einsum + (b * 27088 + 398), 2);
       sum7 = v_add(sum7, v_keep_n(x15, 2, real(0.0)));
     }
   }
@@ -5267,23 +8677,23 @@ static void blocks_mhsa_v_mappings_1_bias_gradient_partial(const std::int64_t ch
   vec sum3 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_2 + (b * 36288 + n));
+      const vec x0 = v_load(d_blocks_mhsa_einsum_2 + (b * 27088 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mhsa_einsum_2 + (b * 36288 + n + 50));
+      const vec x1 = v_load(d_blocks_mhsa_einsum_2 + (b * 27088 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_2 + (b * 36288 + n + 100));
+      const vec x2 = v_load(d_blocks_mhsa_einsum_2 + (b * 27088 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_2 + (b * 36288 + n + 150));
+      const vec x3 = v_load(d_blocks_mhsa_einsum_2 + (b * 27088 + n + 150));
       sum3 = v_add(sum3, x3);
     }
     {
-      const vec x4 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 36288 + 48), 2);
+      const vec x4 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 27088 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 36288 + 98), 2);
+      const vec x5 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 27088 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 36288 + 148), 2);
+      const vec x6 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 27088 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 36288 + 198), 2);
+      const vec x7 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 27088 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
     }
   }
@@ -5326,42 +8736,42 @@ static void blocks_mhsa_v_mappings_1_weight_gradient_partial(const std::int64_t 
     vec sum11 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x0 = v_load(d_blocks_mhsa_einsum_2 + (b * 36288 + n));
-        const vec x1 = v_load(blocks_norm1_add + (b * 36288 + n + 200));
+        const vec x0 = v_load(d_blocks_mhsa_einsum_2 + (b * 27088 + n));
+        const vec x1 = v_load(blocks_norm1_add + (b * 27088 + n + 200));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_norm1_add + (b * 36288 + n + 250));
+        const vec x2 = v_load(blocks_norm1_add + (b * 27088 + n + 250));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_norm1_add + (b * 36288 + n + 300));
+        const vec x3 = v_load(blocks_norm1_add + (b * 27088 + n + 300));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_norm1_add + (b * 36288 + n + 350));
+        const vec x4 = v_load(blocks_norm1_add + (b * 27088 + n + 350));
         sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load(d_blocks_mhsa_einsum_2 + (b * 36288 + n + 50));
+        const vec x5 = v_load(d_blocks_mhsa_einsum_2 + (b * 27088 + n + 50));
         sum4 = v_fma(x5, x1, sum4);
         sum5 = v_fma(x5, x2, sum5);
         sum6 = v_fma(x5, x3, sum6);
         sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_load(d_blocks_mhsa_einsum_2 + (b * 36288 + n + 100));
+        const vec x6 = v_load(d_blocks_mhsa_einsum_2 + (b * 27088 + n + 100));
         sum8 = v_fma(x6, x1, sum8);
         sum9 = v_fma(x6, x2, sum9);
         sum10 = v_fma(x6, x3, sum10);
         sum11 = v_fma(x6, x4, sum11);
       }
       {
-        const vec x7 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 36288 + 48), 2);
-        const vec x8 = v_load_n(blocks_norm1_add + (b * 36288 + 248), 2);
+        const vec x7 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 27088 + 48), 2);
+        const vec x8 = v_load_n(blocks_norm1_add + (b * 27088 + 248), 2);
         sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load_n(blocks_norm1_add + (b * 36288 + 298), 2);
+        const vec x9 = v_load_n(blocks_norm1_add + (b * 27088 + 298), 2);
         sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_load_n(blocks_norm1_add + (b * 36288 + 348), 2);
+        const vec x10 = v_load_n(blocks_norm1_add + (b * 27088 + 348), 2);
         sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_load_n(blocks_norm1_add + (b * 36288 + 398), 2);
+        const vec x11 = v_load_n(blocks_norm1_add + (b * 27088 + 398), 2);
         sum3 = v_fma(x7, x11, sum3);
-        const vec x12 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 36288 + 98), 2);
+        const vec x12 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 27088 + 98), 2);
         sum4 = v_fma(x12, x8, sum4);
         sum5 = v_fma(x12, x9, sum5);
         sum6 = v_fma(x12, x10, sum6);
         sum7 = v_fma(x12, x11, sum7);
-        const vec x13 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 36288 + 148), 2);
+        const vec x13 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 27088 + 148), 2);
         sum8 = v_fma(x13, x8, sum8);
         sum9 = v_fma(x13, x9, sum9);
         sum10 = v_fma(x13, x10, sum10);
@@ -5400,25 +8810,25 @@ static void blocks_mhsa_v_mappings_1_weight_gradient_partial(const std::int64_t 
     vec sum3 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_mhsa_einsum_2 + (b * 36288 + n + 150));
-        const vec x15 = v_load(blocks_norm1_add + (b * 36288 + n + 200));
+        const vec x14 = v_load(d_blocks_mhsa_einsum_2 + (b * 27088 + n + 150));
+        const vec x15 = v_load(blocks_norm1_add + (b * 27088 + n + 200));
         sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(blocks_norm1_add + (b * 36288 + n + 250));
+        const vec x16 = v_load(blocks_norm1_add + (b * 27088 + n + 250));
         sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(blocks_norm1_add + (b * 36288 + n + 300));
+        const vec x17 = v_load(blocks_norm1_add + (b * 27088 + n + 300));
         sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(blocks_norm1_add + (b * 36288 + n + 350));
+        const vec x18 = v_load(blocks_norm1_add + (b * 27088 + n + 350));
         sum3 = v_fma(x14, x18, sum3);
       }
       {
-        const vec x19 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 36288 + 198), 2);
-        const vec x20 = v_load_n(blocks_norm1_add + (b * 36288 + 248), 2);
+        const vec x19 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 27088 + 198), 2);
+        const vec x20 = v_load_n(blocks_norm1_add + (b * 27088 + 248), 2);
         sum0 = v_fma(x19, x20, sum0);
-        const vec x21 = v_load_n(blocks_norm1_add + (b * 36288 + 298), 2);
+        const vec x21 = v_load_n(blocks_norm1_add + (b * 27088 + 298), 2);
         sum1 = v_fma(x19, x21, sum1);
-        const vec x22 = v_load_n(blocks_norm1_add + (b * 36288 + 348), 2);
+        const vec x22 = v_load_n(blocks_norm1_add + (b * 27088 + 348), 2);
         sum2 = v_fma(x19, x22, sum2);
-        const vec x23 = v_load_n(blocks_norm1_add + (b * 36288 + 398), 2);
+        const vec x23 = v_load_n(blocks_norm1_add + (b * 27088 + 398), 2);
         sum3 = v_fma(x19, x23, sum3);
       }
     }
@@ -5456,23 +8866,23 @@ static void blocks_mhsa_k_mappings_1_bias_gradient_partial(const std::int64_t ch
   vec sum3 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_5 + (b * 36288 + n));
+      const vec x0 = v_load(d_blocks_mhsa_einsum_5 + (b * 27088 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mhsa_einsum_5 + (b * 36288 + n + 50));
+      const vec x1 = v_load(d_blocks_mhsa_einsum_5 + (b * 27088 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_5 + (b * 36288 + n + 100));
+      const vec x2 = v_load(d_blocks_mhsa_einsum_5 + (b * 27088 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_5 + (b * 36288 + n + 150));
+      const vec x3 = v_load(d_blocks_mhsa_einsum_5 + (b * 27088 + n + 150));
       sum3 = v_add(sum3, x3);
     }
     {
-      const vec x4 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 36288 + 48), 2);
+      const vec x4 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 27088 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 36288 + 98), 2);
+      const vec x5 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 27088 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 36288 + 148), 2);
+      const vec x6 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 27088 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 36288 + 198), 2);
+      const vec x7 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 27088 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
     }
   }
@@ -5515,42 +8925,42 @@ static void blocks_mhsa_k_mappings_1_weight_gradient_partial(const std::int64_t 
     vec sum11 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x0 = v_load(d_blocks_mhsa_einsum_5 + (b * 36288 + n));
-        const vec x1 = v_load(blocks_norm1_add + (b * 36288 + n + 200));
+        const vec x0 = v_load(d_blocks_mhsa_einsum_5 + (b * 27088 + n));
+        const vec x1 = v_load(blocks_norm1_add + (b * 27088 + n + 200));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_norm1_add + (b * 36288 + n + 250));
+        const vec x2 = v_load(blocks_norm1_add + (b * 27088 + n + 250));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_norm1_add + (b * 36288 + n + 300));
+        const vec x3 = v_load(blocks_norm1_add + (b * 27088 + n + 300));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_norm1_add + (b * 36288 + n + 350));
+        const vec x4 = v_load(blocks_norm1_add + (b * 27088 + n + 350));
         sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load(d_blocks_mhsa_einsum_5 + (b * 36288 + n + 50));
+        const vec x5 = v_load(d_blocks_mhsa_einsum_5 + (b * 27088 + n + 50));
         sum4 = v_fma(x5, x1, sum4);
         sum5 = v_fma(x5, x2, sum5);
         sum6 = v_fma(x5, x3, sum6);
         sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_load(d_blocks_mhsa_einsum_5 + (b * 36288 + n + 100));
+        const vec x6 = v_load(d_blocks_mhsa_einsum_5 + (b * 27088 + n + 100));
         sum8 = v_fma(x6, x1, sum8);
         sum9 = v_fma(x6, x2, sum9);
         sum10 = v_fma(x6, x3, sum10);
         sum11 = v_fma(x6, x4, sum11);
       }
       {
-        const vec x7 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 36288 + 48), 2);
-        const vec x8 = v_load_n(blocks_norm1_add + (b * 36288 + 248), 2);
+        const vec x7 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 27088 + 48), 2);
+        const vec x8 = v_load_n(blocks_norm1_add + (b * 27088 + 248), 2);
         sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load_n(blocks_norm1_add + (b * 36288 + 298), 2);
+        const vec x9 = v_load_n(blocks_norm1_add + (b * 27088 + 298), 2);
         sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_load_n(blocks_norm1_add + (b * 36288 + 348), 2);
+        const vec x10 = v_load_n(blocks_norm1_add + (b * 27088 + 348), 2);
         sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_load_n(blocks_norm1_add + (b * 36288 + 398), 2);
+        const vec x11 = v_load_n(blocks_norm1_add + (b * 27088 + 398), 2);
         sum3 = v_fma(x7, x11, sum3);
-        const vec x12 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 36288 + 98), 2);
+        const vec x12 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 27088 + 98), 2);
         sum4 = v_fma(x12, x8, sum4);
         sum5 = v_fma(x12, x9, sum5);
         sum6 = v_fma(x12, x10, sum6);
         sum7 = v_fma(x12, x11, sum7);
-        const vec x13 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 36288 + 148), 2);
+        const vec x13 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 27088 + 148), 2);
         sum8 = v_fma(x13, x8, sum8);
         sum9 = v_fma(x13, x9, sum9);
         sum10 = v_fma(x13, x10, sum10);
@@ -5589,25 +8999,25 @@ static void blocks_mhsa_k_mappings_1_weight_gradient_partial(const std::int64_t 
     vec sum3 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_mhsa_einsum_5 + (b * 36288 + n + 150));
-        const vec x15 = v_load(blocks_norm1_add + (b * 36288 + n + 200));
+        const vec x14 = v_load(d_blocks_mhsa_einsum_5 + (b * 27088 + n + 150));
+        const vec x15 = v_load(blocks_norm1_add + (b * 27088 + n + 200));
         sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(blocks_norm1_add + (b * 36288 + n + 250));
+        const vec x16 = v_load(blocks_norm1_add + (b * 27088 + n + 250));
         sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(blocks_norm1_add + (b * 36288 + n + 300));
+        const vec x17 = v_load(blocks_norm1_add + (b * 27088 + n + 300));
         sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(blocks_norm1_add + (b * 36288 + n + 350));
+        const vec x18 = v_load(blocks_norm1_add + (b * 27088 + n + 350));
         sum3 = v_fma(x14, x18, sum3);
       }
       {
-        const vec x19 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 36288 + 198), 2);
-        const vec x20 = v_load_n(blocks_norm1_add + (b * 36288 + 248), 2);
+        const vec x19 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 27088 + 198), 2);
+        const vec x20 = v_load_n(blocks_norm1_add + (b * 27088 + 248), 2);
         sum0 = v_fma(x19, x20, sum0);
-        const vec x21 = v_load_n(blocks_norm1_add + (b * 36288 + 298), 2);
+        const vec x21 = v_load_n(blocks_norm1_add + (b * 27088 + 298), 2);
         sum1 = v_fma(x19, x21, sum1);
-        const vec x22 = v_load_n(blocks_norm1_add + (b * 36288 + 348), 2);
+        const vec x22 = v_load_n(blocks_norm1_add + (b * 27088 + 348), 2);
         sum2 = v_fma(x19, x22, sum2);
-        const vec x23 = v_load_n(blocks_norm1_add + (b * 36288 + 398), 2);
+        const vec x23 = v_load_n(blocks_norm1_add + (b * 27088 + 398), 2);
         sum3 = v_fma(x19, x23, sum3);
       }
     }
@@ -5645,23 +9055,23 @@ static void blocks_mhsa_q_mappings_1_bias_gradient_partial(const std::int64_t ch
   vec sum3 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_4 + (b * 36288 + n));
+      const vec x0 = v_load(d_blocks_mhsa_einsum_4 + (b * 27088 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mhsa_einsum_4 + (b * 36288 + n + 50));
+      const vec x1 = v_load(d_blocks_mhsa_einsum_4 + (b * 27088 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_4 + (b * 36288 + n + 100));
+      const vec x2 = v_load(d_blocks_mhsa_einsum_4 + (b * 27088 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_4 + (b * 36288 + n + 150));
+      const vec x3 = v_load(d_blocks_mhsa_einsum_4 + (b * 27088 + n + 150));
       sum3 = v_add(sum3, x3);
     }
     {
-      const vec x4 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 36288 + 48), 2);
+      const vec x4 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 27088 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 36288 + 98), 2);
+      const vec x5 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 27088 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 36288 + 148), 2);
+      const vec x6 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 27088 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 36288 + 198), 2);
+      const vec x7 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 27088 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
     }
   }
@@ -5704,42 +9114,42 @@ static void blocks_mhsa_q_mappings_1_weight_gradient_partial(const std::int64_t 
     vec sum11 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x0 = v_load(d_blocks_mhsa_einsum_4 + (b * 36288 + n));
-        const vec x1 = v_load(blocks_norm1_add + (b * 36288 + n + 200));
+        const vec x0 = v_load(d_blocks_mhsa_einsum_4 + (b * 27088 + n));
+        const vec x1 = v_load(blocks_norm1_add + (b * 27088 + n + 200));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_norm1_add + (b * 36288 + n + 250));
+        const vec x2 = v_load(blocks_norm1_add + (b * 27088 + n + 250));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_norm1_add + (b * 36288 + n + 300));
+        const vec x3 = v_load(blocks_norm1_add + (b * 27088 + n + 300));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_norm1_add + (b * 36288 + n + 350));
+        const vec x4 = v_load(blocks_norm1_add + (b * 27088 + n + 350));
         sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load(d_blocks_mhsa_einsum_4 + (b * 36288 + n + 50));
+        const vec x5 = v_load(d_blocks_mhsa_einsum_4 + (b * 27088 + n + 50));
         sum4 = v_fma(x5, x1, sum4);
         sum5 = v_fma(x5, x2, sum5);
         sum6 = v_fma(x5, x3, sum6);
         sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_load(d_blocks_mhsa_einsum_4 + (b * 36288 + n + 100));
+        const vec x6 = v_load(d_blocks_mhsa_einsum_4 + (b * 27088 + n + 100));
         sum8 = v_fma(x6, x1, sum8);
         sum9 = v_fma(x6, x2, sum9);
         sum10 = v_fma(x6, x3, sum10);
         sum11 = v_fma(x6, x4, sum11);
       }
       {
-        const vec x7 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 36288 + 48), 2);
-        const vec x8 = v_load_n(blocks_norm1_add + (b * 36288 + 248), 2);
+        const vec x7 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 27088 + 48), 2);
+        const vec x8 = v_load_n(blocks_norm1_add + (b * 27088 + 248), 2);
         sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load_n(blocks_norm1_add + (b * 36288 + 298), 2);
+        const vec x9 = v_load_n(blocks_norm1_add + (b * 27088 + 298), 2);
         sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_load_n(blocks_norm1_add + (b * 36288 + 348), 2);
+        const vec x10 = v_load_n(blocks_norm1_add + (b * 27088 + 348), 2);
         sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_load_n(blocks_norm1_add + (b * 36288 + 398), 2);
+        const vec x11 = v_load_n(blocks_norm1_add + (b * 27088 + 398), 2);
         sum3 = v_fma(x7, x11, sum3);
-        const vec x12 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 36288 + 98), 2);
+        const vec x12 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 27088 + 98), 2);
         sum4 = v_fma(x12, x8, sum4);
         sum5 = v_fma(x12, x9, sum5);
         sum6 = v_fma(x12, x10, sum6);
         sum7 = v_fma(x12, x11, sum7);
-        const vec x13 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 36288 + 148), 2);
+        const vec x13 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 27088 + 148), 2);
         sum8 = v_fma(x13, x8, sum8);
         sum9 = v_fma(x13, x9, sum9);
         sum10 = v_fma(x13, x10, sum10);
@@ -5778,25 +9188,25 @@ static void blocks_mhsa_q_mappings_1_weight_gradient_partial(const std::int64_t 
     vec sum3 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_mhsa_einsum_4 + (b * 36288 + n + 150));
-        const vec x15 = v_load(blocks_norm1_add + (b * 36288 + n + 200));
+        const vec x14 = v_load(d_blocks_mhsa_einsum_4 + (b * 27088 + n + 150));
+        const vec x15 = v_load(blocks_norm1_add + (b * 27088 + n + 200));
         sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(blocks_norm1_add + (b * 36288 + n + 250));
+        const vec x16 = v_load(blocks_norm1_add + (b * 27088 + n + 250));
         sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(blocks_norm1_add + (b * 36288 + n + 300));
+        const vec x17 = v_load(blocks_norm1_add + (b * 27088 + n + 300));
         sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(blocks_norm1_add + (b * 36288 + n + 350));
+        const vec x18 = v_load(blocks_norm1_add + (b * 27088 + n + 350));
         sum3 = v_fma(x14, x18, sum3);
       }
       {
-        const vec x19 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 36288 + 198), 2);
-        const vec x20 = v_load_n(blocks_norm1_add + (b * 36288 + 248), 2);
+        const vec x19 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 27088 + 198), 2);
+        const vec x20 = v_load_n(blocks_norm1_add + (b * 27088 + 248), 2);
         sum0 = v_fma(x19, x20, sum0);
-        const vec x21 = v_load_n(blocks_norm1_add + (b * 36288 + 298), 2);
+        const vec x21 = v_load_n(blocks_norm1_add + (b * 27088 + 298), 2);
         sum1 = v_fma(x19, x21, sum1);
-        const vec x22 = v_load_n(blocks_norm1_add + (b * 36288 + 348), 2);
+        const vec x22 = v_load_n(blocks_norm1_add + (b * 27088 + 348), 2);
         sum2 = v_fma(x19, x22, sum2);
-        const vec x23 = v_load_n(blocks_norm1_add + (b * 36288 + 398), 2);
+        const vec x23 = v_load_n(blocks_norm1_add + (b * 27088 + 398), 2);
         sum3 = v_fma(x19, x23, sum3);
       }
     }
@@ -5834,23 +9244,23 @@ static void blocks_mhsa_v_mappings_0_bias_gradient_partial(const std::int64_t ch
   vec sum3 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_6 + (b * 36288 + n));
+      const vec x0 = v_load(d_blocks_mhsa_einsum_6 + (b * 27088 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mhsa_einsum_6 + (b * 36288 + n + 50));
+      const vec x1 = v_load(d_blocks_mhsa_einsum_6 + (b * 27088 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_6 + (b * 36288 + n + 100));
+      const vec x2 = v_load(d_blocks_mhsa_einsum_6 + (b * 27088 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_6 + (b * 36288 + n + 150));
+      const vec x3 = v_load(d_blocks_mhsa_einsum_6 + (b * 27088 + n + 150));
       sum3 = v_add(sum3, x3);
     }
     {
-      const vec x4 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 36288 + 48), 2);
+      const vec x4 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 27088 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 36288 + 98), 2);
+      const vec x5 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 27088 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 36288 + 148), 2);
+      const vec x6 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 27088 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 36288 + 198), 2);
+      const vec x7 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 27088 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
     }
   }
@@ -5893,42 +9303,42 @@ static void blocks_mhsa_v_mappings_0_weight_gradient_partial(const std::int64_t 
     vec sum11 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x0 = v_load(d_blocks_mhsa_einsum_6 + (b * 36288 + n));
-        const vec x1 = v_load(blocks_norm1_add + (b * 36288 + n));
+        const vec x0 = v_load(d_blocks_mhsa_einsum_6 + (b * 27088 + n));
+        const vec x1 = v_load(blocks_norm1_add + (b * 27088 + n));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_norm1_add + (b * 36288 + n + 50));
+        const vec x2 = v_load(blocks_norm1_add + (b * 27088 + n + 50));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_norm1_add + (b * 36288 + n + 100));
+        const vec x3 = v_load(blocks_norm1_add + (b * 27088 + n + 100));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_norm1_add + (b * 36288 + n + 150));
+        const vec x4 = v_load(blocks_norm1_add + (b * 27088 + n + 150));
         sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load(d_blocks_mhsa_einsum_6 + (b * 36288 + n + 50));
+        const vec x5 = v_load(d_blocks_mhsa_einsum_6 + (b * 27088 + n + 50));
         sum4 = v_fma(x5, x1, sum4);
         sum5 = v_fma(x5, x2, sum5);
         sum6 = v_fma(x5, x3, sum6);
         sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_load(d_blocks_mhsa_einsum_6 + (b * 36288 + n + 100));
+        const vec x6 = v_load(d_blocks_mhsa_einsum_6 + (b * 27088 + n + 100));
         sum8 = v_fma(x6, x1, sum8);
         sum9 = v_fma(x6, x2, sum9);
         sum10 = v_fma(x6, x3, sum10);
         sum11 = v_fma(x6, x4, sum11);
       }
       {
-        const vec x7 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 36288 + 48), 2);
-        const vec x8 = v_load_n(blocks_norm1_add + (b * 36288 + 48), 2);
+        const vec x7 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 27088 + 48), 2);
+        const vec x8 = v_load_n(blocks_norm1_add + (b * 27088 + 48), 2);
         sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load_n(blocks_norm1_add + (b * 36288 + 98), 2);
+        const vec x9 = v_load_n(blocks_norm1_add + (b * 27088 + 98), 2);
         sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_load_n(blocks_norm1_add + (b * 36288 + 148), 2);
+        const vec x10 = v_load_n(blocks_norm1_add + (b * 27088 + 148), 2);
         sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_load_n(blocks_norm1_add + (b * 36288 + 198), 2);
+        const vec x11 = v_load_n(blocks_norm1_add + (b * 27088 + 198), 2);
         sum3 = v_fma(x7, x11, sum3);
-        const vec x12 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 36288 + 98), 2);
+        const vec x12 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 27088 + 98), 2);
         sum4 = v_fma(x12, x8, sum4);
         sum5 = v_fma(x12, x9, sum5);
         sum6 = v_fma(x12, x10, sum6);
         sum7 = v_fma(x12, x11, sum7);
-        const vec x13 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 36288 + 148), 2);
+        const vec x13 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 27088 + 148), 2);
         sum8 = v_fma(x13, x8, sum8);
         sum9 = v_fma(x13, x9, sum9);
         sum10 = v_fma(x13, x10, sum10);
@@ -5967,25 +9377,25 @@ static void blocks_mhsa_v_mappings_0_weight_gradient_partial(const std::int64_t 
     vec sum3 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_mhsa_einsum_6 + (b * 36288 + n + 150));
-        const vec x15 = v_load(blocks_norm1_add + (b * 36288 + n));
+        const vec x14 = v_load(d_blocks_mhsa_einsum_6 + (b * 27088 + n + 150));
+        const vec x15 = v_load(blocks_norm1_add + (b * 27088 + n));
         sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(blocks_norm1_add + (b * 36288 + n + 50));
+        const vec x16 = v_load(blocks_norm1_add + (b * 27088 + n + 50));
         sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(blocks_norm1_add + (b * 36288 + n + 100));
+        const vec x17 = v_load(blocks_norm1_add + (b * 27088 + n + 100));
         sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(blocks_norm1_add + (b * 36288 + n + 150));
+        const vec x18 = v_load(blocks_norm1_add + (b * 27088 + n + 150));
         sum3 = v_fma(x14, x18, sum3);
       }
       {
-        const vec x19 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 36288 + 198), 2);
-        const vec x20 = v_load_n(blocks_norm1_add + (b * 36288 + 48), 2);
+        const vec x19 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 27088 + 198), 2);
+        const vec x20 = v_load_n(blocks_norm1_add + (b * 27088 + 48), 2);
         sum0 = v_fma(x19, x20, sum0);
-        const vec x21 = v_load_n(blocks_norm1_add + (b * 36288 + 98), 2);
+        const vec x21 = v_load_n(blocks_norm1_add + (b * 27088 + 98), 2);
         sum1 = v_fma(x19, x21, sum1);
-        const vec x22 = v_load_n(blocks_norm1_add + (b * 36288 + 148), 2);
+        const vec x22 = v_load_n(blocks_norm1_add + (b * 27088 + 148), 2);
         sum2 = v_fma(x19, x22, sum2);
-        const vec x23 = v_load_n(blocks_norm1_add + (b * 36288 + 198), 2);
+        const vec x23 = v_load_n(blocks_norm1_add + (b * 27088 + 198), 2);
         sum3 = v_fma(x19, x23, sum3);
       }
     }
@@ -6023,23 +9433,23 @@ static void blocks_mhsa_k_mappings_0_bias_gradient_partial(const std::int64_t ch
   vec sum3 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_8 + (b * 36288 + n));
+      const vec x0 = v_load(d_blocks_mhsa_einsum_8 + (b * 27088 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mhsa_einsum_8 + (b * 36288 + n + 50));
+      const vec x1 = v_load(d_blocks_mhsa_einsum_8 + (b * 27088 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_8 + (b * 36288 + n + 100));
+      const vec x2 = v_load(d_blocks_mhsa_einsum_8 + (b * 27088 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_8 + (b * 36288 + n + 150));
+      const vec x3 = v_load(d_blocks_mhsa_einsum_8 + (b * 27088 + n + 150));
       sum3 = v_add(sum3, x3);
     }
     {
-      const vec x4 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 36288 + 48), 2);
+      const vec x4 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 27088 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 36288 + 98), 2);
+      const vec x5 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 27088 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 36288 + 148), 2);
+      const vec x6 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 27088 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 36288 + 198), 2);
+      const vec x7 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 27088 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
     }
   }
@@ -6082,42 +9492,42 @@ static void blocks_mhsa_k_mappings_0_weight_gradient_partial(const std::int64_t 
     vec sum11 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x0 = v_load(d_blocks_mhsa_einsum_8 + (b * 36288 + n));
-        const vec x1 = v_load(blocks_norm1_add + (b * 36288 + n));
+        const vec x0 = v_load(d_blocks_mhsa_einsum_8 + (b * 27088 + n));
+        const vec x1 = v_load(blocks_norm1_add + (b * 27088 + n));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_norm1_add + (b * 36288 + n + 50));
+        const vec x2 = v_load(blocks_norm1_add + (b * 27088 + n + 50));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_norm1_add + (b * 36288 + n + 100));
+        const vec x3 = v_load(blocks_norm1_add + (b * 27088 + n + 100));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_norm1_add + (b * 36288 + n + 150));
+        const vec x4 = v_load(blocks_norm1_add + (b * 27088 + n + 150));
         sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load(d_blocks_mhsa_einsum_8 + (b * 36288 + n + 50));
+        const vec x5 = v_load(d_blocks_mhsa_einsum_8 + (b * 27088 + n + 50));
         sum4 = v_fma(x5, x1, sum4);
         sum5 = v_fma(x5, x2, sum5);
         sum6 = v_fma(x5, x3, sum6);
         sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_load(d_blocks_mhsa_einsum_8 + (b * 36288 + n + 100));
+        const vec x6 = v_load(d_blocks_mhsa_einsum_8 + (b * 27088 + n + 100));
         sum8 = v_fma(x6, x1, sum8);
         sum9 = v_fma(x6, x2, sum9);
         sum10 = v_fma(x6, x3, sum10);
         sum11 = v_fma(x6, x4, sum11);
       }
       {
-        const vec x7 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 36288 + 48), 2);
-        const vec x8 = v_load_n(blocks_norm1_add + (b * 36288 + 48), 2);
+        const vec x7 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 27088 + 48), 2);
+        const vec x8 = v_load_n(blocks_norm1_add + (b * 27088 + 48), 2);
         sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load_n(blocks_norm1_add + (b * 36288 + 98), 2);
+        const vec x9 = v_load_n(blocks_norm1_add + (b * 27088 + 98), 2);
         sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_load_n(blocks_norm1_add + (b * 36288 + 148), 2);
+        const vec x10 = v_load_n(blocks_norm1_add + (b * 27088 + 148), 2);
         sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_load_n(blocks_norm1_add + (b * 36288 + 198), 2);
+        const vec x11 = v_load_n(blocks_norm1_add + (b * 27088 + 198), 2);
         sum3 = v_fma(x7, x11, sum3);
-        const vec x12 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 36288 + 98), 2);
+        const vec x12 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 27088 + 98), 2);
         sum4 = v_fma(x12, x8, sum4);
         sum5 = v_fma(x12, x9, sum5);
         sum6 = v_fma(x12, x10, sum6);
         sum7 = v_fma(x12, x11, sum7);
-        const vec x13 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 36288 + 148), 2);
+        const vec x13 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 27088 + 148), 2);
         sum8 = v_fma(x13, x8, sum8);
         sum9 = v_fma(x13, x9, sum9);
         sum10 = v_fma(x13, x10, sum10);
@@ -6156,25 +9566,25 @@ static void blocks_mhsa_k_mappings_0_weight_gradient_partial(const std::int64_t 
     vec sum3 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_mhsa_einsum_8 + (b * 36288 + n + 150));
-        const vec x15 = v_load(blocks_norm1_add + (b * 36288 + n));
+        const vec x14 = v_load(d_blocks_mhsa_einsum_8 + (b * 27088 + n + 150));
+        const vec x15 = v_load(blocks_norm1_add + (b * 27088 + n));
         sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(blocks_norm1_add + (b * 36288 + n + 50));
+        const vec x16 = v_load(blocks_norm1_add + (b * 27088 + n + 50));
         sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(blocks_norm1_add + (b * 36288 + n + 100));
+        const vec x17 = v_load(blocks_norm1_add + (b * 27088 + n + 100));
         sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(blocks_norm1_add + (b * 36288 + n + 150));
+        const vec x18 = v_load(blocks_norm1_add + (b * 27088 + n + 150));
         sum3 = v_fma(x14, x18, sum3);
       }
       {
-        const vec x19 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 36288 + 198), 2);
-        const vec x20 = v_load_n(blocks_norm1_add + (b * 36288 + 48), 2);
+        const vec x19 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 27088 + 198), 2);
+        const vec x20 = v_load_n(blocks_norm1_add + (b * 27088 + 48), 2);
         sum0 = v_fma(x19, x20, sum0);
-        const vec x21 = v_load_n(blocks_norm1_add + (b * 36288 + 98), 2);
+        const vec x21 = v_load_n(blocks_norm1_add + (b * 27088 + 98), 2);
         sum1 = v_fma(x19, x21, sum1);
-        const vec x22 = v_load_n(blocks_norm1_add + (b * 36288 + 148), 2);
+        const vec x22 = v_load_n(blocks_norm1_add + (b * 27088 + 148), 2);
         sum2 = v_fma(x19, x22, sum2);
-        const vec x23 = v_load_n(blocks_norm1_add + (b * 36288 + 198), 2);
+        const vec x23 = v_load_n(blocks_norm1_add + (b * 27088 + 198), 2);
         sum3 = v_fma(x19, x23, sum3);
       }
     }
@@ -6212,23 +9622,23 @@ static void blocks_mhsa_q_mappings_0_bias_gradient_partial(const std::int64_t ch
   vec sum3 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_7 + (b * 36288 + n));
+      const vec x0 = v_load(d_blocks_mhsa_einsum_7 + (b * 27088 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mhsa_einsum_7 + (b * 36288 + n + 50));
+      const vec x1 = v_load(d_blocks_mhsa_einsum_7 + (b * 27088 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_7 + (b * 36288 + n + 100));
+      const vec x2 = v_load(d_blocks_mhsa_einsum_7 + (b * 27088 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_7 + (b * 36288 + n + 150));
+      const vec x3 = v_load(d_blocks_mhsa_einsum_7 + (b * 27088 + n + 150));
       sum3 = v_add(sum3, x3);
     }
     {
-      const vec x4 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 36288 + 48), 2);
+      const vec x4 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 27088 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 36288 + 98), 2);
+      const vec x5 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 27088 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 36288 + 148), 2);
+      const vec x6 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 27088 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 36288 + 198), 2);
+      const vec x7 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 27088 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
     }
   }
@@ -6271,42 +9681,42 @@ static void blocks_mhsa_q_mappings_0_weight_gradient_partial(const std::int64_t 
     vec sum11 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x0 = v_load(d_blocks_mhsa_einsum_7 + (b * 36288 + n));
-        const vec x1 = v_load(blocks_norm1_add + (b * 36288 + n));
+        const vec x0 = v_load(d_blocks_mhsa_einsum_7 + (b * 27088 + n));
+        const vec x1 = v_load(blocks_norm1_add + (b * 27088 + n));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_norm1_add + (b * 36288 + n + 50));
+        const vec x2 = v_load(blocks_norm1_add + (b * 27088 + n + 50));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_norm1_add + (b * 36288 + n + 100));
+        const vec x3 = v_load(blocks_norm1_add + (b * 27088 + n + 100));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_norm1_add + (b * 36288 + n + 150));
+        const vec x4 = v_load(blocks_norm1_add + (b * 27088 + n + 150));
         sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load(d_blocks_mhsa_einsum_7 + (b * 36288 + n + 50));
+        const vec x5 = v_load(d_blocks_mhsa_einsum_7 + (b * 27088 + n + 50));
         sum4 = v_fma(x5, x1, sum4);
         sum5 = v_fma(x5, x2, sum5);
         sum6 = v_fma(x5, x3, sum6);
         sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_load(d_blocks_mhsa_einsum_7 + (b * 36288 + n + 100));
+        const vec x6 = v_load(d_blocks_mhsa_einsum_7 + (b * 27088 + n + 100));
         sum8 = v_fma(x6, x1, sum8);
         sum9 = v_fma(x6, x2, sum9);
         sum10 = v_fma(x6, x3, sum10);
         sum11 = v_fma(x6, x4, sum11);
       }
       {
-        const vec x7 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 36288 + 48), 2);
-        const vec x8 = v_load_n(blocks_norm1_add + (b * 36288 + 48), 2);
+        const vec x7 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 27088 + 48), 2);
+        const vec x8 = v_load_n(blocks_norm1_add + (b * 27088 + 48), 2);
         sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load_n(blocks_norm1_add + (b * 36288 + 98), 2);
+        const vec x9 = v_load_n(blocks_norm1_add + (b * 27088 + 98), 2);
         sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_load_n(blocks_norm1_add + (b * 36288 + 148), 2);
+        const vec x10 = v_load_n(blocks_norm1_add + (b * 27088 + 148), 2);
         sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_load_n(blocks_norm1_add + (b * 36288 + 198), 2);
+        const vec x11 = v_load_n(blocks_norm1_add + (b * 27088 + 198), 2);
         sum3 = v_fma(x7, x11, sum3);
-        const vec x12 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 36288 + 98), 2);
+        const vec x12 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 27088 + 98), 2);
         sum4 = v_fma(x12, x8, sum4);
         sum5 = v_fma(x12, x9, sum5);
         sum6 = v_fma(x12, x10, sum6);
         sum7 = v_fma(x12, x11, sum7);
-        const vec x13 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 36288 + 148), 2);
+        const vec x13 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 27088 + 148), 2);
         sum8 = v_fma(x13, x8, sum8);
         sum9 = v_fma(x13, x9, sum9);
         sum10 = v_fma(x13, x10, sum10);
@@ -6345,25 +9755,25 @@ static void blocks_mhsa_q_mappings_0_weight_gradient_partial(const std::int64_t 
     vec sum3 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_mhsa_einsum_7 + (b * 36288 + n + 150));
-        const vec x15 = v_load(blocks_norm1_add + (b * 36288 + n));
+        const vec x14 = v_load(d_blocks_mhsa_einsum_7 + (b * 27088 + n + 150));
+        const vec x15 = v_load(blocks_norm1_add + (b * 27088 + n));
         sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(blocks_norm1_add + (b * 36288 + n + 50));
+        const vec x16 = v_load(blocks_norm1_add + (b * 27088 + n + 50));
         sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(blocks_norm1_add + (b * 36288 + n + 100));
+        const vec x17 = v_load(blocks_norm1_add + (b * 27088 + n + 100));
         sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(blocks_norm1_add + (b * 36288 + n + 150));
+        const vec x18 = v_load(blocks_norm1_add + (b * 27088 + n + 150));
         sum3 = v_fma(x14, x18, sum3);
       }
       {
-        const vec x19 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 36288 + 198), 2);
-        const vec x20 = v_load_n(blocks_norm1_add + (b * 36288 + 48), 2);
+        const vec x19 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 27088 + 198), 2);
+        const vec x20 = v_load_n(blocks_norm1_add + (b * 27088 + 48), 2);
         sum0 = v_fma(x19, x20, sum0);
-        const vec x21 = v_load_n(blocks_norm1_add + (b * 36288 + 98), 2);
+        const vec x21 = v_load_n(blocks_norm1_add + (b * 27088 + 98), 2);
         sum1 = v_fma(x19, x21, sum1);
-        const vec x22 = v_load_n(blocks_norm1_add + (b * 36288 + 148), 2);
+        const vec x22 = v_load_n(blocks_norm1_add + (b * 27088 + 148), 2);
         sum2 = v_fma(x19, x22, sum2);
-        const vec x23 = v_load_n(blocks_norm1_add + (b * 36288 + 198), 2);
+        const vec x23 = v_load_n(blocks_norm1_add + (b * 27088 + 198), 2);
         sum3 = v_fma(x19, x23, sum3);
       }
     }
@@ -6406,55 +9816,55 @@ static void blocks_norm1_weight_gradient_partial(const std::int64_t chunk, const
   vec sum7 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_norm1_concat + (b * 36288 + n));
-      const vec x1 = v_load(blocks_norm1_multiply + (b * 36288 + n));
+      const vec x0 = v_load(d_blocks_norm1_concat + (b * 27088 + n));
+      const vec x1 = v_load(blocks_norm1_multiply + (b * 27088 + n));
       sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_norm1_concat + (b * 36288 + n + 50));
-      const vec x3 = v_load(blocks_norm1_multiply + (b * 36288 + n + 50));
+      const vec x2 = v_load(d_blocks_norm1_concat + (b * 27088 + n + 50));
+      const vec x3 = v_load(blocks_norm1_multiply + (b * 27088 + n + 50));
       sum1 = v_fma(x2, x3, sum1);
-      const vec x4 = v_load(d_blocks_norm1_concat + (b * 36288 + n + 100));
-      const vec x5 = v_load(blocks_norm1_multiply + (b * 36288 + n + 100));
+      const vec x4 = v_load(d_blocks_norm1_concat + (b * 27088 + n + 100));
+      const vec x5 = v_load(blocks_norm1_multiply + (b * 27088 + n + 100));
       sum2 = v_fma(x4, x5, sum2);
-      const vec x6 = v_load(d_blocks_norm1_concat + (b * 36288 + n + 150));
-      const vec x7 = v_load(blocks_norm1_multiply + (b * 36288 + n + 150));
+      const vec x6 = v_load(d_blocks_norm1_concat + (b * 27088 + n + 150));
+      const vec x7 = v_load(blocks_norm1_multiply + (b * 27088 + n + 150));
       sum3 = v_fma(x6, x7, sum3);
-      const vec x8 = v_load(d_blocks_norm1_concat + (b * 36288 + n + 200));
-      const vec x9 = v_load(blocks_norm1_multiply + (b * 36288 + n + 200));
+      const vec x8 = v_load(d_blocks_norm1_concat + (b * 27088 + n + 200));
+      const vec x9 = v_load(blocks_norm1_multiply + (b * 27088 + n + 200));
       sum4 = v_fma(x8, x9, sum4);
-      const vec x10 = v_load(d_blocks_norm1_concat + (b * 36288 + n + 250));
-      const vec x11 = v_load(blocks_norm1_multiply + (b * 36288 + n + 250));
+      const vec x10 = v_load(d_blocks_norm1_concat + (b * 27088 + n + 250));
+      const vec x11 = v_load(blocks_norm1_multiply + (b * 27088 + n + 250));
       sum5 = v_fma(x10, x11, sum5);
-      const vec x12 = v_load(d_blocks_norm1_concat + (b * 36288 + n + 300));
-      const vec x13 = v_load(blocks_norm1_multiply + (b * 36288 + n + 300));
+      const vec x12 = v_load(d_blocks_norm1_concat + (b * 27088 + n + 300));
+      const vec x13 = v_load(blocks_norm1_multiply + (b * 27088 + n + 300));
       sum6 = v_fma(x12, x13, sum6);
-      const vec x14 = v_load(d_blocks_norm1_concat + (b * 36288 + n + 350));
-      const vec x15 = v_load(blocks_norm1_multiply + (b * 36288 + n + 350));
+      const vec x14 = v_load(d_blocks_norm1_concat + (b * 27088 + n + 350));
+      const vec x15 = v_load(blocks_norm1_multiply + (b * 27088 + n + 350));
       sum7 = v_fma(x14, x15, sum7);
     }
     {
-      const vec x16 = v_load_n(d_blocks_norm1_concat + (b * 36288 + 48), 2);
-      const vec x17 = v_load_n(blocks_norm1_multiply + (b * 36288 + 48), 2);
+      const vec x16 = v_load_n(d_blocks_norm1_concat + (b * 27088 + 48), 2);
+      const vec x17 = v_load_n(blocks_norm1_multiply + (b * 27088 + 48), 2);
       sum0 = v_fma(x16, x17, sum0);
-      const vec x18 = v_load_n(d_blocks_norm1_concat + (b * 36288 + 98), 2);
-      const vec x19 = v_load_n(blocks_norm1_multiply + (b * 36288 + 98), 2);
+      const vec x18 = v_load_n(d_blocks_norm1_concat + (b * 27088 + 98), 2);
+      const vec x19 = v_load_n(blocks_norm1_multiply + (b * 27088 + 98), 2);
       sum1 = v_fma(x18, x19, sum1);
-      const vec x20 = v_load_n(d_blocks_norm1_concat + (b * 36288 + 148), 2);
-      const vec x21 = v_load_n(blocks_norm1_multiply + (b * 36288 + 148), 2);
+      const vec x20 = v_load_n(d_blocks_norm1_concat + (b * 27088 + 148), 2);
+      const vec x21 = v_load_n(blocks_norm1_multiply + (b * 27088 + 148), 2);
       sum2 = v_fma(x20, x21, sum2);
-      const vec x22 = v_load_n(d_blocks_norm1_concat + (b * 36288 + 198), 2);
-      const vec x23 = v_load_n(blocks_norm1_multiply + (b * 36288 + 198), 2);
+      const vec x22 = v_load_n(d_blocks_norm1_concat + (b * 27088 + 198), 2);
+      const vec x23 = v_load_n(blocks_norm1_multiply + (b * 27088 + 198), 2);
       sum3 = v_fma(x22, x23, sum3);
-      const vec x24 = v_load_n(d_blocks_norm1_concat + (b * 36288 + 248), 2);
-      const vec x25 = v_load_n(blocks_norm1_multiply + (b * 36288 + 248), 2);
+      const vec x24 = v_load_n(d_blocks_norm1_concat + (b * 27088 + 248), 2);
+      const vec x25 = v_load_n(blocks_norm1_multiply + (b * 27088 + 248), 2);
       sum4 = v_fma(x24, x25, sum4);
-      const vec x26 = v_load_n(d_blocks_norm1_concat + (b * 36288 + 298), 2);
-      const vec x27 = v_load_n(blocks_norm1_multiply + (b * 36288 + 298), 2);
+      const vec x26 = v_load_n(d_blocks_norm1_concat + (b * 27088 + 298), 2);
+      const vec x27 = v_load_n(blocks_norm1_multiply + (b * 27088 + 298), 2);
       sum5 = v_fma(x26, x27, sum5);
-      const vec x28 = v_load_n(d_blocks_norm1_concat + (b * 36288 + 348), 2);
-      const vec x29 = v_load_n(blocks_norm1_multiply + (b * 36288 + 348), 2);
+      const vec x28 = v_load_n(d_blocks_norm1_concat + (b * 27088 + 348), 2);
+      const vec x29 = v_load_n(blocks_norm1_multiply + (b * 27088 + 348), 2);
       sum6 = v_fma(x28, x29, sum6);
-      const vec x30 = v_load_n(d_blocks_norm1_concat + (b * 36288 + 398), 2);
-      const vec x31 = v_load_n(blocks_norm1_multiply + (b * 36288 + 398), 2);
+      const vec x30 = v_load_n(d_blocks_norm1_concat + (b * 27088 + 398), 2);
+      const vec x31 = v_load_n(blocks_norm1_multiply + (b * 27088 + 398), 2);
       sum7 = v_fma(x30, x31, sum7);
     }
   }
@@ -6498,39 +9908,39 @@ static void blocks_norm1_bias_gradient_partial(const std::int64_t chunk, const s
   vec sum7 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_norm1_concat + (b * 36288 + n));
+      const vec x0 = v_load(d_blocks_norm1_concat + (b * 27088 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_norm1_concat + (b * 36288 + n + 50));
+      const vec x1 = v_load(d_blocks_norm1_concat + (b * 27088 + n + 50));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_norm1_concat + (b * 36288 + n + 100));
+      const vec x2 = v_load(d_blocks_norm1_concat + (b * 27088 + n + 100));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_norm1_concat + (b * 36288 + n + 150));
+      const vec x3 = v_load(d_blocks_norm1_concat + (b * 27088 + n + 150));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_blocks_norm1_concat + (b * 36288 + n + 200));
+      const vec x4 = v_load(d_blocks_norm1_concat + (b * 27088 + n + 200));
       sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_blocks_norm1_concat + (b * 36288 + n + 250));
+      const vec x5 = v_load(d_blocks_norm1_concat + (b * 27088 + n + 250));
       sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_blocks_norm1_concat + (b * 36288 + n + 300));
+      const vec x6 = v_load(d_blocks_norm1_concat + (b * 27088 + n + 300));
       sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_blocks_norm1_concat + (b * 36288 + n + 350));
+      const vec x7 = v_load(d_blocks_norm1_concat + (b * 27088 + n + 350));
       sum7 = v_add(sum7, x7);
     }
     {
-      const vec x8 = v_load_n(d_blocks_norm1_concat + (b * 36288 + 48), 2);
+      const vec x8 = v_load_n(d_blocks_norm1_concat + (b * 27088 + 48), 2);
       sum0 = v_add(sum0, v_keep_n(x8, 2, real(0.0)));
-      const vec x9 = v_load_n(d_blocks_norm1_concat + (b * 36288 + 98), 2);
+      const vec x9 = v_load_n(d_blocks_norm1_concat + (b * 27088 + 98), 2);
       sum1 = v_add(sum1, v_keep_n(x9, 2, real(0.0)));
-      const vec x10 = v_load_n(d_blocks_norm1_concat + (b * 36288 + 148), 2);
+      const vec x10 = v_load_n(d_blocks_norm1_concat + (b * 27088 + 148), 2);
       sum2 = v_add(sum2, v_keep_n(x10, 2, real(0.0)));
-      const vec x11 = v_load_n(d_blocks_norm1_concat + (b * 36288 + 198), 2);
+      const vec x11 = v_load_n(d_blocks_norm1_concat + (b * 27088 + 198), 2);
       sum3 = v_add(sum3, v_keep_n(x11, 2, real(0.0)));
-      const vec x12 = v_load_n(d_blocks_norm1_concat + (b * 36288 + 248), 2);
+      const vec x12 = v_load_n(d_blocks_norm1_concat + (b * 27088 + 248), 2);
       sum4 = v_add(sum4, v_keep_n(x12, 2, real(0.0)));
-      const vec x13 = v_load_n(d_blocks_norm1_concat + (b * 36288 + 298), 2);
+      const vec x13 = v_load_n(d_blocks_norm1_concat + (b * 27088 + 298), 2);
       sum5 = v_add(sum5, v_keep_n(x13, 2, real(0.0)));
-      const vec x14 = v_load_n(d_blocks_norm1_concat + (b * 36288 + 348), 2);
+      const vec x14 = v_load_n(d_blocks_norm1_concat + (b * 27088 + 348), 2);
       sum6 = v_add(sum6, v_keep_n(x14, 2, real(0.0)));
-      const vec x15 = v_load_n(d_blocks_norm1_concat + (b * 36288 + 398), 2);
+      const vec x15 = v_load_n(d_blocks_norm1_concat + (b * 27088 + 398), 2);
       sum7 = v_add(sum7, v_keep_n(x15, 2, real(0.0)));
     }
   }
@@ -6574,39 +9984,39 @@ static void linear_mapper_bias_gradient_partial(const std::int64_t chunk, const 
   vec sum7 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_carry_next + (b * 36288 + n + 1));
+      const vec x0 = v_load(d_blocks_carry_next + (b * 27088 + n + 1));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_carry_next + (b * 36288 + n + 51));
+      const vec x1 = v_load(d_blocks_carry_next + (b * 27088 + n + 51));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_carry_next + (b * 36288 + n + 101));
+      const vec x2 = v_load(d_blocks_carry_next + (b * 27088 + n + 101));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_carry_next + (b * 36288 + n + 151));
+      const vec x3 = v_load(d_blocks_carry_next + (b * 27088 + n + 151));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_blocks_carry_next + (b * 36288 + n + 201));
+      const vec x4 = v_load(d_blocks_carry_next + (b * 27088 + n + 201));
       sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_blocks_carry_next + (b * 36288 + n + 251));
+      const vec x5 = v_load(d_blocks_carry_next + (b * 27088 + n + 251));
       sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_blocks_carry_next + (b * 36288 + n + 301));
+      const vec x6 = v_load(d_blocks_carry_next + (b * 27088 + n + 301));
       sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_blocks_carry_next + (b * 36288 + n + 351));
+      const vec x7 = v_load(d_blocks_carry_next + (b * 27088 + n + 351));
       sum7 = v_add(sum7, x7);
     }
     {
-      const vec x8 = v_load_n(d_blocks_carry_next + (b * 36288 + 49), 1);
+      const vec x8 = v_load_n(d_blocks_carry_next + (b * 27088 + 49), 1);
       sum0 = v_add(sum0, v_keep_n(x8, 1, real(0.0)));
-      const vec x9 = v_load_n(d_blocks_carry_next + (b * 36288 + 99), 1);
+      const vec x9 = v_load_n(d_blocks_carry_next + (b * 27088 + 99), 1);
       sum1 = v_add(sum1, v_keep_n(x9, 1, real(0.0)));
-      const vec x10 = v_load_n(d_blocks_carry_next + (b * 36288 + 149), 1);
+      const vec x10 = v_load_n(d_blocks_carry_next + (b * 27088 + 149), 1);
       sum2 = v_add(sum2, v_keep_n(x10, 1, real(0.0)));
-      const vec x11 = v_load_n(d_blocks_carry_next + (b * 36288 + 199), 1);
+      const vec x11 = v_load_n(d_blocks_carry_next + (b * 27088 + 199), 1);
       sum3 = v_add(sum3, v_keep_n(x11, 1, real(0.0)));
-      const vec x12 = v_load_n(d_blocks_carry_next + (b * 36288 + 249), 1);
+      const vec x12 = v_load_n(d_blocks_carry_next + (b * 27088 + 249), 1);
       sum4 = v_add(sum4, v_keep_n(x12, 1, real(0.0)));
-      const vec x13 = v_load_n(d_blocks_carry_next + (b * 36288 + 299), 1);
+      const vec x13 = v_load_n(d_blocks_carry_next + (b * 27088 + 299), 1);
       sum5 = v_add(sum5, v_keep_n(x13, 1, real(0.0)));
-      const vec x14 = v_load_n(d_blocks_carry_next + (b * 36288 + 349), 1);
+      const vec x14 = v_load_n(d_blocks_carry_next + (b * 27088 + 349), 1);
       sum6 = v_add(sum6, v_keep_n(x14, 1, real(0.0)));
-      const vec x15 = v_load_n(d_blocks_carry_next + (b * 36288 + 399), 1);
+      const vec x15 = v_load_n(d_blocks_carry_next + (b * 27088 + 399), 1);
       sum7 = v_add(sum7, v_keep_n(x15, 1, real(0.0)));
     }
   }
@@ -6657,42 +10067,42 @@ static void linear_mapper_weight_gradient_partial(const std::int64_t chunk, cons
       vec sum11 = v_zero();
       for (std::int64_t b = begin; b < end; ++b) {
         for (std::int64_t n = 0; n < 48; n += 8) {
-          const vec x0 = v_load(d_blocks_carry_next + (d * 50 + b * 36288 + n + 1));
-          const vec x1 = v_load(rearrange + (c * 49 + b * 36288 + n));
+          const vec x0 = v_load(d_blocks_carry_next + (d * 50 + b * 27088 + n + 1));
+          const vec x1 = v_load(rearrange + (c * 49 + b * 27088 + n));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(rearrange + (c * 49 + b * 36288 + n + 49));
+          const vec x2 = v_load(rearrange + (c * 49 + b * 27088 + n + 49));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(rearrange + (c * 49 + b * 36288 + n + 98));
+          const vec x3 = v_load(rearrange + (c * 49 + b * 27088 + n + 98));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(rearrange + (c * 49 + b * 36288 + n + 147));
+          const vec x4 = v_load(rearrange + (c * 49 + b * 27088 + n + 147));
           sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_load(d_blocks_carry_next + (d * 50 + b * 36288 + n + 51));
+          const vec x5 = v_load(d_blocks_carry_next + (d * 50 + b * 27088 + n + 51));
           sum4 = v_fma(x5, x1, sum4);
           sum5 = v_fma(x5, x2, sum5);
           sum6 = v_fma(x5, x3, sum6);
           sum7 = v_fma(x5, x4, sum7);
-          const vec x6 = v_load(d_blocks_carry_next + (d * 50 + b * 36288 + n + 101));
+          const vec x6 = v_load(d_blocks_carry_next + (d * 50 + b * 27088 + n + 101));
           sum8 = v_fma(x6, x1, sum8);
           sum9 = v_fma(x6, x2, sum9);
           sum10 = v_fma(x6, x3, sum10);
           sum11 = v_fma(x6, x4, sum11);
         }
         {
-          const vec x7 = v_load_n(d_blocks_carry_next + (d * 50 + b * 36288 + 49), 1);
-          const vec x8 = v_load_n(rearrange + (c * 49 + b * 36288 + 48), 1);
+          const vec x7 = v_load_n(d_blocks_carry_next + (d * 50 + b * 27088 + 49), 1);
+          const vec x8 = v_load_n(rearrange + (c * 49 + b * 27088 + 48), 1);
           sum0 = v_fma(x7, x8, sum0);
-          const vec x9 = v_load_n(rearrange + (c * 49 + b * 36288 + 97), 1);
+          const vec x9 = v_load_n(rearrange + (c * 49 + b * 27088 + 97), 1);
           sum1 = v_fma(x7, x9, sum1);
-          const vec x10 = v_load_n(rearrange + (c * 49 + b * 36288 + 146), 1);
+          const vec x10 = v_load_n(rearrange + (c * 49 + b * 27088 + 146), 1);
           sum2 = v_fma(x7, x10, sum2);
-          const vec x11 = v_load_n(rearrange + (c * 49 + b * 36288 + 195), 1);
+          const vec x11 = v_load_n(rearrange + (c * 49 + b * 27088 + 195), 1);
           sum3 = v_fma(x7, x11, sum3);
-          const vec x12 = v_load_n(d_blocks_carry_next + (d * 50 + b * 36288 + 99), 1);
+          const vec x12 = v_load_n(d_blocks_carry_next + (d * 50 + b * 27088 + 99), 1);
           sum4 = v_fma(x12, x8, sum4);
           sum5 = v_fma(x12, x9, sum5);
           sum6 = v_fma(x12, x10, sum6);
           sum7 = v_fma(x12, x11, sum7);
-          const vec x13 = v_load_n(d_blocks_carry_next + (d * 50 + b * 36288 + 149), 1);
+          const vec x13 = v_load_n(d_blocks_carry_next + (d * 50 + b * 27088 + 149), 1);
           sum8 = v_fma(x13, x8, sum8);
           sum9 = v_fma(x13, x9, sum9);
           sum10 = v_fma(x13, x10, sum10);
@@ -6736,32 +10146,32 @@ static void linear_mapper_weight_gradient_partial(const std::int64_t chunk, cons
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_carry_next + (b * 36288 + n + 301));
-        const vec x15 = v_load(rearrange + (c * 49 + b * 36288 + n));
+        const vec x14 = v_load(d_blocks_carry_next + (b * 27088 + n + 301));
+        const vec x15 = v_load(rearrange + (c * 49 + b * 27088 + n));
         sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(rearrange + (c * 49 + b * 36288 + n + 49));
+        const vec x16 = v_load(rearrange + (c * 49 + b * 27088 + n + 49));
         sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(rearrange + (c * 49 + b * 36288 + n + 98));
+        const vec x17 = v_load(rearrange + (c * 49 + b * 27088 + n + 98));
         sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(rearrange + (c * 49 + b * 36288 + n + 147));
+        const vec x18 = v_load(rearrange + (c * 49 + b * 27088 + n + 147));
         sum3 = v_fma(x14, x18, sum3);
-        const vec x19 = v_load(d_blocks_carry_next + (b * 36288 + n + 351));
+        const vec x19 = v_load(d_blocks_carry_next + (b * 27088 + n + 351));
         sum4 = v_fma(x19, x15, sum4);
         sum5 = v_fma(x19, x16, sum5);
         sum6 = v_fma(x19, x17, sum6);
         sum7 = v_fma(x19, x18, sum7);
       }
       {
-        const vec x20 = v_load_n(d_blocks_carry_next + (b * 36288 + 349), 1);
-        const vec x21 = v_load_n(rearrange + (c * 49 + b * 36288 + 48), 1);
+        const vec x20 = v_load_n(d_blocks_carry_next + (b * 27088 + 349), 1);
+        const vec x21 = v_load_n(rearrange + (c * 49 + b * 27088 + 48), 1);
         sum0 = v_fma(x20, x21, sum0);
-        const vec x22 = v_load_n(rearrange + (c * 49 + b * 36288 + 97), 1);
+        const vec x22 = v_load_n(rearrange + (c * 49 + b * 27088 + 97), 1);
         sum1 = v_fma(x20, x22, sum1);
-        const vec x23 = v_load_n(rearrange + (c * 49 + b * 36288 + 146), 1);
+        const vec x23 = v_load_n(rearrange + (c * 49 + b * 27088 + 146), 1);
         sum2 = v_fma(x20, x23, sum2);
-        const vec x24 = v_load_n(rearrange + (c * 49 + b * 36288 + 195), 1);
+        const vec x24 = v_load_n(rearrange + (c * 49 + b * 27088 + 195), 1);
         sum3 = v_fma(x20, x24, sum3);
-        const vec x25 = v_load_n(d_blocks_carry_next + (b * 36288 + 399), 1);
+        const vec x25 = v_load_n(d_blocks_carry_next + (b * 27088 + 399), 1);
         sum4 = v_fma(x25, x21, sum4);
         sum5 = v_fma(x25, x22, sum5);
         sum6 = v_fma(x25, x23, sum6);
@@ -6808,7 +10218,7 @@ static void class_token_gradient_partial(const std::int64_t chunk, const std::in
   for (std::int64_t i = 0; i < 1; ++i) {
     vec sum0 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_load_strided(d_blocks_carry_next + (b * 36288 + i), 50, lanes);
+      const vec x0 = v_load_strided(d_blocks_carry_next + (b * 27088 + i), 50, lanes);
       sum0 = v_add(sum0, x0);
     }
     v_store(partial + (chunk * 8 + i * 8), sum0);
@@ -6824,20 +10234,154 @@ static void class_token_gradient_sum(real* gradient_class_token, const real* par
   }
 }
 
+// b < B, i < 1, k < K=4, k2 < K=4 (summed); lanes along k
+static void blocks_1_mhsa_q_mappings_1_backward_input_gradient(const real* d_blocks_1_mhsa_einsum_4,
+                                                               const real* blocks_1_mhsa_q_mappings_1_weight,
+                                                               const real* d_blocks_1_mhsa_add,
+                                                               const real* blocks_1_norm1_weight,
+                                                               real* d_blocks_1_norm1_concat) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec sum0 = v_zero();
+    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
+      const vec x0 = v_set(d_blocks_1_mhsa_einsum_4[i * 4 + k2]);
+      const vec x1 = v_load_n(blocks_1_mhsa_q_mappings_1_weight + k2 * 4, 4);
+      sum0 = v_fma(x0, x1, sum0);
+    }
+    const vec x2 = v_load_strided(d_blocks_1_mhsa_add + i, 50, 4);
+    const vec t3 = v_add(x2, sum0);
+    const vec x4 = v_load_n(blocks_1_norm1_weight + 4, 4);
+    const vec t5 = v_mul(t3, x4);
+    v_store_strided(d_blocks_1_norm1_concat + (i + 200), 50, t5, 4);
+  }
+}
+
+// b < B, i < 1, k < K=4, k2 < K=4 (summed); lanes along k
+static void blocks_1_mhsa_q_mappings_0_backward_input_gradient(const real* d_blocks_1_mhsa_einsum_7,
+                                                               const real* blocks_1_mhsa_q_mappings_0_weight,
+                                                               const real* d_blocks_1_mhsa_add_2,
+                                                               const real* blocks_1_norm1_weight,
+                                                               real* d_blocks_1_norm1_concat) {
+  for (std::int64_t i = 0; i < 1; ++i) {
+    vec sum0 = v_zero();
+    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
+      const vec x0 = v_set(d_blocks_1_mhsa_einsum_7[i * 4 + k2]);
+      const vec x1 = v_load_n(blocks_1_mhsa_q_mappings_0_weight + k2 * 4, 4);
+      sum0 = v_fma(x0, x1, sum0);
+    }
+    const vec x2 = v_load_strided(d_blocks_1_mhsa_add_2 + i, 50, 4);
+    const vec t3 = v_add(x2, sum0);
+    const vec x4 = v_load_n(blocks_1_norm1_weight, 4);
+    const vec t5 = v_mul(t3, x4);
+    v_store_strided(d_blocks_1_norm1_concat + i, 50, t5, 4);
+  }
+}
+
+// b < B, i < 49, k < K=4; lanes along i
+static void blocks_1_norm1_backward_3(const real* d_blocks_1_mhsa_add_2, const real* blocks_1_norm1_weight,
+                                      real* d_blocks_1_norm1_concat) {
+  for (std::int64_t k = 0; k < 4; ++k) {
+    for (std::int64_t i = 0; i < 48; i += 8) {
+      const vec x0 = v_load(d_blocks_1_mhsa_add_2 + (i + k * 50 + 1));
+      const vec x1 = v_set(blocks_1_norm1_weight[k]);
+      const vec t2 = v_mul(x0, x1);
+      v_store(d_blocks_1_norm1_concat + (i + k * 50 + 1), t2);
+    }
+    {
+      const vec x3 = v_load_n(d_blocks_1_mhsa_add_2 + (k * 50 + 49), 1);
+      const vec x4 = v_set(blocks_1_norm1_weight[k]);
+      const vec t5 = v_mul(x3, x4);
+      v_store_n(d_blocks_1_norm1_concat + (k * 50 + 49), t5, 1);
+    }
+  }
+}
+
+// b < B, i < 49, k < K=4; lanes along i
+static void blocks_1_norm1_backward_2(const real* d_blocks_1_mhsa_add, const real* blocks_1_norm1_weight,
+                                      real* d_blocks_1_norm1_concat) {
+  for (std::int64_t k = 0; k < 4; ++k) {
+    for (std::int64_t i = 0; i < 48; i += 8) {
+      const vec x0 = v_load(d_blocks_1_mhsa_add + (i + k * 50 + 1));
+      const vec x1 = v_set(blocks_1_norm1_weight[k + 4]);
+      const vec t2 = v_mul(x0, x1);
+      v_store(d_blocks_1_norm1_concat + (i + k * 50 + 201), t2);
+    }
+    {
+      const vec x3 = v_load_n(d_blocks_1_mhsa_add + (k * 50 + 49), 1);
+      const vec x4 = v_set(blocks_1_norm1_weight[k + 4]);
+      const vec t5 = v_mul(x3, x4);
+      v_store_n(d_blocks_1_norm1_concat + (k * 50 + 249), t5, 1);
+    }
+  }
+}
+
+// b < B, n < N+1=50, d < D=8 (row); lanes along n
+static void blocks_1_norm1_backward_input_gradient(const real* d_blocks_1_norm1_concat,
+                                                   const real* blocks_1_norm1_multiply,
+                                                   const real* blocks_1_norm1_rsqrt, real* d_blocks_1_norm1_multiply) {
+  for (std::int64_t n = 0; n < 48; n += 8) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x0 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
+      const vec x1 = v_load(blocks_1_norm1_multiply + (n + d * 50));
+      const vec t2 = v_mul(x0, x1);
+      sum0 = v_add(sum0, t2);
+      sum1 = v_add(sum1, x0);
+    }
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x3 = v_load(blocks_1_norm1_rsqrt + n);
+      const vec x4 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
+      const vec t5 = v_set(real(8.0));
+      const vec t6 = v_div(sum1, t5);
+      const vec t7 = v_sub(x4, t6);
+      const vec x8 = v_load(blocks_1_norm1_multiply + (n + d * 50));
+      const vec t9 = v_div(sum0, t5);
+      const vec t10 = v_mul(x8, t9);
+      const vec t11 = v_sub(t7, t10);
+      const vec t12 = v_mul(x3, t11);
+      v_store(d_blocks_1_norm1_multiply + (n + d * 50), t12);
+    }
+  }
+  {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x13 = v_load_n(d_blocks_1_norm1_concat + (d * 50 + 48), 2);
+      const vec x14 = v_load_n(blocks_1_norm1_multiply + (d * 50 + 48), 2);
+      const vec t15 = v_mul(x13, x14);
+      sum0 = v_add(sum0, t15);
+      sum1 = v_add(sum1, x13);
+    }
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x16 = v_load_n(blocks_1_norm1_rsqrt + 48, 2);
+      const vec x17 = v_load_n(d_blocks_1_norm1_concat + (d * 50 + 48), 2);
+      const vec t18 = v_set(real(8.0));
+      const vec t19 = v_div(sum1, t18);
+      const vec t20 = v_sub(x17, t19);
+      const vec x21 = v_load_n(blocks_1_norm1_multiply + (d * 50 + 48), 2);
+      const vec t22 = v_div(sum0, t18);
+      const vec t23 = v_mul(x21, t22);
+      const vec t24 = v_sub(t20, t23);
+      const vec t25 = v_mul(x16, t24);
+      v_store_n(d_blocks_1_norm1_multiply + (d * 50 + 48), t25, 2);
+    }
+  }
+}
+
 // b < B (summed); lanes along b
 static void divide_forward_input_gradient(const std::int64_t batch, const real* add, const real* reduce_sum,
                                           real* loss) {
   vec sum0 = v_zero();
   for (std::int64_t b = 0; b + 8 <= batch; b += 8) {
-    const vec x0 = v_load_strided(add + b * 29056, 29056, lanes);
-    const vec x1 = v_load_strided(reduce_sum + b * 29056, 29056, lanes);
+    const vec x0 = v_load_strided(add + b * 20256, 20256, lanes);
+    const vec x1 = v_load_strided(reduce_sum + b * 20256, 20256, lanes);
     const vec t2 = v_sub(x0, x1);
     sum0 = v_add(sum0, t2);
   }
   const std::int64_t b_rest = (batch - 0) / 8 * 8;
   if (b_rest < batch) {
-    const vec x3 = v_load_strided(add + b_rest * 29056, 29056, static_cast<int>(batch - b_rest));
-    const vec x4 = v_load_strided(reduce_sum + b_rest * 29056, 29056, static_cast<int>(batch - b_rest));
+    const vec x3 = v_load_strided(add + b_rest * 20256, 20256, static_cast<int>(batch - b_rest));
+    const vec x4 = v_load_strided(reduce_sum + b_rest * 20256, 20256, static_cast<int>(batch - b_rest));
     const vec t5 = v_sub(x3, x4);
     sum0 = v_add(sum0, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
   }
@@ -8740,6 +12284,21 @@ static void blocks_norm1_forward_2(const real* blocks_norm1_maximum, const real*
   }
 }
 
+// b < B, classes < CLASSES=10, d < D=8 (summed); lanes along classes
+static void mlp_0_forward_inspect(const real* blocks_carry_next, const real* mlp_0_weight, real* mlp_0_einsum) {
+  vec sum0 = v_zero();
+  vec sum1 = v_zero();
+  for (std::int64_t d = 0; d < 8; ++d) {
+    const vec x0 = v_set(blocks_carry_next[d * 50]);
+    const vec x1 = v_load_strided(mlp_0_weight + d, 8, lanes);
+    sum0 = v_fma(x0, x1, sum0);
+    const vec x2 = v_load_strided(mlp_0_weight + (d + 64), 8, 2);
+    sum1 = v_fma(x0, x2, sum1);
+  }
+  v_store(mlp_0_einsum, sum0);
+  v_store_n(mlp_0_einsum + 8, sum1, 2);
+}
+
 // b < B, classes < CLASSES=10 (row); lanes along classes
 static void mlp_0_forward_2_inspect(const real* mlp_0_einsum, const real* mlp_0_bias, real* magnitude_19,
                                     real* magnitude_20) {
@@ -8824,7 +12383,7 @@ void vit_mnist_forward_avx2(const float* parameters, const float* images, const 
                             float* scratch) {
   // [B, C*P*P=16, N=49], every 11456 reals, live from kernel 1 to 2
   float* const rearrange = scratch + 16;
-  // [B, D=8, N+1=50] x 2 slots, every 11456 reals, live from kernel 1 to 19
+  // [B, D=8, N+1=50] x 2 slots, every 11456 reals, live from kernel 1 to 30
   float* const blocks_carry = scratch + 10064;
   // [B, D=8, N+1=50], every 11456 reals, live from kernel 4 to 14
   float* const blocks_norm1_add = scratch + 10864;
@@ -8854,7 +12413,37 @@ void vit_mnist_forward_avx2(const float* parameters, const float* images, const 
   float* const blocks_norm2_add = scratch + 2016;
   // [B, M=32, N+1=50], every 11456 reals, live from kernel 17 to 18
   float* const blocks_mlp_1_gelu = scratch + 16;
-  // [B, CLASSES=10], every 11456 reals, live from kernel 19 to 20
+  // [B, D=8, N+1=50], every 11456 reals, live from kernel 19 to 26
+  float* const blocks_1_norm1_add = scratch + 16;
+  // [B, K=4, N+1=50], every 11456 reals, live from kernel 20 to 25
+  float* const blocks_1_mhsa_k_mappings_0_add = scratch + 416;
+  // [B, K=4, N+1=50], every 11456 reals, live from kernel 21 to 29
+  float* const blocks_1_mhsa_v_mappings_0_add = scratch + 624;
+  // [B, K=4, N+1=50], every 11456 reals, live from kernel 22 to 27
+  float* const blocks_1_mhsa_k_mappings_1_add = scratch + 832;
+  // [B, K=4, N+1=50], every 11456 reals, live from kernel 23 to 30
+  float* const blocks_1_mhsa_v_mappings_1_add = scratch + 1040;
+  // [B, 1, K=4], every 11456 reals, live from kernel 24 to 25
+  float* const blocks_1_mhsa_q_mappings_0_add = scratch + 1312;
+  // [B, 1, N+1=50], every 11456 reals, live from kernel 25 to 28
+  float* const blocks_1_mhsa_einsum = scratch + 1248;
+  // [B, 1, N+1=50], every 11456 reals, live from kernel 27 to 28
+  float* const blocks_1_mhsa_einsum_2 = scratch + 16;
+  // [B, 1, N+1=50], every 11456 reals, live from kernel 28 to 29
+  float* const blocks_1_mhsa_divide = scratch + 80;
+  // [B, 1, N+1=50], every 11456 reals, live from kernel 28 to 30
+  float* const blocks_1_mhsa_divide_2 = scratch + 144;
+  // [B, 1, D=8], every 11456 reals, live from kernel 29 to 33
+  float* const blocks_1_concat = scratch + 48;
+  // [B, 1, K=4], every 11456 reals, live from kernel 26 to 27
+  float* const blocks_1_mhsa_q_mappings_1_add = scratch + 416;
+  // [B, 1, D=8], every 11456 reals, live from kernel 31 to 32
+  float* const blocks_1_norm2_add = scratch + 64;
+  // [B, 1, M=32], every 11456 reals, live from kernel 32 to 33
+  float* const blocks_1_mlp_1_gelu = scratch + 16;
+  // [B, 1, D=8], every 11456 reals, live from kernel 33 to 34
+  float* const blocks_1_add = scratch + 64;
+  // [B, CLASSES=10], every 11456 reals, live from kernel 34 to 35
   float* const mlp_0_einsum = scratch + 16;
   // [D=8, 1], live from kernel 0 to 3
   float* const add = scratch;
@@ -8868,12 +12457,12 @@ void vit_mnist_forward_avx2(const float* parameters, const float* images, const 
                           blocks_carry + image * 11456);
     copy_forward(add, blocks_carry + image * 11456);
   }
-  // blocks: 2 layers
-  for (std::int64_t layer = 0; layer < 2; ++layer) {
+  // blocks: 1 layers
+  for (std::int64_t layer = 0; layer < 1; ++layer) {
 #pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
       if (place < 0) place = image;
-      blocks_norm1_forward(blocks_carry + layer % 2 * 400 + image * 11456, parameters + 1696 - layer * 816,
+      blocks_norm1_forward(blocks_carry + layer * 400 + image * 11456, parameters + 1696 - layer * 816,
                            parameters + 1712 - layer * 816, blocks_norm1_add + place * 11456);
       blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456, parameters + 1680 - layer * 816,
                                        parameters + 1664 - layer * 816, blocks_mhsa_q_mappings_0_add + place * 11456);
@@ -8892,24 +12481,54 @@ void vit_mnist_forward_avx2(const float* parameters, const float* images, const 
       blocks_mhsa_forward_2(blocks_mhsa_einsum + place * 11456, blocks_mhsa_divide + place * 11456,
                             blocks_mhsa_einsum_2 + place * 11456, blocks_mhsa_divide_2 + place * 11456);
       blocks_mhsa_forward_3(blocks_mhsa_divide + place * 11456, blocks_mhsa_v_mappings_0_add + place * 11456,
-                            blocks_carry + layer % 2 * 400 + image * 11456, blocks_concat + place * 11456);
+                            blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
       blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + place * 11456, parameters + 1520 - layer * 816,
                                        parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_1_add + place * 11456);
       blocks_mhsa_forward_5(blocks_mhsa_divide_2 + place * 11456, blocks_mhsa_v_mappings_1_add + place * 11456,
-                            blocks_carry + layer % 2 * 400 + image * 11456, blocks_concat + place * 11456);
+                            blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
       blocks_norm2_forward(blocks_concat + place * 11456, parameters + 1472 - layer * 816,
                            parameters + 1488 - layer * 816, blocks_norm2_add + place * 11456);
       blocks_mlp_0_forward(blocks_norm2_add + place * 11456, parameters + 1216 - layer * 816,
                            parameters + 1184 - layer * 816, blocks_mlp_1_gelu + place * 11456);
       blocks_mlp_2_forward(blocks_mlp_1_gelu + place * 11456, parameters + 928 - layer * 816,
                            blocks_concat + place * 11456, parameters + 912 - layer * 816,
-                           blocks_carry + (layer + 1) % 2 * 400 + image * 11456);
+                           blocks_carry + (layer + 1) * 400 + image * 11456);
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    mlp_0_forward(blocks_carry + image * 11456, parameters + 16, mlp_0_einsum + place * 11456);
+    blocks_1_norm1_forward(blocks_carry + 400 + image * 11456, parameters + 880, parameters + 896,
+                           blocks_1_norm1_add + place * 11456);
+    blocks_1_mhsa_k_mappings_0_forward(blocks_1_norm1_add + place * 11456, parameters + 832, parameters + 816,
+                                       blocks_1_mhsa_k_mappings_0_add + place * 11456);
+    blocks_1_mhsa_v_mappings_0_forward(blocks_1_norm1_add + place * 11456, parameters + 800, parameters + 784,
+                                       blocks_1_mhsa_v_mappings_0_add + place * 11456);
+    blocks_1_mhsa_k_mappings_1_forward(blocks_1_norm1_add + place * 11456, parameters + 736, parameters + 720,
+                                       blocks_1_mhsa_k_mappings_1_add + place * 11456);
+    blocks_1_mhsa_v_mappings_1_forward(blocks_1_norm1_add + place * 11456, parameters + 704, parameters + 688,
+                                       blocks_1_mhsa_v_mappings_1_add + place * 11456);
+    blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456, parameters + 864, parameters + 848,
+                                       blocks_1_mhsa_q_mappings_0_add + place * 11456);
+    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 11456,
+                          blocks_1_mhsa_k_mappings_0_add + place * 11456, blocks_1_mhsa_einsum + place * 11456);
+    blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456, parameters + 768, parameters + 752,
+                                       blocks_1_mhsa_q_mappings_1_add + place * 11456);
+    blocks_1_mhsa_forward_4(blocks_1_mhsa_q_mappings_1_add + place * 11456,
+                            blocks_1_mhsa_k_mappings_1_add + place * 11456, blocks_1_mhsa_einsum_2 + place * 11456);
+    blocks_1_mhsa_forward_2(blocks_1_mhsa_einsum + place * 11456, blocks_1_mhsa_divide + place * 11456,
+                            blocks_1_mhsa_einsum_2 + place * 11456, blocks_1_mhsa_divide_2 + place * 11456);
+    blocks_1_mhsa_forward_3(blocks_1_mhsa_divide + place * 11456, blocks_1_mhsa_v_mappings_0_add + place * 11456,
+                            blocks_carry + 400 + image * 11456, blocks_1_concat + place * 11456);
+    blocks_1_mhsa_forward_5(blocks_1_mhsa_divide_2 + place * 11456, blocks_1_mhsa_v_mappings_1_add + place * 11456,
+                            blocks_carry + 400 + image * 11456, blocks_1_concat + place * 11456);
+    blocks_1_norm2_forward(blocks_1_concat + place * 11456, parameters + 656, parameters + 672,
+                           blocks_1_norm2_add + place * 11456);
+    blocks_1_mlp_0_forward(blocks_1_norm2_add + place * 11456, parameters + 400, parameters + 368,
+                           blocks_1_mlp_1_gelu + place * 11456);
+    blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + place * 11456, parameters + 112, blocks_1_concat + place * 11456,
+                           parameters + 96, blocks_1_add + place * 11456);
+    mlp_0_forward(blocks_1_add + place * 11456, parameters + 16, mlp_0_einsum + place * 11456);
     mlp_0_forward_2(mlp_0_einsum + place * 11456, parameters, outputs + image * 10);
   }
 }
@@ -8918,7 +12537,7 @@ void vit_mnist_evaluate_avx2(const float* parameters, const float* images, const
                              const std::int64_t batch, float* outputs, float* loss, float* scratch) {
   // [B, C*P*P=16, N=49], every 11456 reals, live from kernel 1 to 2
   float* const rearrange = scratch + 16;
-  // [B, D=8, N+1=50] x 2 slots, every 11456 reals, live from kernel 1 to 19
+  // [B, D=8, N+1=50] x 2 slots, every 11456 reals, live from kernel 1 to 30
   float* const blocks_carry = scratch + 10064;
   // [B, D=8, N+1=50], every 11456 reals, live from kernel 4 to 14
   float* const blocks_norm1_add = scratch + 10864;
@@ -8948,12 +12567,42 @@ void vit_mnist_evaluate_avx2(const float* parameters, const float* images, const
   float* const blocks_norm2_add = scratch + 2016;
   // [B, M=32, N+1=50], every 11456 reals, live from kernel 17 to 18
   float* const blocks_mlp_1_gelu = scratch + 16;
-  // [B, CLASSES=10], every 11456 reals, live from kernel 19 to 20
+  // [B, D=8, N+1=50], every 11456 reals, live from kernel 19 to 26
+  float* const blocks_1_norm1_add = scratch + 16;
+  // [B, K=4, N+1=50], every 11456 reals, live from kernel 20 to 25
+  float* const blocks_1_mhsa_k_mappings_0_add = scratch + 416;
+  // [B, K=4, N+1=50], every 11456 reals, live from kernel 21 to 29
+  float* const blocks_1_mhsa_v_mappings_0_add = scratch + 624;
+  // [B, K=4, N+1=50], every 11456 reals, live from kernel 22 to 27
+  float* const blocks_1_mhsa_k_mappings_1_add = scratch + 832;
+  // [B, K=4, N+1=50], every 11456 reals, live from kernel 23 to 30
+  float* const blocks_1_mhsa_v_mappings_1_add = scratch + 1040;
+  // [B, 1, K=4], every 11456 reals, live from kernel 24 to 25
+  float* const blocks_1_mhsa_q_mappings_0_add = scratch + 1312;
+  // [B, 1, N+1=50], every 11456 reals, live from kernel 25 to 28
+  float* const blocks_1_mhsa_einsum = scratch + 1248;
+  // [B, 1, N+1=50], every 11456 reals, live from kernel 27 to 28
+  float* const blocks_1_mhsa_einsum_2 = scratch + 16;
+  // [B, 1, N+1=50], every 11456 reals, live from kernel 28 to 29
+  float* const blocks_1_mhsa_divide = scratch + 80;
+  // [B, 1, N+1=50], every 11456 reals, live from kernel 28 to 30
+  float* const blocks_1_mhsa_divide_2 = scratch + 144;
+  // [B, 1, D=8], every 11456 reals, live from kernel 29 to 33
+  float* const blocks_1_concat = scratch + 48;
+  // [B, 1, K=4], every 11456 reals, live from kernel 26 to 27
+  float* const blocks_1_mhsa_q_mappings_1_add = scratch + 416;
+  // [B, 1, D=8], every 11456 reals, live from kernel 31 to 32
+  float* const blocks_1_norm2_add = scratch + 64;
+  // [B, 1, M=32], every 11456 reals, live from kernel 32 to 33
+  float* const blocks_1_mlp_1_gelu = scratch + 16;
+  // [B, 1, D=8], every 11456 reals, live from kernel 33 to 34
+  float* const blocks_1_add = scratch + 64;
+  // [B, CLASSES=10], every 11456 reals, live from kernel 34 to 35
   float* const mlp_0_einsum = scratch + 16;
-  // [B], every 11456 reals, live from kernel 19 to 21
-  float* const add = scratch + 32;
-  // [B], every 11456 reals, live from kernel 19 to 21
-  float* const reduce_sum = scratch + 48;
+  // [B], every 11456 reals, live from kernel 19 to 36
+  float* const add = scratch + 1328;
+  // [B], every 11456 reals, live from kernel 19 to 36
+  float* const reduce_sum = scratch + 1344;
   // [D=8, 1], live from kernel 0 to 3
   float* const add_2 = scratch;
   std::int64_t place = -1;
@@ -8966,12 +12615,12 @@ void vit_mnist_evaluate_avx2(const float* parameters, const float* images, const
                           blocks_carry + image * 11456);
     copy_forward_evaluate(add_2, blocks_carry + image * 11456);
   }
-  // blocks: 2 layers
-  for (std::int64_t layer = 0; layer < 2; ++layer) {
+  // blocks: 1 layers
+  for (std::int64_t layer = 0; layer < 1; ++layer) {
 #pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
       if (place < 0) place = image;
-      blocks_norm1_forward(blocks_carry + layer % 2 * 400 + image * 11456, parameters + 1696 - layer * 816,
+      blocks_norm1_forward(blocks_carry + layer * 400 + image * 11456, parameters + 1696 - layer * 816,
                            parameters + 1712 - layer * 816, blocks_norm1_add + place * 11456);
       blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456, parameters + 1680 - layer * 816,
                                        parameters + 1664 - layer * 816, blocks_mhsa_q_mappings_0_add + place * 11456);
@@ -8990,24 +12639,54 @@ void vit_mnist_evaluate_avx2(const float* parameters, const float* images, const
       blocks_mhsa_forward_2(blocks_mhsa_einsum + place * 11456, blocks_mhsa_divide + place * 11456,
                             blocks_mhsa_einsum_2 + place * 11456, blocks_mhsa_divide_2 + place * 11456);
       blocks_mhsa_forward_3(blocks_mhsa_divide + place * 11456, blocks_mhsa_v_mappings_0_add + place * 11456,
-                            blocks_carry + layer % 2 * 400 + image * 11456, blocks_concat + place * 11456);
+                            blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
       blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + place * 11456, parameters + 1520 - layer * 816,
                                        parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_1_add + place * 11456);
       blocks_mhsa_forward_5(blocks_mhsa_divide_2 + place * 11456, blocks_mhsa_v_mappings_1_add + place * 11456,
-                            blocks_carry + layer % 2 * 400 + image * 11456, blocks_concat + place * 11456);
+                            blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
       blocks_norm2_forward(blocks_concat + place * 11456, parameters + 1472 - layer * 816,
                            parameters + 1488 - layer * 816, blocks_norm2_add + place * 11456);
       blocks_mlp_0_forward(blocks_norm2_add + place * 11456, parameters + 1216 - layer * 816,
                            parameters + 1184 - layer * 816, blocks_mlp_1_gelu + place * 11456);
       blocks_mlp_2_forward(blocks_mlp_1_gelu + place * 11456, parameters + 928 - layer * 816,
                            blocks_concat + place * 11456, parameters + 912 - layer * 816,
-                           blocks_carry + (layer + 1) % 2 * 400 + image * 11456);
+                           blocks_carry + (layer + 1) * 400 + image * 11456);
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    mlp_0_forward(blocks_carry + image * 11456, parameters + 16, mlp_0_einsum + place * 11456);
+    blocks_1_norm1_forward(blocks_carry + 400 + image * 11456, parameters + 880, parameters + 896,
+                           blocks_1_norm1_add + place * 11456);
+    blocks_1_mhsa_k_mappings_0_forward(blocks_1_norm1_add + place * 11456, parameters + 832, parameters + 816,
+                                       blocks_1_mhsa_k_mappings_0_add + place * 11456);
+    blocks_1_mhsa_v_mappings_0_forward(blocks_1_norm1_add + place * 11456, parameters + 800, parameters + 784,
+                                       blocks_1_mhsa_v_mappings_0_add + place * 11456);
+    blocks_1_mhsa_k_mappings_1_forward(blocks_1_norm1_add + place * 11456, parameters + 736, parameters + 720,
+                                       blocks_1_mhsa_k_mappings_1_add + place * 11456);
+    blocks_1_mhsa_v_mappings_1_forward(blocks_1_norm1_add + place * 11456, parameters + 704, parameters + 688,
+                                       blocks_1_mhsa_v_mappings_1_add + place * 11456);
+    blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456, parameters + 864, parameters + 848,
+                                       blocks_1_mhsa_q_mappings_0_add + place * 11456);
+    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 11456,
+                          blocks_1_mhsa_k_mappings_0_add + place * 11456, blocks_1_mhsa_einsum + place * 11456);
+    blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456, parameters + 768, parameters + 752,
+                                       blocks_1_mhsa_q_mappings_1_add + place * 11456);
+    blocks_1_mhsa_forward_4(blocks_1_mhsa_q_mappings_1_add + place * 11456,
+                            blocks_1_mhsa_k_mappings_1_add + place * 11456, blocks_1_mhsa_einsum_2 + place * 11456);
+    blocks_1_mhsa_forward_2(blocks_1_mhsa_einsum + place * 11456, blocks_1_mhsa_divide + place * 11456,
+                            blocks_1_mhsa_einsum_2 + place * 11456, blocks_1_mhsa_divide_2 + place * 11456);
+    blocks_1_mhsa_forward_3(blocks_1_mhsa_divide + place * 11456, blocks_1_mhsa_v_mappings_0_add + place * 11456,
+                            blocks_carry + 400 + image * 11456, blocks_1_concat + place * 11456);
+    blocks_1_mhsa_forward_5(blocks_1_mhsa_divide_2 + place * 11456, blocks_1_mhsa_v_mappings_1_add + place * 11456,
+                            blocks_carry + 400 + image * 11456, blocks_1_concat + place * 11456);
+    blocks_1_norm2_forward(blocks_1_concat + place * 11456, parameters + 656, parameters + 672,
+                           blocks_1_norm2_add + place * 11456);
+    blocks_1_mlp_0_forward(blocks_1_norm2_add + place * 11456, parameters + 400, parameters + 368,
+                           blocks_1_mlp_1_gelu + place * 11456);
+    blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + place * 11456, parameters + 112, blocks_1_concat + place * 11456,
+                           parameters + 96, blocks_1_add + place * 11456);
+    mlp_0_forward(blocks_1_add + place * 11456, parameters + 16, mlp_0_einsum + place * 11456);
     mlp_0_forward_2_evaluate(mlp_0_einsum + place * 11456, parameters, outputs + image * 10, labels + image,
                              add + image * 11456, reduce_sum + image * 11456);
   }
@@ -9017,269 +12696,454 @@ void vit_mnist_evaluate_avx2(const float* parameters, const float* images, const
 void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* images, const std::int32_t* labels,
                                        const std::int64_t batch, float* outputs, float* loss, float* gradients,
                                        float* scratch) {
-  // [B, C*P*P=16, N=49], every 36288 reals, live from kernel 1 to 69
-  float* const rearrange = scratch + 40960;
-  // [B, D=8, N+1=50] x 2 slots, every 36288 reals, live from kernel 1 to 26
-  float* const blocks_carry = scratch + 29536;
-  // [B, N+1=50] x 2 slots, every 36288 reals, live from kernel 5 to 67
-  float* const blocks_norm1_rsqrt = scratch + 47296;
-  // [B, D=8, N+1=50] x 2 slots, every 36288 reals, live from kernel 5 to 67
-  float* const blocks_norm1_multiply = scratch + 37760;
-  // [B, D=8, N+1=50] x 2 slots, every 36288 reals, live from kernel 5 to 67
-  float* const blocks_norm1_add = scratch + 38560;
-  // [B, K=4, N+1=50] x 2 slots, every 36288 reals, live from kernel 5 to 67
-  float* const blocks_mhsa_q_mappings_0_add = scratch + 41744;
-  // [B, K=4, N+1=50] x 2 slots, every 36288 reals, live from kernel 5 to 67
-  float* const blocks_mhsa_k_mappings_0_add = scratch + 42160;
-  // [B, N+1=50, N+1=50], every 36288 reals, live from kernel 8 to 13
-  float* const blocks_mhsa_einsum = scratch + 24512;
-  // [B, N+1=50, N+1=50], every 36288 reals, live from kernel 12 to 13
-  float* const blocks_mhsa_einsum_2 = scratch + 27024;
-  // [B, N+1=50, N+1=50] x 2 slots, every 36288 reals, live from kernel 5 to 67
-  float* const blocks_mhsa_divide = scratch + 11264;
-  // [B, N+1=50, N+1=50] x 2 slots, every 36288 reals, live from kernel 5 to 67
-  float* const blocks_mhsa_divide_2 = scratch + 16288;
-  // [B, K=4, N+1=50] x 2 slots, every 36288 reals, live from kernel 5 to 67
-  float* const blocks_mhsa_v_mappings_0_add = scratch + 42576;
-  // [B, D=8, N+1=50], every 36288 reals, live from kernel 14 to 19
-  float* const blocks_concat = scratch + 26112;
-  // [B, K=4, N+1=50] x 2 slots, every 36288 reals, live from kernel 5 to 67
-  float* const blocks_mhsa_q_mappings_1_add = scratch + 42992;
-  // [B, K=4, N+1=50] x 2 slots, every 36288 reals, live from kernel 5 to 67
-  float* const blocks_mhsa_k_mappings_1_add = scratch + 43408;
-  // [B, K=4, N+1=50] x 2 slots, every 36288 reals, live from kernel 5 to 67
-  float* const blocks_mhsa_v_mappings_1_add = scratch + 43824;
-  // [B, N+1=50] x 2 slots, every 36288 reals, live from kernel 5 to 67
-  float* const blocks_norm2_rsqrt = scratch + 47424;
-  // [B, D=8, N+1=50] x 2 slots, every 36288 reals, live from kernel 5 to 67
-  float* const blocks_norm2_multiply = scratch + 39360;
-  // [B, D=8, N+1=50], every 36288 reals, live from kernel 17 to 18
-  float* const blocks_norm2_add = scratch + 26512;
-  // [B, M=32, N+1=50] x 2 slots, every 36288 reals, live from kernel 5 to 67
-  float* const blocks_mlp_0_add = scratch + 21312;
-  // [B, M=32, N+1=50], every 36288 reals, live from kernel 18 to 19
-  float* const blocks_mlp_1_gelu = scratch + 24512;
-  // [B, CLASSES=10], every 36288 reals, live from kernel 20 to 21
-  float* const mlp_0_einsum = scratch + 24512;
-  // [B], every 36288 reals, live from kernel 20 to 24
-  float* const add = scratch + 24544;
-  // [B], every 36288 reals, live from kernel 20 to 24
-  float* const reduce_sum = scratch + 24560;
-  // [B, CLASSES=10], every 36288 reals, live from kernel 20 to 26
-  float* const d_mlp_1_multiply = scratch + 24528;
-  // [B, D=8], every 36288 reals, live from kernel 22 to 23
-  float* const d_mlp_0_einsum = scratch + 24512;
-  // [B, D=8, N+1=50] x 2 slots, every 36288 reals, live from kernel 1 to 70
-  float* const d_blocks_carry = scratch + 40160;
-  // [B, M=32, N+1=50], every 36288 reals, live from kernel 27 to 51
-  float* const d_blocks_mlp_1_multiply = scratch + 34560;
-  // [B, N+1=50, M=32], every 36288 reals, live from kernel 27 to 49
-  float* const d_blocks_mlp_2_copy = scratch + 36160;
-  // [B, D=8, N+1=50], every 36288 reals, live from kernel 27 to 53
-  float* const d_blocks_mlp_0_einsum = scratch + 44240;
-  // [B, D=8, N+1=50], every 36288 reals, live from kernel 27 to 51
-  float* const d_blocks_mlp_0_copy = scratch + 44640;
-  // [B, D=8, N+1=50], every 36288 reals, live from kernel 31 to 47
-  float* const d_blocks_add = scratch + 45040;
-  // [B, N+1=50, N+1=50], every 36288 reals, live from kernel 32 to 36
-  float* const d_blocks_mhsa_einsum = scratch + 24512;
-  // [B, K=4, N+1=50], every 36288 reals, live from kernel 27 to 55
-  float* const d_blocks_mhsa_einsum_2 = scratch + 45840;
-  // [B, K=4, N+1=50], every 36288 reals, live from kernel 34 to 39
-  float* const d_blocks_mhsa_v_mappings_1_einsum = scratch + 46048;
-  // [B, N+1=50, N+1=50], every 36288 reals, live from kernel 35 to 36
-  float* const d_blocks_mhsa_einsum_3 = scratch + 27024;
-  // [B, N+1=50, N+1=50], every 36288 reals, live from kernel 36 to 38
-  float* const d_blocks_mhsa_multiply = scratch + 29536;
-  // [B, N+1=50, N+1=50], every 36288 reals, live from kernel 36 to 44
-  float* const d_blocks_mhsa_multiply_2 = scratch + 32048;
-  // [B, K=4, N+1=50], every 36288 reals, live from kernel 27 to 59
-  float* const d_blocks_mhsa_einsum_4 = scratch + 46256;
-  // [B, K=4, N+1=50], every 36288 reals, live from kernel 27 to 57
-  float* const d_blocks_mhsa_einsum_5 = scratch + 46464;
-  // [B, K=4, N+1=50], every 36288 reals, live from kernel 39 to 40
-  float* const d_blocks_mhsa_add = scratch + 24512;
-  // [B, D=8, N+1=50], every 36288 reals, live from kernel 27 to 67
-  float* const d_blocks_norm1_concat = scratch + 45440;
-  // [B, K=4, N+1=50], every 36288 reals, live from kernel 27 to 61
-  float* const d_blocks_mhsa_einsum_6 = scratch + 46672;
-  // [B, K=4, N+1=50], every 36288 reals, live from kernel 42 to 45
-  float* const d_blocks_mhsa_v_mappings_0_einsum = scratch + 24512;
-  // [B, K=4, N+1=50], every 36288 reals, live from kernel 27 to 65
-  float* const d_blocks_mhsa_einsum_7 = scratch + 46880;
-  // [B, K=4, N+1=50], every 36288 reals, live from kernel 27 to 63
-  float* const d_blocks_mhsa_einsum_8 = scratch + 47088;
-  // [B, K=4, N+1=50], every 36288 reals, live from kernel 45 to 46
-  float* const d_blocks_mhsa_add_2 = scratch + 24720;
+  // [B, C*P*P=16, N=49], every 27088 reals, live from kernel 1 to 125
+  float* const rearrange = scratch + 33376;
+  // [B, D=8, N+1=50] x 2 slots, every 27088 reals, live from kernel 1 to 30
+  float* const blocks_carry = scratch + 22752;
+  // [B, N+1=50], every 27088 reals, live from kernel 4 to 123
+  float* const blocks_norm1_rsqrt = scratch + 39664;
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 4 to 123
+  float* const blocks_norm1_multiply = scratch + 34160;
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 4 to 123
+  float* const blocks_norm1_add = scratch + 34560;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 123
+  float* const blocks_mhsa_q_mappings_0_add = scratch + 36960;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 123
+  float* const blocks_mhsa_k_mappings_0_add = scratch + 37168;
+  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 7 to 12
+  float* const blocks_mhsa_einsum = scratch + 12704;
+  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 11 to 12
+  float* const blocks_mhsa_einsum_2 = scratch + 15216;
+  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 4 to 123
+  float* const blocks_mhsa_divide = scratch + 17728;
+  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 4 to 123
+  float* const blocks_mhsa_divide_2 = scratch + 20240;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 123
+  float* const blocks_mhsa_v_mappings_0_add = scratch + 37376;
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 13 to 18
+  float* const blocks_concat = scratch + 14304;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 123
+  float* const blocks_mhsa_q_mappings_1_add = scratch + 37584;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 123
+  float* const blocks_mhsa_k_mappings_1_add = scratch + 37792;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 123
+  float* const blocks_mhsa_v_mappings_1_add = scratch + 38000;
+  // [B, N+1=50], every 27088 reals, live from kernel 4 to 123
+  float* const blocks_norm2_rsqrt = scratch + 39728;
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 4 to 123
+  float* const blocks_norm2_multiply = scratch + 34960;
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 16 to 17
+  float* const blocks_norm2_add = scratch + 14704;
+  // [B, M=32, N+1=50], every 27088 reals, live from kernel 4 to 123
+  float* const blocks_mlp_0_add = scratch + 27776;
+  // [B, M=32, N+1=50], every 27088 reals, live from kernel 17 to 18
+  float* const blocks_mlp_1_gelu = scratch + 12704;
+  // [B, N+1=50], every 27088 reals, live from kernel 19 to 57
+  float* const blocks_1_norm1_rsqrt = scratch + 15568;
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 19 to 81
+  float* const blocks_1_norm1_multiply = scratch + 12704;
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 19 to 80
+  float* const blocks_1_norm1_add = scratch + 13104;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 20 to 47
+  float* const blocks_1_mhsa_k_mappings_0_add = scratch + 13904;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 21 to 42
+  float* const blocks_1_mhsa_v_mappings_0_add = scratch + 14112;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 22 to 44
+  float* const blocks_1_mhsa_k_mappings_1_add = scratch + 14320;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 23 to 40
+  float* const blocks_1_mhsa_v_mappings_1_add = scratch + 14528;
+  // [B, 1, K=4], every 27088 reals, live from kernel 24 to 48
+  float* const blocks_1_mhsa_q_mappings_0_add = scratch + 15952;
+  // [B, 1, N+1=50], every 27088 reals, live from kernel 25 to 28
+  float* const blocks_1_mhsa_einsum = scratch + 15632;
+  // [B, 1, N+1=50], every 27088 reals, live from kernel 27 to 28
+  float* const blocks_1_mhsa_einsum_2 = scratch + 15696;
+  // [B, 1, N+1=50], every 27088 reals, live from kernel 28 to 46
+  float* const blocks_1_mhsa_divide = scratch + 15760;
+  // [B, 1, N+1=50], every 27088 reals, live from kernel 28 to 43
+  float* const blocks_1_mhsa_divide_2 = scratch + 15824;
+  // [B, 1, D=8], every 27088 reals, live from kernel 29 to 33
+  float* const blocks_1_concat = scratch + 15664;
+  // [B, 1, K=4], every 27088 reals, live from kernel 26 to 45
+  float* const blocks_1_mhsa_q_mappings_1_add = scratch + 15968;
+  // [B, 1], every 27088 reals, live from kernel 31 to 39
+  float* const blocks_1_norm2_rsqrt = scratch + 15680;
+  // [B, 1, D=8], every 27088 reals, live from kernel 19 to 67
+  float* const blocks_1_norm2_multiply = scratch + 15984;
+  // [B, 1, D=8], every 27088 reals, live from kernel 19 to 66
+  float* const blocks_1_norm2_add = scratch + 16000;
+  // [B, 1, M=32], every 27088 reals, live from kernel 19 to 64
+  float* const blocks_1_mlp_1_gelu = scratch + 15888;
+  // [B, 1, M=32], every 27088 reals, live from kernel 32 to 37
+  float* const d_blocks_1_mlp_1_gelu_gradient = scratch + 15632;
+  // [B, 1, D=8], every 27088 reals, live from kernel 19 to 62
+  float* const blocks_1_add = scratch + 16016;
+  // [B, CLASSES=10], every 27088 reals, live from kernel 34 to 35
+  float* const mlp_0_einsum = scratch + 15664;
+  // [B], every 27088 reals, live from kernel 19 to 60
+  float* const add = scratch + 16048;
+  // [B], every 27088 reals, live from kernel 19 to 60
+  float* const reduce_sum = scratch + 16064;
+  // [B, CLASSES=10], every 27088 reals, live from kernel 19 to 62
+  float* const d_mlp_1_multiply = scratch + 16032;
+  // [B, D=8], every 27088 reals, live from kernel 19 to 64
+  float* const d_mlp_0_einsum = scratch + 16080;
+  // [B, 1, M=32], every 27088 reals, live from kernel 19 to 66
+  float* const d_blocks_1_mlp_1_multiply = scratch + 15920;
+  // [B, 1, D=8], every 27088 reals, live from kernel 19 to 68
+  float* const d_blocks_1_mlp_0_einsum = scratch + 16096;
+  // [B, D=8, 1], every 27088 reals, live from kernel 39 to 58
+  float* const d_blocks_1_add = scratch + 15696;
+  // [B, 1, N+1=50], every 27088 reals, live from kernel 40 to 43
+  float* const d_blocks_1_mhsa_einsum = scratch + 15632;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 19 to 74
+  float* const d_blocks_1_mhsa_einsum_2 = scratch + 14736;
+  // [B, 1, N+1=50], every 27088 reals, live from kernel 42 to 43
+  float* const d_blocks_1_mhsa_einsum_3 = scratch + 14528;
+  // [B, 1, N+1=50], every 27088 reals, live from kernel 43 to 45
+  float* const d_blocks_1_mhsa_multiply = scratch + 14112;
+  // [B, 1, N+1=50], every 27088 reals, live from kernel 43 to 48
+  float* const d_blocks_1_mhsa_multiply_2 = scratch + 14176;
+  // [B, 1, K=4], every 27088 reals, live from kernel 19 to 70
+  float* const d_blocks_1_mhsa_einsum_4 = scratch + 16112;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 19 to 76
+  float* const d_blocks_1_mhsa_einsum_5 = scratch + 14944;
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 19 to 82
+  float* const d_blocks_1_norm1_concat = scratch + 13504;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 50 to 52
+  float* const d_blocks_1_mhsa_add = scratch + 13904;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 19 to 78
+  float* const d_blocks_1_mhsa_einsum_6 = scratch + 15152;
+  // [B, 1, K=4], every 27088 reals, live from kernel 19 to 72
+  float* const d_blocks_1_mhsa_einsum_7 = scratch + 16128;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 19 to 80
+  float* const d_blocks_1_mhsa_einsum_8 = scratch + 15360;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 54 to 56
+  float* const d_blocks_1_mhsa_add_2 = scratch + 13904;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 49 to 50
+  float* const d_blocks_1_mhsa_v_mappings_1_einsum = scratch + 14112;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 53 to 54
+  float* const d_blocks_1_mhsa_v_mappings_0_einsum = scratch + 14112;
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 57 to 59
+  float* const d_blocks_1_norm1_multiply = scratch + 13904;
+  // [B, D=8, N+1=50] x 2 slots, every 27088 reals, live from kernel 19 to 126
+  float* const d_blocks_carry = scratch + 32576;
+  // [B, M=32, N+1=50], every 27088 reals, live from kernel 83 to 107
+  float* const d_blocks_mlp_1_multiply = scratch + 29376;
+  // [B, N+1=50, M=32], every 27088 reals, live from kernel 83 to 105
+  float* const d_blocks_mlp_2_copy = scratch + 30976;
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 83 to 109
+  float* const d_blocks_mlp_0_einsum = scratch + 35360;
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 83 to 107
+  float* const d_blocks_mlp_0_copy = scratch + 35760;
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 87 to 103
+  float* const d_blocks_add = scratch + 36160;
+  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 88 to 92
+  float* const d_blocks_mhsa_einsum = scratch + 12704;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 83 to 111
+  float* const d_blocks_mhsa_einsum_2 = scratch + 38208;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 90 to 95
+  float* const d_blocks_mhsa_v_mappings_1_einsum = scratch + 38416;
+  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 91 to 92
+  float* const d_blocks_mhsa_einsum_3 = scratch + 15216;
+  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 92 to 94
+  float* const d_blocks_mhsa_multiply = scratch + 22752;
+  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 92 to 100
+  float* const d_blocks_mhsa_multiply_2 = scratch + 25264;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 83 to 115
+  float* const d_blocks_mhsa_einsum_4 = scratch + 38624;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 83 to 113
+  float* const d_blocks_mhsa_einsum_5 = scratch + 38832;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 95 to 96
+  float* const d_blocks_mhsa_add = scratch + 12704;
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 83 to 123
+  float* const d_blocks_norm1_concat = scratch + 36560;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 83 to 117
+  float* const d_blocks_mhsa_einsum_6 = scratch + 39040;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 98 to 101
+  float* const d_blocks_mhsa_v_mappings_0_einsum = scratch + 12704;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 83 to 121
+  float* const d_blocks_mhsa_einsum_7 = scratch + 39248;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 83 to 119
+  float* const d_blocks_mhsa_einsum_8 = scratch + 39456;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 101 to 102
+  float* const d_blocks_mhsa_add_2 = scratch + 12912;
   // [D=8, 1], live from kernel 0 to 3
   float* const add_2 = scratch;
   std::int64_t place = -1;
   add_forward_evaluate(parameters + 1872, table_sinusoidal_50x8_0, add_2);
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    rearrange_forward(images + image * 784, rearrange + image * 36288);
-    linear_mapper_forward(rearrange + image * 36288, parameters + 1744, parameters + 1728, table_sinusoidal_50x8_0,
-                          blocks_carry + image * 36288);
-    copy_forward_evaluate(add_2, blocks_carry + image * 36288);
-    blocks_backward(d_blocks_carry + image * 36288);
+    rearrange_forward(images + image * 784, rearrange + image * 27088);
+    linear_mapper_forward(rearrange + image * 27088, parameters + 1744, parameters + 1728, table_sinusoidal_50x8_0,
+                          blocks_carry + image * 27088);
+    copy_forward_evaluate(add_2, blocks_carry + image * 27088);
   }
-  // blocks: 2 layers
-  for (std::int64_t layer = 0; layer < 2; ++layer) {
+  // blocks: 1 layers
+  for (std::int64_t layer = 0; layer < 1; ++layer) {
 #pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
       if (place < 0) place = image;
-      blocks_norm1_forward_train(blocks_carry + layer % 2 * 400 + image * 36288,
-                                 blocks_norm1_rsqrt + layer * 64 + image * 36288,
-                                 blocks_norm1_multiply + layer * 400 + image * 36288, parameters + 1696 - layer * 816,
-                                 parameters + 1712 - layer * 816, blocks_norm1_add + layer * 400 + image * 36288);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + layer * 400 + image * 36288, parameters + 1680 - layer * 816,
-                                       parameters + 1664 - layer * 816,
-                                       blocks_mhsa_q_mappings_0_add + layer * 208 + image * 36288);
-      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + layer * 400 + image * 36288, parameters + 1648 - layer * 816,
-                                       parameters + 1632 - layer * 816,
-                                       blocks_mhsa_k_mappings_0_add + layer * 208 + image * 36288);
-      blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + layer * 208 + image * 36288,
-                          blocks_mhsa_k_mappings_0_add + layer * 208 + image * 36288,
-                          blocks_mhsa_einsum + place * 36288);
-      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + layer * 400 + image * 36288, parameters + 1616 - layer * 816,
-                                       parameters + 1600 - layer * 816,
-                                       blocks_mhsa_v_mappings_0_add + layer * 208 + image * 36288);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + layer * 400 + image * 36288, parameters + 1584 - layer * 816,
-                                       parameters + 1568 - layer * 816,
-                                       blocks_mhsa_q_mappings_1_add + layer * 208 + image * 36288);
-      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + layer * 400 + image * 36288, parameters + 1552 - layer * 816,
-                                       parameters + 1536 - layer * 816,
-                                       blocks_mhsa_k_mappings_1_add + layer * 208 + image * 36288);
-      blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + layer * 208 + image * 36288,
-                            blocks_mhsa_k_mappings_1_add + layer * 208 + image * 36288,
-                            blocks_mhsa_einsum_2 + place * 36288);
-      blocks_mhsa_forward_2(blocks_mhsa_einsum + place * 36288, blocks_mhsa_divide + layer * 2512 + image * 36288,
-                            blocks_mhsa_einsum_2 + place * 36288, blocks_mhsa_divide_2 + layer * 2512 + image * 36288);
-      blocks_mhsa_forward_3(blocks_mhsa_divide + layer * 2512 + image * 36288,
-                            blocks_mhsa_v_mappings_0_add + layer * 208 + image * 36288,
-                            blocks_carry + layer % 2 * 400 + image * 36288, blocks_concat + place * 36288);
-      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + layer * 400 + image * 36288, parameters + 1520 - layer * 816,
-                                       parameters + 1504 - layer * 816,
-                                       blocks_mhsa_v_mappings_1_add + layer * 208 + image * 36288);
-      blocks_mhsa_forward_5(blocks_mhsa_divide_2 + layer * 2512 + image * 36288,
-                            blocks_mhsa_v_mappings_1_add + layer * 208 + image * 36288,
-                            blocks_carry + layer % 2 * 400 + image * 36288, blocks_concat + place * 36288);
-      blocks_norm2_forward_train(blocks_concat + place * 36288, blocks_norm2_rsqrt + layer * 64 + image * 36288,
-                                 blocks_norm2_multiply + layer * 400 + image * 36288, parameters + 1472 - layer * 816,
-                                 parameters + 1488 - layer * 816, blocks_norm2_add + place * 36288);
-      blocks_mlp_0_forward_train(blocks_norm2_add + place * 36288, parameters + 1216 - layer * 816,
-                                 parameters + 1184 - layer * 816, blocks_mlp_0_add + layer * 1600 + image * 36288,
-                                 blocks_mlp_1_gelu + place * 36288);
-      blocks_mlp_2_forward(blocks_mlp_1_gelu + place * 36288, parameters + 928 - layer * 816,
-                           blocks_concat + place * 36288, parameters + 912 - layer * 816,
-                           blocks_carry + (layer + 1) % 2 * 400 + image * 36288);
+      blocks_norm1_forward_train(blocks_carry + layer * 400 + image * 27088, blocks_norm1_rsqrt + image * 27088,
+                                 blocks_norm1_multiply + image * 27088, parameters + 1696 - layer * 816,
+                                 parameters + 1712 - layer * 816, blocks_norm1_add + image * 27088);
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 27088, parameters + 1680 - layer * 816,
+                                       parameters + 1664 - layer * 816, blocks_mhsa_q_mappings_0_add + image * 27088);
+      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + image * 27088, parameters + 1648 - layer * 816,
+                                       parameters + 1632 - layer * 816, blocks_mhsa_k_mappings_0_add + image * 27088);
+      blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + image * 27088, blocks_mhsa_k_mappings_0_add + image * 27088,
+                          blocks_mhsa_einsum + place * 27088);
+      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + image * 27088, parameters + 1616 - layer * 816,
+                                       parameters + 1600 - layer * 816, blocks_mhsa_v_mappings_0_add + image * 27088);
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 27088, parameters + 1584 - layer * 816,
+                                       parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_1_add + image * 27088);
+      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + image * 27088, parameters + 1552 - layer * 816,
+                                       parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_1_add + image * 27088);
+      blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + image * 27088, blocks_mhsa_k_mappings_1_add + image * 27088,
+                            blocks_mhsa_einsum_2 + place * 27088);
+      blocks_mhsa_forward_2(blocks_mhsa_einsum + place * 27088, blocks_mhsa_divide + image * 27088,
+                            blocks_mhsa_einsum_2 + place * 27088, blocks_mhsa_divide_2 + image * 27088);
+      blocks_mhsa_forward_3(blocks_mhsa_divide + image * 27088, blocks_mhsa_v_mappings_0_add + image * 27088,
+                            blocks_carry + layer * 400 + image * 27088, blocks_concat + place * 27088);
+      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + image * 27088, parameters + 1520 - layer * 816,
+                                       parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_1_add + image * 27088);
+      blocks_mhsa_forward_5(blocks_mhsa_divide_2 + image * 27088, blocks_mhsa_v_mappings_1_add + image * 27088,
+                            blocks_carry + layer * 400 + image * 27088, blocks_concat + place * 27088);
+      blocks_norm2_forward_train(blocks_concat + place * 27088, blocks_norm2_rsqrt + image * 27088,
+                                 blocks_norm2_multiply + image * 27088, parameters + 1472 - layer * 816,
+                                 parameters + 1488 - layer * 816, blocks_norm2_add + place * 27088);
+      blocks_mlp_0_forward_train(blocks_norm2_add + place * 27088, parameters + 1216 - layer * 816,
+                                 parameters + 1184 - layer * 816, blocks_mlp_0_add + image * 27088,
+                                 blocks_mlp_1_gelu + place * 27088);
+      blocks_mlp_2_forward(blocks_mlp_1_gelu + place * 27088, parameters + 928 - layer * 816,
+                           blocks_concat + place * 27088, parameters + 912 - layer * 816,
+                           blocks_carry + (layer + 1) * 400 + image * 27088);
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    mlp_0_forward(blocks_carry + image * 36288, parameters + 16, mlp_0_einsum + place * 36288);
-    mlp_0_backward(batch, mlp_0_einsum + place * 36288, parameters, outputs + image * 10,
-                   d_mlp_1_multiply + image * 36288, labels + image, add + image * 36288, reduce_sum + image * 36288);
-    mlp_0_backward_2(d_mlp_1_multiply + image * 36288, parameters + 16, d_mlp_0_einsum + place * 36288);
-    copy_backward(d_mlp_0_einsum + place * 36288, d_blocks_carry + image * 36288);
+    blocks_1_norm1_forward_train(blocks_carry + 400 + image * 27088, blocks_1_norm1_rsqrt + place * 27088,
+                                 blocks_1_norm1_multiply + image * 27088, parameters + 880, parameters + 896,
+                                 blocks_1_norm1_add + image * 27088);
+    blocks_1_mhsa_k_mappings_0_forward(blocks_1_norm1_add + image * 27088, parameters + 832, parameters + 816,
+                                       blocks_1_mhsa_k_mappings_0_add + place * 27088);
+    blocks_1_mhsa_v_mappings_0_forward(blocks_1_norm1_add + image * 27088, parameters + 800, parameters + 784,
+                                       blocks_1_mhsa_v_mappings_0_add + place * 27088);
+    blocks_1_mhsa_k_mappings_1_forward(blocks_1_norm1_add + image * 27088, parameters + 736, parameters + 720,
+                                       blocks_1_mhsa_k_mappings_1_add + place * 27088);
+    blocks_1_mhsa_v_mappings_1_forward(blocks_1_norm1_add + image * 27088, parameters + 704, parameters + 688,
+                                       blocks_1_mhsa_v_mappings_1_add + place * 27088);
+    blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + image * 27088, parameters + 864, parameters + 848,
+                                       blocks_1_mhsa_q_mappings_0_add + place * 27088);
+    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 27088,
+                          blocks_1_mhsa_k_mappings_0_add + place * 27088, blocks_1_mhsa_einsum + place * 27088);
+    blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + image * 27088, parameters + 768, parameters + 752,
+                                       blocks_1_mhsa_q_mappings_1_add + place * 27088);
+    blocks_1_mhsa_forward_4(blocks_1_mhsa_q_mappings_1_add + place * 27088,
+                            blocks_1_mhsa_k_mappings_1_add + place * 27088, blocks_1_mhsa_einsum_2 + place * 27088);
+    blocks_1_mhsa_forward_2(blocks_1_mhsa_einsum + place * 27088, blocks_1_mhsa_divide + place * 27088,
+                            blocks_1_mhsa_einsum_2 + place * 27088, blocks_1_mhsa_divide_2 + place * 27088);
+    blocks_1_mhsa_forward_3(blocks_1_mhsa_divide + place * 27088, blocks_1_mhsa_v_mappings_0_add + place * 27088,
+                            blocks_carry + 400 + image * 27088, blocks_1_concat + place * 27088);
+    blocks_1_mhsa_forward_5(blocks_1_mhsa_divide_2 + place * 27088, blocks_1_mhsa_v_mappings_1_add + place * 27088,
+                            blocks_carry + 400 + image * 27088, blocks_1_concat + place * 27088);
+    blocks_1_norm2_forward_train(blocks_1_concat + place * 27088, blocks_1_norm2_rsqrt + place * 27088,
+                                 blocks_1_norm2_multiply + image * 27088, parameters + 656, parameters + 672,
+                                 blocks_1_norm2_add + image * 27088);
+    blocks_1_mlp_0_backward(blocks_1_norm2_add + image * 27088, parameters + 400, parameters + 368,
+                            blocks_1_mlp_1_gelu + image * 27088, d_blocks_1_mlp_1_gelu_gradient + place * 27088);
+    blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + image * 27088, parameters + 112, blocks_1_concat + place * 27088,
+                           parameters + 96, blocks_1_add + image * 27088);
+    mlp_0_forward(blocks_1_add + image * 27088, parameters + 16, mlp_0_einsum + place * 27088);
+    mlp_0_backward(batch, mlp_0_einsum + place * 27088, parameters, outputs + image * 10,
+                   d_mlp_1_multiply + image * 27088, labels + image, add + image * 27088, reduce_sum + image * 27088);
+    mlp_0_backward_2(d_mlp_1_multiply + image * 27088, parameters + 16, d_mlp_0_einsum + image * 27088);
+    blocks_1_mlp_2_backward(d_mlp_0_einsum + image * 27088, parameters + 112,
+                            d_blocks_1_mlp_1_gelu_gradient + place * 27088, d_blocks_1_mlp_1_multiply + image * 27088);
+    blocks_1_mlp_0_backward_2(d_blocks_1_mlp_1_multiply + image * 27088, parameters + 400,
+                              d_blocks_1_mlp_0_einsum + image * 27088);
+    blocks_1_norm2_backward(d_blocks_1_mlp_0_einsum + image * 27088, parameters + 656,
+                            blocks_1_norm2_multiply + image * 27088, d_mlp_0_einsum + image * 27088,
+                            blocks_1_norm2_rsqrt + place * 27088, d_blocks_1_add + place * 27088);
+    blocks_1_mhsa_backward(d_blocks_1_add + place * 27088, blocks_1_mhsa_v_mappings_1_add + place * 27088,
+                           d_blocks_1_mhsa_einsum + place * 27088);
+    blocks_1_mhsa_backward_2(d_blocks_1_add + place * 27088, blocks_1_mhsa_divide_2 + place * 27088,
+                             d_blocks_1_mhsa_einsum_2 + image * 27088);
+    blocks_1_mhsa_backward_6(d_blocks_1_add + place * 27088, blocks_1_mhsa_v_mappings_0_add + place * 27088,
+                             d_blocks_1_mhsa_einsum_3 + place * 27088);
+    blocks_1_mhsa_backward_3(d_blocks_1_mhsa_einsum + place * 27088, blocks_1_mhsa_divide_2 + place * 27088,
+                             d_blocks_1_mhsa_einsum_3 + place * 27088, blocks_1_mhsa_divide + place * 27088,
+                             d_blocks_1_mhsa_multiply + place * 27088, d_blocks_1_mhsa_multiply_2 + place * 27088);
+    blocks_1_mhsa_backward_4(d_blocks_1_mhsa_multiply + place * 27088, blocks_1_mhsa_k_mappings_1_add + place * 27088,
+                             d_blocks_1_mhsa_einsum_4 + image * 27088);
+    blocks_1_mhsa_backward_5(d_blocks_1_mhsa_multiply + place * 27088, blocks_1_mhsa_q_mappings_1_add + place * 27088,
+                             d_blocks_1_mhsa_einsum_5 + image * 27088);
+    blocks_1_mhsa_backward_7(d_blocks_1_add + place * 27088, blocks_1_mhsa_divide + place * 27088,
+                             d_blocks_1_mhsa_einsum_6 + image * 27088);
+    blocks_1_mhsa_backward_8(d_blocks_1_mhsa_multiply_2 + place * 27088, blocks_1_mhsa_k_mappings_0_add + place * 27088,
+                             d_blocks_1_mhsa_einsum_7 + image * 27088);
+    blocks_1_mhsa_backward_9(d_blocks_1_mhsa_multiply_2 + place * 27088, blocks_1_mhsa_q_mappings_0_add + place * 27088,
+                             d_blocks_1_mhsa_einsum_8 + image * 27088);
+    blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_2 + image * 27088, parameters + 704,
+                                        d_blocks_1_mhsa_v_mappings_1_einsum + place * 27088);
+    blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_5 + image * 27088, parameters + 736,
+                                        d_blocks_1_mhsa_v_mappings_1_einsum + place * 27088,
+                                        d_blocks_1_mhsa_add + place * 27088);
+    blocks_1_mhsa_q_mappings_1_backward(d_blocks_1_mhsa_einsum_4 + image * 27088, parameters + 768,
+                                        d_blocks_1_mhsa_add + place * 27088, d_blocks_1_norm1_concat + image * 27088);
+    blocks_1_mhsa_backward_11(d_blocks_1_mhsa_add + place * 27088, d_blocks_1_norm1_concat + image * 27088);
+    blocks_1_mhsa_v_mappings_0_backward(d_blocks_1_mhsa_einsum_6 + image * 27088, parameters + 800,
+                                        d_blocks_1_mhsa_v_mappings_0_einsum + place * 27088);
+    blocks_1_mhsa_k_mappings_0_backward(d_blocks_1_mhsa_einsum_8 + image * 27088, parameters + 832,
+                                        d_blocks_1_mhsa_v_mappings_0_einsum + place * 27088,
+                                        d_blocks_1_mhsa_add_2 + place * 27088);
+    blocks_1_mhsa_q_mappings_0_backward(d_blocks_1_mhsa_einsum_7 + image * 27088, parameters + 864,
+                                        d_blocks_1_mhsa_add_2 + place * 27088, d_blocks_1_norm1_concat + image * 27088);
+    blocks_1_mhsa_backward_10(d_blocks_1_mhsa_add_2 + place * 27088, d_blocks_1_norm1_concat + image * 27088);
+    blocks_1_norm1_backward(d_blocks_1_norm1_concat + image * 27088, parameters + 880,
+                            blocks_1_norm1_multiply + image * 27088, blocks_1_norm1_rsqrt + place * 27088,
+                            d_blocks_1_norm1_multiply + place * 27088);
+    blocks_backward_2(d_blocks_1_norm1_multiply + place * 27088, d_blocks_1_add + place * 27088,
+                      d_blocks_carry + image * 27088);
+    blocks_backward(d_blocks_1_norm1_multiply + place * 27088, d_blocks_carry + image * 27088);
   }
   divide_forward_train(batch, add, reduce_sum, loss);
 #pragma omp parallel for schedule(static)
   for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-    mlp_0_bias_gradient_partial(chunk, batch, d_mlp_1_multiply, scratch + 1280);
-    mlp_0_weight_gradient_partial(chunk, batch, d_mlp_1_multiply, blocks_carry, scratch);
+    mlp_0_bias_gradient_partial(chunk, batch, d_mlp_1_multiply, scratch + 11520);
+    mlp_0_weight_gradient_partial(chunk, batch, d_mlp_1_multiply, blocks_1_add, scratch + 8192);
+    blocks_1_mlp_2_bias_gradient_partial(chunk, batch, d_mlp_0_einsum, scratch + 11680);
+    blocks_1_mlp_2_weight_gradient_partial(chunk, batch, d_mlp_0_einsum, blocks_1_mlp_1_gelu, scratch);
+    blocks_1_mlp_0_bias_gradient_partial(chunk, batch, d_blocks_1_mlp_1_multiply, scratch + 9472);
+    blocks_1_mlp_0_weight_gradient_partial(chunk, batch, d_blocks_1_mlp_1_multiply, blocks_1_norm2_add, scratch + 4096);
+    blocks_1_norm2_weight_gradient_partial(chunk, batch, d_blocks_1_mlp_0_einsum, blocks_1_norm2_multiply,
+                                           scratch + 11808);
+    blocks_1_norm2_bias_gradient_partial(chunk, batch, d_blocks_1_mlp_0_einsum, scratch + 11936);
+    blocks_1_mhsa_q_mappings_1_bias_gradient_partial(chunk, batch, d_blocks_1_mhsa_einsum_4, scratch + 12320);
+    blocks_1_mhsa_q_mappings_1_weight_gradient_partial(chunk, batch, d_blocks_1_mhsa_einsum_4, blocks_1_norm1_add,
+                                                       scratch + 9984);
+    blocks_1_mhsa_q_mappings_0_bias_gradient_partial(chunk, batch, d_blocks_1_mhsa_einsum_7, scratch + 12384);
+    blocks_1_mhsa_q_mappings_0_weight_gradient_partial(chunk, batch, d_blocks_1_mhsa_einsum_7, blocks_1_norm1_add,
+                                                       scratch + 10240);
+    blocks_1_mhsa_v_mappings_1_bias_gradient_partial(chunk, batch, d_blocks_1_mhsa_einsum_2, scratch + 12448);
+    blocks_1_mhsa_v_mappings_1_weight_gradient_partial(chunk, batch, d_blocks_1_mhsa_einsum_2, blocks_1_norm1_add,
+                                                       scratch + 10496);
+    blocks_1_mhsa_k_mappings_1_bias_gradient_partial(chunk, batch, d_blocks_1_mhsa_einsum_5, scratch + 12512);
+    blocks_1_mhsa_k_mappings_1_weight_gradient_partial(chunk, batch, d_blocks_1_mhsa_einsum_5, blocks_1_norm1_add,
+                                                       scratch + 10752);
+    blocks_1_mhsa_v_mappings_0_bias_gradient_partial(chunk, batch, d_blocks_1_mhsa_einsum_6, scratch + 12576);
+    blocks_1_mhsa_v_mappings_0_weight_gradient_partial(chunk, batch, d_blocks_1_mhsa_einsum_6, blocks_1_norm1_add,
+                                                       scratch + 11008);
+    blocks_1_mhsa_k_mappings_0_bias_gradient_partial(chunk, batch, d_blocks_1_mhsa_einsum_8, scratch + 12640);
+    blocks_1_mhsa_k_mappings_0_weight_gradient_partial(chunk, batch, d_blocks_1_mhsa_einsum_8, blocks_1_norm1_add,
+                                                       scratch + 11264);
+    blocks_1_norm1_weight_gradient_partial(chunk, batch, d_blocks_1_norm1_concat, blocks_1_norm1_multiply,
+                                           scratch + 12064);
+    blocks_1_norm1_bias_gradient_partial(chunk, batch, d_blocks_1_norm1_concat, scratch + 12192);
   }
-  mlp_0_bias_gradient_sum(gradients, scratch + 1280);
-  mlp_0_weight_gradient_sum(gradients + 16, scratch);
-  // blocks: 2 layers, the last one first
-  for (std::int64_t pass = 0; pass < 2; ++pass) {
-    const std::int64_t layer = 1 - pass;
+  mlp_0_bias_gradient_sum(gradients, scratch + 11520);
+  mlp_0_weight_gradient_sum(gradients + 16, scratch + 8192);
+  blocks_1_mlp_2_bias_gradient_sum(gradients + 96, scratch + 11680);
+  blocks_1_mlp_2_weight_gradient_sum(gradients + 112, scratch);
+  blocks_1_mlp_0_bias_gradient_sum(gradients + 368, scratch + 9472);
+  blocks_1_mlp_0_weight_gradient_sum(gradients + 400, scratch + 4096);
+  blocks_1_norm2_weight_gradient_sum(gradients + 656, scratch + 11808);
+  blocks_1_norm2_bias_gradient_sum(gradients + 672, scratch + 11936);
+  blocks_1_mhsa_q_mappings_1_bias_gradient_sum(gradients + 752, scratch + 12320);
+  blocks_1_mhsa_q_mappings_1_weight_gradient_sum(gradients + 768, scratch + 9984);
+  blocks_1_mhsa_q_mappings_0_bias_gradient_sum(gradients + 848, scratch + 12384);
+  blocks_1_mhsa_q_mappings_0_weight_gradient_sum(gradients + 864, scratch + 10240);
+  blocks_1_mhsa_v_mappings_1_bias_gradient_sum(gradients + 688, scratch + 12448);
+  blocks_1_mhsa_v_mappings_1_weight_gradient_sum(gradients + 704, scratch + 10496);
+  blocks_1_mhsa_k_mappings_1_bias_gradient_sum(gradients + 720, scratch + 12512);
+  blocks_1_mhsa_k_mappings_1_weight_gradient_sum(gradients + 736, scratch + 10752);
+  blocks_1_mhsa_v_mappings_0_bias_gradient_sum(gradients + 784, scratch + 12576);
+  blocks_1_mhsa_v_mappings_0_weight_gradient_sum(gradients + 800, scratch + 11008);
+  blocks_1_mhsa_k_mappings_0_bias_gradient_sum(gradients + 816, scratch + 12640);
+  blocks_1_mhsa_k_mappings_0_weight_gradient_sum(gradients + 832, scratch + 11264);
+  blocks_1_norm1_weight_gradient_sum(gradients + 880, scratch + 12064);
+  blocks_1_norm1_bias_gradient_sum(gradients + 896, scratch + 12192);
+  // blocks: 1 layers, the last one first
+  for (std::int64_t pass = 0; pass < 1; ++pass) {
+    const std::int64_t layer = 0 - pass;
 #pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
       if (place < 0) place = image;
-      blocks_mlp_2_backward(d_blocks_carry + pass % 2 * 400 + image * 36288, parameters + 928 - layer * 816,
-                            blocks_mlp_0_add + layer * 1600 + image * 36288, d_blocks_mlp_1_multiply + image * 36288);
-      blocks_mlp_1_backward(blocks_mlp_0_add + layer * 1600 + image * 36288, d_blocks_mlp_2_copy + image * 36288);
-      blocks_mlp_0_backward(d_blocks_mlp_1_multiply + image * 36288, parameters + 1216 - layer * 816,
-                            d_blocks_mlp_0_einsum + image * 36288);
-      blocks_norm2_backward(blocks_norm2_multiply + layer * 400 + image * 36288, parameters + 1472 - layer * 816,
-                            parameters + 1488 - layer * 816, d_blocks_mlp_0_copy + image * 36288);
-      blocks_norm2_backward_2(d_blocks_mlp_0_einsum + image * 36288, parameters + 1472 - layer * 816,
-                              blocks_norm2_multiply + layer * 400 + image * 36288,
-                              d_blocks_carry + pass % 2 * 400 + image * 36288,
-                              blocks_norm2_rsqrt + layer * 64 + image * 36288, d_blocks_add + place * 36288);
-      blocks_mhsa_backward(d_blocks_add + place * 36288, blocks_mhsa_v_mappings_1_add + layer * 208 + image * 36288,
-                           d_blocks_mhsa_einsum + place * 36288);
-      blocks_mhsa_backward_2(d_blocks_add + place * 36288, blocks_mhsa_divide_2 + layer * 2512 + image * 36288,
-                             d_blocks_mhsa_einsum_2 + image * 36288);
-      blocks_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + image * 36288, parameters + 1520 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_1_einsum + place * 36288);
-      blocks_mhsa_backward_6(d_blocks_add + place * 36288, blocks_mhsa_v_mappings_0_add + layer * 208 + image * 36288,
-                             d_blocks_mhsa_einsum_3 + place * 36288);
-      blocks_mhsa_backward_3(d_blocks_mhsa_einsum + place * 36288, blocks_mhsa_divide_2 + layer * 2512 + image * 36288,
-                             d_blocks_mhsa_einsum_3 + place * 36288, blocks_mhsa_divide + layer * 2512 + image * 36288,
-                             d_blocks_mhsa_multiply + place * 36288, d_blocks_mhsa_multiply_2 + place * 36288);
-      blocks_mhsa_backward_4(d_blocks_mhsa_multiply + place * 36288,
-                             blocks_mhsa_k_mappings_1_add + layer * 208 + image * 36288,
-                             d_blocks_mhsa_einsum_4 + image * 36288);
-      blocks_mhsa_backward_5(d_blocks_mhsa_multiply + place * 36288,
-                             blocks_mhsa_q_mappings_1_add + layer * 208 + image * 36288,
-                             d_blocks_mhsa_einsum_5 + image * 36288);
-      blocks_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + image * 36288, parameters + 1552 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_1_einsum + place * 36288,
-                                        d_blocks_mhsa_add + place * 36288);
-      blocks_mhsa_q_mappings_1_backward(d_blocks_mhsa_einsum_4 + image * 36288, parameters + 1584 - layer * 816,
-                                        d_blocks_mhsa_add + place * 36288, d_blocks_norm1_concat + image * 36288);
-      blocks_mhsa_backward_7(d_blocks_add + place * 36288, blocks_mhsa_divide + layer * 2512 + image * 36288,
-                             d_blocks_mhsa_einsum_6 + image * 36288);
-      blocks_mhsa_v_mappings_0_backward(d_blocks_mhsa_einsum_6 + image * 36288, parameters + 1616 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_0_einsum + place * 36288);
-      blocks_mhsa_backward_8(d_blocks_mhsa_multiply_2 + place * 36288,
-                             blocks_mhsa_k_mappings_0_add + layer * 208 + image * 36288,
-                             d_blocks_mhsa_einsum_7 + image * 36288);
-      blocks_mhsa_backward_9(d_blocks_mhsa_multiply_2 + place * 36288,
-                             blocks_mhsa_q_mappings_0_add + layer * 208 + image * 36288,
-                             d_blocks_mhsa_einsum_8 + image * 36288);
-      blocks_mhsa_k_mappings_0_backward(d_blocks_mhsa_einsum_8 + image * 36288, parameters + 1648 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_0_einsum + place * 36288,
-                                        d_blocks_mhsa_add_2 + place * 36288);
-      blocks_mhsa_q_mappings_0_backward(d_blocks_mhsa_einsum_7 + image * 36288, parameters + 1680 - layer * 816,
-                                        d_blocks_mhsa_add_2 + place * 36288, d_blocks_norm1_concat + image * 36288);
-      blocks_norm1_backward(d_blocks_norm1_concat + image * 36288, parameters + 1696 - layer * 816,
-                            blocks_norm1_multiply + layer * 400 + image * 36288, d_blocks_add + place * 36288,
-                            blocks_norm1_rsqrt + layer * 64 + image * 36288,
-                            d_blocks_carry + (pass + 1) % 2 * 400 + image * 36288);
+      blocks_mlp_2_backward(d_blocks_carry + pass * 400 + image * 27088, parameters + 928 - layer * 816,
+                            blocks_mlp_0_add + image * 27088, d_blocks_mlp_1_multiply + image * 27088);
+      blocks_mlp_1_backward(blocks_mlp_0_add + image * 27088, d_blocks_mlp_2_copy + image * 27088);
+      blocks_mlp_0_backward(d_blocks_mlp_1_multiply + image * 27088, parameters + 1216 - layer * 816,
+                            d_blocks_mlp_0_einsum + image * 27088);
+      blocks_norm2_backward(blocks_norm2_multiply + image * 27088, parameters + 1472 - layer * 816,
+                            parameters + 1488 - layer * 816, d_blocks_mlp_0_copy + image * 27088);
+      blocks_norm2_backward_2(d_blocks_mlp_0_einsum + image * 27088, parameters + 1472 - layer * 816,
+                              blocks_norm2_multiply + image * 27088, d_blocks_carry + pass * 400 + image * 27088,
+                              blocks_norm2_rsqrt + image * 27088, d_blocks_add + place * 27088);
+      blocks_mhsa_backward(d_blocks_add + place * 27088, blocks_mhsa_v_mappings_1_add + image * 27088,
+                           d_blocks_mhsa_einsum + place * 27088);
+      blocks_mhsa_backward_2(d_blocks_add + place * 27088, blocks_mhsa_divide_2 + image * 27088,
+                             d_blocks_mhsa_einsum_2 + image * 27088);
+      blocks_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + image * 27088, parameters + 1520 - layer * 816,
+                                        d_blocks_mhsa_v_mappings_1_einsum + place * 27088);
+      blocks_mhsa_backward_6(d_blocks_add + place * 27088, blocks_mhsa_v_mappings_0_add + image * 27088,
+                             d_blocks_mhsa_einsum_3 + place * 27088);
+      blocks_mhsa_backward_3(d_blocks_mhsa_einsum + place * 27088, blocks_mhsa_divide_2 + image * 27088,
+                             d_blocks_mhsa_einsum_3 + place * 27088, blocks_mhsa_divide + image * 27088,
+                             d_blocks_mhsa_multiply + place * 27088, d_blocks_mhsa_multiply_2 + place * 27088);
+      blocks_mhsa_backward_4(d_blocks_mhsa_multiply + place * 27088, blocks_mhsa_k_mappings_1_add + image * 27088,
+                             d_blocks_mhsa_einsum_4 + image * 27088);
+      blocks_mhsa_backward_5(d_blocks_mhsa_multiply + place * 27088, blocks_mhsa_q_mappings_1_add + image * 27088,
+                             d_blocks_mhsa_einsum_5 + image * 27088);
+      blocks_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + image * 27088, parameters + 1552 - layer * 816,
+                                        d_blocks_mhsa_v_mappings_1_einsum + place * 27088,
+                                        d_blocks_mhsa_add + place * 27088);
+      blocks_mhsa_q_mappings_1_backward(d_blocks_mhsa_einsum_4 + image * 27088, parameters + 1584 - layer * 816,
+                                        d_blocks_mhsa_add + place * 27088, d_blocks_norm1_concat + image * 27088);
+      blocks_mhsa_backward_7(d_blocks_add + place * 27088, blocks_mhsa_divide + image * 27088,
+                             d_blocks_mhsa_einsum_6 + image * 27088);
+      blocks_mhsa_v_mappings_0_backward(d_blocks_mhsa_einsum_6 + image * 27088, parameters + 1616 - layer * 816,
+                                        d_blocks_mhsa_v_mappings_0_einsum + place * 27088);
+      blocks_mhsa_backward_8(d_blocks_mhsa_multiply_2 + place * 27088, blocks_mhsa_k_mappings_0_add + image * 27088,
+                             d_blocks_mhsa_einsum_7 + image * 27088);
+      blocks_mhsa_backward_9(d_blocks_mhsa_multiply_2 + place * 27088, blocks_mhsa_q_mappings_0_add + image * 27088,
+                             d_blocks_mhsa_einsum_8 + image * 27088);
+      blocks_mhsa_k_mappings_0_backward(d_blocks_mhsa_einsum_8 + image * 27088, parameters + 1648 - layer * 816,
+                                        d_blocks_mhsa_v_mappings_0_einsum + place * 27088,
+                                        d_blocks_mhsa_add_2 + place * 27088);
+      blocks_mhsa_q_mappings_0_backward(d_blocks_mhsa_einsum_7 + image * 27088, parameters + 1680 - layer * 816,
+                                        d_blocks_mhsa_add_2 + place * 27088, d_blocks_norm1_concat + image * 27088);
+      blocks_norm1_backward(d_blocks_norm1_concat + image * 27088, parameters + 1696 - layer * 816,
+                            blocks_norm1_multiply + image * 27088, d_blocks_add + place * 27088,
+                            blocks_norm1_rsqrt + image * 27088, d_blocks_carry + (pass + 1) * 400 + image * 27088);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-      blocks_mlp_2_bias_gradient_partial(chunk, batch, d_blocks_carry + pass % 2 * 400, scratch + 10240);
-      blocks_mlp_2_weight_gradient_partial(chunk, batch, d_blocks_carry + pass % 2 * 400, d_blocks_mlp_2_copy, scratch);
+      blocks_mlp_2_bias_gradient_partial(chunk, batch, d_blocks_carry + pass * 400, scratch + 10240);
+      blocks_mlp_2_weight_gradient_partial(chunk, batch, d_blocks_carry + pass * 400, d_blocks_mlp_2_copy, scratch);
       blocks_mlp_0_bias_gradient_partial(chunk, batch, d_blocks_mlp_1_multiply, scratch + 8192);
       blocks_mlp_0_weight_gradient_partial(chunk, batch, d_blocks_mlp_1_multiply, d_blocks_mlp_0_copy, scratch + 4096);
-      blocks_norm2_weight_gradient_partial(chunk, batch, d_blocks_mlp_0_einsum, blocks_norm2_multiply + layer * 400,
-                                           scratch + 10368);
+      blocks_norm2_weight_gradient_partial(chunk, batch, d_blocks_mlp_0_einsum, blocks_norm2_multiply, scratch + 10368);
       blocks_norm2_bias_gradient_partial(chunk, batch, d_blocks_mlp_0_einsum, scratch + 10496);
       blocks_mhsa_v_mappings_1_bias_gradient_partial(chunk, batch, d_blocks_mhsa_einsum_2, scratch + 10880);
-      blocks_mhsa_v_mappings_1_weight_gradient_partial(chunk, batch, d_blocks_mhsa_einsum_2,
-                                                       blocks_norm1_add + layer * 400, scratch + 8704);
+      blocks_mhsa_v_mappings_1_weight_gradient_partial(chunk, batch, d_blocks_mhsa_einsum_2, blocks_norm1_add,
+                                                       scratch + 8704);
       blocks_mhsa_k_mappings_1_bias_gradient_partial(chunk, batch, d_blocks_mhsa_einsum_5, scratch + 10944);
-      blocks_mhsa_k_mappings_1_weight_gradient_partial(chunk, batch, d_blocks_mhsa_einsum_5,
-                                                       blocks_norm1_add + layer * 400, scratch + 8960);
+      blocks_mhsa_k_mappings_1_weight_gradient_partial(chunk, batch, d_blocks_mhsa_einsum_5, blocks_norm1_add,
+                                                       scratch + 8960);
       blocks_mhsa_q_mappings_1_bias_gradient_partial(chunk, batch, d_blocks_mhsa_einsum_4, scratch + 11008);
-      blocks_mhsa_q_mappings_1_weight_gradient_partial(chunk, batch, d_blocks_mhsa_einsum_4,
-                                                       blocks_norm1_add + layer * 400, scratch + 9216);
+      blocks_mhsa_q_mappings_1_weight_gradient_partial(chunk, batch, d_blocks_mhsa_einsum_4, blocks_norm1_add,
+                                                       scratch + 9216);
       blocks_mhsa_v_mappings_0_bias_gradient_partial(chunk, batch, d_blocks_mhsa_einsum_6, scratch + 11072);
-      blocks_mhsa_v_mappings_0_weight_gradient_partial(chunk, batch, d_blocks_mhsa_einsum_6,
-                                                       blocks_norm1_add + layer * 400, scratch + 9472);
+      blocks_mhsa_v_mappings_0_weight_gradient_partial(chunk, batch, d_blocks_mhsa_einsum_6, blocks_norm1_add,
+                                                       scratch + 9472);
       blocks_mhsa_k_mappings_0_bias_gradient_partial(chunk, batch, d_blocks_mhsa_einsum_8, scratch + 11136);
-      blocks_mhsa_k_mappings_0_weight_gradient_partial(chunk, batch, d_blocks_mhsa_einsum_8,
-                                                       blocks_norm1_add + layer * 400, scratch + 9728);
+      blocks_mhsa_k_mappings_0_weight_gradient_partial(chunk, batch, d_blocks_mhsa_einsum_8, blocks_norm1_add,
+                                                       scratch + 9728);
       blocks_mhsa_q_mappings_0_bias_gradient_partial(chunk, batch, d_blocks_mhsa_einsum_7, scratch + 11200);
-      blocks_mhsa_q_mappings_0_weight_gradient_partial(chunk, batch, d_blocks_mhsa_einsum_7,
-                                                       blocks_norm1_add + layer * 400, scratch + 9984);
-      blocks_norm1_weight_gradient_partial(chunk, batch, d_blocks_norm1_concat, blocks_norm1_multiply + layer * 400,
-                                           scratch + 10624);
+      blocks_mhsa_q_mappings_0_weight_gradient_partial(chunk, batch, d_blocks_mhsa_einsum_7, blocks_norm1_add,
+                                                       scratch + 9984);
+      blocks_norm1_weight_gradient_partial(chunk, batch, d_blocks_norm1_concat, blocks_norm1_multiply, scratch + 10624);
       blocks_norm1_bias_gradient_partial(chunk, batch, d_blocks_norm1_concat, scratch + 10752);
     }
     blocks_mlp_2_bias_gradient_sum(gradients + 912 - layer * 816, scratch + 10240);
@@ -9305,9 +13169,9 @@ void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* ima
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-    linear_mapper_bias_gradient_partial(chunk, batch, d_blocks_carry, scratch + 2048);
-    linear_mapper_weight_gradient_partial(chunk, batch, d_blocks_carry, rearrange, scratch);
-    class_token_gradient_partial(chunk, batch, d_blocks_carry, scratch + 2176);
+    linear_mapper_bias_gradient_partial(chunk, batch, d_blocks_carry + 400, scratch + 2048);
+    linear_mapper_weight_gradient_partial(chunk, batch, d_blocks_carry + 400, rearrange, scratch);
+    class_token_gradient_partial(chunk, batch, d_blocks_carry + 400, scratch + 2176);
   }
   linear_mapper_bias_gradient_sum(gradients + 1728, scratch + 2048);
   linear_mapper_weight_gradient_sum(gradients + 1744, scratch);
@@ -9317,97 +13181,175 @@ void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* ima
 void vit_mnist_input_gradient_avx2(const float* parameters, const float* images, const std::int32_t* labels,
                                    const std::int64_t batch, float* outputs, float* loss, float* image_gradients,
                                    float* scratch) {
-  // [B, C*P*P=16, N=49], every 29056 reals, live from kernel 1 to 2
+  // [B, C*P*P=16, N=49], every 20256 reals, live from kernel 1 to 2
   float* const rearrange = scratch + 16;
-  // [B, D=8, N+1=50] x 2 slots, every 29056 reals, live from kernel 1 to 20
-  float* const blocks_carry = scratch + 18288;
-  // [B, N+1=50] x 2 slots, every 29056 reals, live from kernel 5 to 43
-  float* const blocks_norm1_rsqrt = scratch + 28816;
-  // [B, D=8, N+1=50] x 2 slots, every 29056 reals, live from kernel 5 to 43
-  float* const blocks_norm1_multiply = scratch + 23312;
-  // [B, D=8, N+1=50], every 29056 reals, live from kernel 5 to 15
-  float* const blocks_norm1_add = scratch + 19088;
-  // [B, K=4, N+1=50] x 2 slots, every 29056 reals, live from kernel 5 to 43
-  float* const blocks_mhsa_q_mappings_0_add = scratch + 25712;
-  // [B, K=4, N+1=50] x 2 slots, every 29056 reals, live from kernel 5 to 43
-  float* const blocks_mhsa_k_mappings_0_add = scratch + 26128;
-  // [B, N+1=50, N+1=50], every 29056 reals, live from kernel 8 to 13
-  float* const blocks_mhsa_einsum = scratch + 13264;
-  // [B, N+1=50, N+1=50], every 29056 reals, live from kernel 12 to 13
-  float* const blocks_mhsa_einsum_2 = scratch + 15776;
-  // [B, N+1=50, N+1=50] x 2 slots, every 29056 reals, live from kernel 5 to 43
-  float* const blocks_mhsa_divide = scratch + 16;
-  // [B, N+1=50, N+1=50] x 2 slots, every 29056 reals, live from kernel 5 to 43
-  float* const blocks_mhsa_divide_2 = scratch + 5040;
-  // [B, K=4, N+1=50] x 2 slots, every 29056 reals, live from kernel 5 to 43
-  float* const blocks_mhsa_v_mappings_0_add = scratch + 26544;
-  // [B, D=8, N+1=50], every 29056 reals, live from kernel 14 to 19
-  float* const blocks_concat = scratch + 14864;
-  // [B, K=4, N+1=50] x 2 slots, every 29056 reals, live from kernel 5 to 43
-  float* const blocks_mhsa_q_mappings_1_add = scratch + 26960;
-  // [B, K=4, N+1=50] x 2 slots, every 29056 reals, live from kernel 5 to 43
-  float* const blocks_mhsa_k_mappings_1_add = scratch + 27376;
-  // [B, K=4, N+1=50] x 2 slots, every 29056 reals, live from kernel 5 to 43
-  float* const blocks_mhsa_v_mappings_1_add = scratch + 27792;
-  // [B, N+1=50] x 2 slots, every 29056 reals, live from kernel 5 to 43
-  float* const blocks_norm2_rsqrt = scratch + 28944;
-  // [B, D=8, N+1=50] x 2 slots, every 29056 reals, live from kernel 5 to 43
-  float* const blocks_norm2_multiply = scratch + 24112;
-  // [B, D=8, N+1=50], every 29056 reals, live from kernel 17 to 18
-  float* const blocks_norm2_add = scratch + 15264;
-  // [B, M=32, N+1=50] x 2 slots, every 29056 reals, live from kernel 5 to 43
-  float* const blocks_mlp_0_add = scratch + 10064;
-  // [B, M=32, N+1=50], every 29056 reals, live from kernel 18 to 19
-  float* const blocks_mlp_1_gelu = scratch + 13264;
-  // [B, CLASSES=10], every 29056 reals, live from kernel 20 to 21
-  float* const mlp_0_einsum = scratch + 13264;
-  // [B], every 29056 reals, live from kernel 20 to 24
-  float* const add = scratch + 13296;
-  // [B], every 29056 reals, live from kernel 20 to 24
-  float* const reduce_sum = scratch + 13312;
-  // [B, CLASSES=10], every 29056 reals, live from kernel 21 to 22
-  float* const d_mlp_1_multiply = scratch + 13280;
-  // [B, D=8], every 29056 reals, live from kernel 22 to 23
-  float* const d_mlp_0_einsum = scratch + 13264;
-  // [B, D=8, N+1=50] x 2 slots, every 29056 reals, live from kernel 1 to 44
-  float* const d_blocks_carry = scratch + 24912;
-  // [B, M=32, N+1=50], every 29056 reals, live from kernel 25 to 26
-  float* const d_blocks_mlp_1_multiply = scratch + 13264;
-  // [B, D=8, N+1=50], every 29056 reals, live from kernel 26 to 27
-  float* const d_blocks_mlp_0_einsum = scratch + 14864;
-  // [B, D=8, N+1=50], every 29056 reals, live from kernel 27 to 43
-  float* const d_blocks_add = scratch + 28208;
-  // [B, N+1=50, N+1=50], every 29056 reals, live from kernel 28 to 32
-  float* const d_blocks_mhsa_einsum = scratch + 13264;
-  // [B, K=4, N+1=50], every 29056 reals, live from kernel 29 to 30
-  float* const d_blocks_mhsa_einsum_2 = scratch + 15776;
-  // [B, K=4, N+1=50], every 29056 reals, live from kernel 30 to 35
-  float* const d_blocks_mhsa_v_mappings_1_einsum = scratch + 28608;
-  // [B, N+1=50, N+1=50], every 29056 reals, live from kernel 31 to 32
-  float* const d_blocks_mhsa_einsum_3 = scratch + 15776;
-  // [B, N+1=50, N+1=50], every 29056 reals, live from kernel 32 to 34
-  float* const d_blocks_mhsa_multiply = scratch + 18288;
-  // [B, N+1=50, N+1=50], every 29056 reals, live from kernel 32 to 40
-  float* const d_blocks_mhsa_multiply_2 = scratch + 20800;
-  // [B, K=4, N+1=50], every 29056 reals, live from kernel 33 to 36
-  float* const d_blocks_mhsa_einsum_4 = scratch + 13664;
-  // [B, K=4, N+1=50], every 29056 reals, live from kernel 34 to 35
-  float* const d_blocks_mhsa_einsum_5 = scratch + 13264;
-  // [B, K=4, N+1=50], every 29056 reals, live from kernel 35 to 36
-  float* const d_blocks_mhsa_add = scratch + 13872;
-  // [B, D=8, N+1=50], every 29056 reals, live from kernel 36 to 43
-  float* const d_blocks_norm1_concat = scratch + 13264;
-  // [B, K=4, N+1=50], every 29056 reals, live from kernel 37 to 38
-  float* const d_blocks_mhsa_einsum_6 = scratch + 13664;
-  // [B, K=4, N+1=50], every 29056 reals, live from kernel 38 to 41
-  float* const d_blocks_mhsa_v_mappings_0_einsum = scratch + 13872;
-  // [B, K=4, N+1=50], every 29056 reals, live from kernel 39 to 42
-  float* const d_blocks_mhsa_einsum_7 = scratch + 13664;
-  // [B, K=4, N+1=50], every 29056 reals, live from kernel 40 to 41
-  float* const d_blocks_mhsa_einsum_8 = scratch + 14080;
-  // [B, K=4, N+1=50], every 29056 reals, live from kernel 41 to 42
-  float* const d_blocks_mhsa_add_2 = scratch + 14288;
-  // [B, N=49, C*P*P=16], every 29056 reals, live from kernel 44 to 45
+  // [B, D=8, N+1=50] x 2 slots, every 20256 reals, live from kernel 1 to 30
+  float* const blocks_carry = scratch + 10064;
+  // [B, N+1=50], every 20256 reals, live from kernel 4 to 79
+  float* const blocks_norm1_rsqrt = scratch + 20144;
+  // [B, D=8, N+1=50], every 20256 reals, live from kernel 4 to 79
+  float* const blocks_norm1_multiply = scratch + 17488;
+  // [B, D=8, N+1=50], every 20256 reals, live from kernel 4 to 14
+  float* const blocks_norm1_add = scratch + 10864;
+  // [B, K=4, N+1=50], every 20256 reals, live from kernel 4 to 79
+  float* const blocks_mhsa_q_mappings_0_add = scratch + 18688;
+  // [B, K=4, N+1=50], every 20256 reals, live from kernel 4 to 79
+  float* const blocks_mhsa_k_mappings_0_add = scratch + 18896;
+  // [B, N+1=50, N+1=50], every 20256 reals, live from kernel 7 to 12
+  float* const blocks_mhsa_einsum = scratch + 16;
+  // [B, N+1=50, N+1=50], every 20256 reals, live from kernel 11 to 12
+  float* const blocks_mhsa_einsum_2 = scratch + 2528;
+  // [B, N+1=50, N+1=50], every 20256 reals, live from kernel 4 to 79
+  float* const blocks_mhsa_divide = scratch + 5040;
+  // [B, N+1=50, N+1=50], every 20256 reals, live from kernel 4 to 79
+  float* const blocks_mhsa_divide_2 = scratch + 7552;
+  // [B, K=4, N+1=50], every 20256 reals, live from kernel 4 to 79
+  float* const blocks_mhsa_v_mappings_0_add = scratch + 19104;
+  // [B, D=8, N+1=50], every 20256 reals, live from kernel 13 to 18
+  float* const blocks_concat = scratch + 1616;
+  // [B, K=4, N+1=50], every 20256 reals, live from kernel 4 to 79
+  float* const blocks_mhsa_q_mappings_1_add = scratch + 19312;
+  // [B, K=4, N+1=50], every 20256 reals, live from kernel 4 to 79
+  float* const blocks_mhsa_k_mappings_1_add = scratch + 19520;
+  // [B, K=4, N+1=50], every 20256 reals, live from kernel 4 to 79
+  float* const blocks_mhsa_v_mappings_1_add = scratch + 19728;
+  // [B, N+1=50], every 20256 reals, live from kernel 4 to 79
+  float* const blocks_norm2_rsqrt = scratch + 20208;
+  // [B, D=8, N+1=50], every 20256 reals, live from kernel 4 to 79
+  float* const blocks_norm2_multiply = scratch + 17888;
+  // [B, D=8, N+1=50], every 20256 reals, live from kernel 16 to 17
+  float* const blocks_norm2_add = scratch + 2016;
+  // [B, M=32, N+1=50], every 20256 reals, live from kernel 4 to 79
+  float* const blocks_mlp_0_add = scratch + 15088;
+  // [B, M=32, N+1=50], every 20256 reals, live from kernel 17 to 18
+  float* const blocks_mlp_1_gelu = scratch + 16;
+  // [B, N+1=50], every 20256 reals, live from kernel 19 to 57
+  float* const blocks_1_norm1_rsqrt = scratch + 1856;
+  // [B, D=8, N+1=50], every 20256 reals, live from kernel 19 to 57
+  float* const blocks_1_norm1_multiply = scratch + 16;
+  // [B, D=8, N+1=50], every 20256 reals, live from kernel 19 to 26
+  float* const blocks_1_norm1_add = scratch + 416;
+  // [B, K=4, N+1=50], every 20256 reals, live from kernel 20 to 47
+  float* const blocks_1_mhsa_k_mappings_0_add = scratch + 816;
+  // [B, K=4, N+1=50], every 20256 reals, live from kernel 21 to 42
+  float* const blocks_1_mhsa_v_mappings_0_add = scratch + 1024;
+  // [B, K=4, N+1=50], every 20256 reals, live from kernel 22 to 44
+  float* const blocks_1_mhsa_k_mappings_1_add = scratch + 1232;
+  // [B, K=4, N+1=50], every 20256 reals, live from kernel 23 to 40
+  float* const blocks_1_mhsa_v_mappings_1_add = scratch + 1440;
+  // [B, 1, K=4], every 20256 reals, live from kernel 24 to 48
+  float* const blocks_1_mhsa_q_mappings_0_add = scratch + 1712;
+  // [B, 1, N+1=50], every 20256 reals, live from kernel 25 to 28
+  float* const blocks_1_mhsa_einsum = scratch + 1648;
+  // [B, 1, N+1=50], every 20256 reals, live from kernel 27 to 28
+  float* const blocks_1_mhsa_einsum_2 = scratch + 416;
+  // [B, 1, N+1=50], every 20256 reals, live from kernel 28 to 46
+  float* const blocks_1_mhsa_divide = scratch + 624;
+  // [B, 1, N+1=50], every 20256 reals, live from kernel 28 to 43
+  float* const blocks_1_mhsa_divide_2 = scratch + 688;
+  // [B, 1, D=8], every 20256 reals, live from kernel 29 to 33
+  float* const blocks_1_concat = scratch + 480;
+  // [B, 1, K=4], every 20256 reals, live from kernel 26 to 45
+  float* const blocks_1_mhsa_q_mappings_1_add = scratch + 1728;
+  // [B, 1], every 20256 reals, live from kernel 31 to 39
+  float* const blocks_1_norm2_rsqrt = scratch + 496;
+  // [B, 1, D=8], every 20256 reals, live from kernel 31 to 39
+  float* const blocks_1_norm2_multiply = scratch + 512;
+  // [B, 1, D=8], every 20256 reals, live from kernel 31 to 32
+  float* const blocks_1_norm2_add = scratch + 528;
+  // [B, 1, M=32], every 20256 reals, live from kernel 32 to 33
+  float* const blocks_1_mlp_1_gelu = scratch + 416;
+  // [B, 1, M=32], every 20256 reals, live from kernel 32 to 37
+  float* const d_blocks_1_mlp_1_gelu_gradient = scratch + 448;
+  // [B, 1, D=8], every 20256 reals, live from kernel 33 to 34
+  float* const blocks_1_add = scratch + 528;
+  // [B, CLASSES=10], every 20256 reals, live from kernel 34 to 35
+  float* const mlp_0_einsum = scratch + 416;
+  // [B], every 20256 reals, live from kernel 19 to 60
+  float* const add = scratch + 1920;
+  // [B], every 20256 reals, live from kernel 19 to 60
+  float* const reduce_sum = scratch + 1936;
+  // [B, CLASSES=10], every 20256 reals, live from kernel 35 to 36
+  float* const d_mlp_1_multiply = scratch + 432;
+  // [B, D=8], every 20256 reals, live from kernel 36 to 39
+  float* const d_mlp_0_einsum = scratch + 480;
+  // [B, 1, M=32], every 20256 reals, live from kernel 37 to 38
+  float* const d_blocks_1_mlp_1_multiply = scratch + 416;
+  // [B, 1, D=8], every 20256 reals, live from kernel 38 to 39
+  float* const d_blocks_1_mlp_0_einsum = scratch + 448;
+  // [B, D=8, 1], every 20256 reals, live from kernel 39 to 58
+  float* const d_blocks_1_add = scratch + 1952;
+  // [B, 1, N+1=50], every 20256 reals, live from kernel 40 to 43
+  float* const d_blocks_1_mhsa_einsum = scratch + 752;
+  // [B, K=4, N+1=50], every 20256 reals, live from kernel 41 to 49
+  float* const d_blocks_1_mhsa_einsum_2 = scratch + 416;
+  // [B, 1, N+1=50], every 20256 reals, live from kernel 42 to 43
+  float* const d_blocks_1_mhsa_einsum_3 = scratch + 1440;
+  // [B, 1, N+1=50], every 20256 reals, live from kernel 43 to 45
+  float* const d_blocks_1_mhsa_multiply = scratch + 1504;
+  // [B, 1, N+1=50], every 20256 reals, live from kernel 43 to 48
+  float* const d_blocks_1_mhsa_multiply_2 = scratch + 1648;
+  // [B, 1, K=4], every 20256 reals, live from kernel 44 to 51
+  float* const d_blocks_1_mhsa_einsum_4 = scratch + 1968;
+  // [B, K=4, N+1=50], every 20256 reals, live from kernel 45 to 50
+  float* const d_blocks_1_mhsa_einsum_5 = scratch + 1024;
+  // [B, D=8, N+1=50], every 20256 reals, live from kernel 51 to 57
+  float* const d_blocks_1_norm1_concat = scratch + 416;
+  // [B, K=4, N+1=50], every 20256 reals, live from kernel 50 to 56
+  float* const d_blocks_1_mhsa_add = scratch + 816;
+  // [B, K=4, N+1=50], every 20256 reals, live from kernel 46 to 52
+  float* const d_blocks_1_mhsa_einsum_6 = scratch + 1232;
+  // [B, 1, K=4], every 20256 reals, live from kernel 47 to 54
+  float* const d_blocks_1_mhsa_einsum_7 = scratch + 1984;
+  // [B, K=4, N+1=50], every 20256 reals, live from kernel 48 to 53
+  float* const d_blocks_1_mhsa_einsum_8 = scratch + 1440;
+  // [B, K=4, N+1=50], every 20256 reals, live from kernel 53 to 55
+  float* const d_blocks_1_mhsa_add_2 = scratch + 1024;
+  // [B, K=4, N+1=50], every 20256 reals, live from kernel 49 to 50
+  float* const d_blocks_1_mhsa_v_mappings_1_einsum = scratch + 1648;
+  // [B, K=4, N+1=50], every 20256 reals, live from kernel 52 to 53
+  float* const d_blocks_1_mhsa_v_mappings_0_einsum = scratch + 1648;
+  // [B, D=8, N+1=50], every 20256 reals, live from kernel 57 to 59
+  float* const d_blocks_1_norm1_multiply = scratch + 816;
+  // [B, D=8, N+1=50] x 2 slots, every 20256 reals, live from kernel 19 to 80
+  float* const d_blocks_carry = scratch + 16688;
+  // [B, M=32, N+1=50], every 20256 reals, live from kernel 61 to 62
+  float* const d_blocks_mlp_1_multiply = scratch + 16;
+  // [B, D=8, N+1=50], every 20256 reals, live from kernel 62 to 63
+  float* const d_blocks_mlp_0_einsum = scratch + 1616;
+  // [B, D=8, N+1=50], every 20256 reals, live from kernel 63 to 79
+  float* const d_blocks_add = scratch + 18288;
+  // [B, N+1=50, N+1=50], every 20256 reals, live from kernel 64 to 68
+  float* const d_blocks_mhsa_einsum = scratch + 16;
+  // [B, K=4, N+1=50], every 20256 reals, live from kernel 65 to 66
+  float* const d_blocks_mhsa_einsum_2 = scratch + 2528;
+  // [B, K=4, N+1=50], every 20256 reals, live from kernel 66 to 71
+  float* const d_blocks_mhsa_v_mappings_1_einsum = scratch + 19936;
+  // [B, N+1=50, N+1=50], every 20256 reals, live from kernel 67 to 68
+  float* const d_blocks_mhsa_einsum_3 = scratch + 2528;
+  // [B, N+1=50, N+1=50], every 20256 reals, live from kernel 68 to 70
+  float* const d_blocks_mhsa_multiply = scratch + 10064;
+  // [B, N+1=50, N+1=50], every 20256 reals, live from kernel 68 to 76
+  float* const d_blocks_mhsa_multiply_2 = scratch + 12576;
+  // [B, K=4, N+1=50], every 20256 reals, live from kernel 69 to 72
+  float* const d_blocks_mhsa_einsum_4 = scratch + 416;
+  // [B, K=4, N+1=50], every 20256 reals, live from kernel 70 to 71
+  float* const d_blocks_mhsa_einsum_5 = scratch + 16;
+  // [B, K=4, N+1=50], every 20256 reals, live from kernel 71 to 72
+  float* const d_blocks_mhsa_add = scratch + 624;
+  // [B, D=8, N+1=50], every 20256 reals, live from kernel 72 to 79
+  float* const d_blocks_norm1_concat = scratch + 16;
+  // [B, K=4, N+1=50], every 20256 reals, live from kernel 73 to 74
+  float* const d_blocks_mhsa_einsum_6 = scratch + 416;
+  // [B, K=4, N+1=50], every 20256 reals, live from kernel 74 to 77
+  float* const d_blocks_mhsa_v_mappings_0_einsum = scratch + 624;
+  // [B, K=4, N+1=50], every 20256 reals, live from kernel 75 to 78
+  float* const d_blocks_mhsa_einsum_7 = scratch + 416;
+  // [B, K=4, N+1=50], every 20256 reals, live from kernel 76 to 77
+  float* const d_blocks_mhsa_einsum_8 = scratch + 832;
+  // [B, K=4, N+1=50], every 20256 reals, live from kernel 77 to 78
+  float* const d_blocks_mhsa_add_2 = scratch + 1040;
+  // [B, N=49, C*P*P=16], every 20256 reals, live from kernel 80 to 81
   float* const d_linear_mapper_einsum = scratch + 16;
   // [D=8, 1], live from kernel 0 to 3
   float* const add_2 = scratch;
@@ -9416,143 +13358,209 @@ void vit_mnist_input_gradient_avx2(const float* parameters, const float* images,
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    rearrange_forward(images + image * 784, rearrange + place * 29056);
-    linear_mapper_forward(rearrange + place * 29056, parameters + 1744, parameters + 1728, table_sinusoidal_50x8_0,
-                          blocks_carry + image * 29056);
-    copy_forward_evaluate(add_2, blocks_carry + image * 29056);
-    blocks_backward(d_blocks_carry + image * 29056);
+    rearrange_forward(images + image * 784, rearrange + place * 20256);
+    linear_mapper_forward(rearrange + place * 20256, parameters + 1744, parameters + 1728, table_sinusoidal_50x8_0,
+                          blocks_carry + image * 20256);
+    copy_forward_evaluate(add_2, blocks_carry + image * 20256);
   }
-  // blocks: 2 layers
-  for (std::int64_t layer = 0; layer < 2; ++layer) {
+  // blocks: 1 layers
+  for (std::int64_t layer = 0; layer < 1; ++layer) {
 #pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
       if (place < 0) place = image;
-      blocks_norm1_forward_train(blocks_carry + layer % 2 * 400 + image * 29056,
-                                 blocks_norm1_rsqrt + layer * 64 + image * 29056,
-                                 blocks_norm1_multiply + layer * 400 + image * 29056, parameters + 1696 - layer * 816,
-                                 parameters + 1712 - layer * 816, blocks_norm1_add + place * 29056);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 29056, parameters + 1680 - layer * 816,
-                                       parameters + 1664 - layer * 816,
-                                       blocks_mhsa_q_mappings_0_add + layer * 208 + image * 29056);
-      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + place * 29056, parameters + 1648 - layer * 816,
-                                       parameters + 1632 - layer * 816,
-                                       blocks_mhsa_k_mappings_0_add + layer * 208 + image * 29056);
-      blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + layer * 208 + image * 29056,
-                          blocks_mhsa_k_mappings_0_add + layer * 208 + image * 29056,
-                          blocks_mhsa_einsum + place * 29056);
-      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + place * 29056, parameters + 1616 - layer * 816,
-                                       parameters + 1600 - layer * 816,
-                                       blocks_mhsa_v_mappings_0_add + layer * 208 + image * 29056);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 29056, parameters + 1584 - layer * 816,
-                                       parameters + 1568 - layer * 816,
-                                       blocks_mhsa_q_mappings_1_add + layer * 208 + image * 29056);
-      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + place * 29056, parameters + 1552 - layer * 816,
-                                       parameters + 1536 - layer * 816,
-                                       blocks_mhsa_k_mappings_1_add + layer * 208 + image * 29056);
-      blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + layer * 208 + image * 29056,
-                            blocks_mhsa_k_mappings_1_add + layer * 208 + image * 29056,
-                            blocks_mhsa_einsum_2 + place * 29056);
-      blocks_mhsa_forward_2(blocks_mhsa_einsum + place * 29056, blocks_mhsa_divide + layer * 2512 + image * 29056,
-                            blocks_mhsa_einsum_2 + place * 29056, blocks_mhsa_divide_2 + layer * 2512 + image * 29056);
-      blocks_mhsa_forward_3(blocks_mhsa_divide + layer * 2512 + image * 29056,
-                            blocks_mhsa_v_mappings_0_add + layer * 208 + image * 29056,
-                            blocks_carry + layer % 2 * 400 + image * 29056, blocks_concat + place * 29056);
-      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + place * 29056, parameters + 1520 - layer * 816,
-                                       parameters + 1504 - layer * 816,
-                                       blocks_mhsa_v_mappings_1_add + layer * 208 + image * 29056);
-      blocks_mhsa_forward_5(blocks_mhsa_divide_2 + layer * 2512 + image * 29056,
-                            blocks_mhsa_v_mappings_1_add + layer * 208 + image * 29056,
-                            blocks_carry + layer % 2 * 400 + image * 29056, blocks_concat + place * 29056);
-      blocks_norm2_forward_train(blocks_concat + place * 29056, blocks_norm2_rsqrt + layer * 64 + image * 29056,
-                                 blocks_norm2_multiply + layer * 400 + image * 29056, parameters + 1472 - layer * 816,
-                                 parameters + 1488 - layer * 816, blocks_norm2_add + place * 29056);
-      blocks_mlp_0_forward_train(blocks_norm2_add + place * 29056, parameters + 1216 - layer * 816,
-                                 parameters + 1184 - layer * 816, blocks_mlp_0_add + layer * 1600 + image * 29056,
-                                 blocks_mlp_1_gelu + place * 29056);
-      blocks_mlp_2_forward(blocks_mlp_1_gelu + place * 29056, parameters + 928 - layer * 816,
-                           blocks_concat + place * 29056, parameters + 912 - layer * 816,
-                           blocks_carry + (layer + 1) % 2 * 400 + image * 29056);
+      blocks_norm1_forward_train(blocks_carry + layer * 400 + image * 20256, blocks_norm1_rsqrt + image * 20256,
+                                 blocks_norm1_multiply + image * 20256, parameters + 1696 - layer * 816,
+                                 parameters + 1712 - layer * 816, blocks_norm1_add + place * 20256);
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 20256, parameters + 1680 - layer * 816,
+                                       parameters + 1664 - layer * 816, blocks_mhsa_q_mappings_0_add + image * 20256);
+      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + place * 20256, parameters + 1648 - layer * 816,
+                                       parameters + 1632 - layer * 816, blocks_mhsa_k_mappings_0_add + image * 20256);
+      blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + image * 20256, blocks_mhsa_k_mappings_0_add + image * 20256,
+                          blocks_mhsa_einsum + place * 20256);
+      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + place * 20256, parameters + 1616 - layer * 816,
+                                       parameters + 1600 - layer * 816, blocks_mhsa_v_mappings_0_add + image * 20256);
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 20256, parameters + 1584 - layer * 816,
+                                       parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_1_add + image * 20256);
+      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + place * 20256, parameters + 1552 - layer * 816,
+                                       parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_1_add + image * 20256);
+      blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + image * 20256, blocks_mhsa_k_mappings_1_add + image * 20256,
+                            blocks_mhsa_einsum_2 + place * 20256);
+      blocks_mhsa_forward_2(blocks_mhsa_einsum + place * 20256, blocks_mhsa_divide + image * 20256,
+                            blocks_mhsa_einsum_2 + place * 20256, blocks_mhsa_divide_2 + image * 20256);
+      blocks_mhsa_forward_3(blocks_mhsa_divide + image * 20256, blocks_mhsa_v_mappings_0_add + image * 20256,
+                            blocks_carry + layer * 400 + image * 20256, blocks_concat + place * 20256);
+      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + place * 20256, parameters + 1520 - layer * 816,
+                                       parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_1_add + image * 20256);
+      blocks_mhsa_forward_5(blocks_mhsa_divide_2 + image * 20256, blocks_mhsa_v_mappings_1_add + image * 20256,
+                            blocks_carry + layer * 400 + image * 20256, blocks_concat + place * 20256);
+      blocks_norm2_forward_train(blocks_concat + place * 20256, blocks_norm2_rsqrt + image * 20256,
+                                 blocks_norm2_multiply + image * 20256, parameters + 1472 - layer * 816,
+                                 parameters + 1488 - layer * 816, blocks_norm2_add + place * 20256);
+      blocks_mlp_0_forward_train(blocks_norm2_add + place * 20256, parameters + 1216 - layer * 816,
+                                 parameters + 1184 - layer * 816, blocks_mlp_0_add + image * 20256,
+                                 blocks_mlp_1_gelu + place * 20256);
+      blocks_mlp_2_forward(blocks_mlp_1_gelu + place * 20256, parameters + 928 - layer * 816,
+                           blocks_concat + place * 20256, parameters + 912 - layer * 816,
+                           blocks_carry + (layer + 1) * 400 + image * 20256);
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    mlp_0_forward(blocks_carry + image * 29056, parameters + 16, mlp_0_einsum + place * 29056);
-    mlp_0_backward(batch, mlp_0_einsum + place * 29056, parameters, outputs + image * 10,
-                   d_mlp_1_multiply + place * 29056, labels + image, add + image * 29056, reduce_sum + image * 29056);
-    mlp_0_backward_2(d_mlp_1_multiply + place * 29056, parameters + 16, d_mlp_0_einsum + place * 29056);
-    copy_backward(d_mlp_0_einsum + place * 29056, d_blocks_carry + image * 29056);
+    blocks_1_norm1_forward_train(blocks_carry + 400 + image * 20256, blocks_1_norm1_rsqrt + place * 20256,
+                                 blocks_1_norm1_multiply + place * 20256, parameters + 880, parameters + 896,
+                                 blocks_1_norm1_add + place * 20256);
+    blocks_1_mhsa_k_mappings_0_forward(blocks_1_norm1_add + place * 20256, parameters + 832, parameters + 816,
+                                       blocks_1_mhsa_k_mappings_0_add + place * 20256);
+    blocks_1_mhsa_v_mappings_0_forward(blocks_1_norm1_add + place * 20256, parameters + 800, parameters + 784,
+                                       blocks_1_mhsa_v_mappings_0_add + place * 20256);
+    blocks_1_mhsa_k_mappings_1_forward(blocks_1_norm1_add + place * 20256, parameters + 736, parameters + 720,
+                                       blocks_1_mhsa_k_mappings_1_add + place * 20256);
+    blocks_1_mhsa_v_mappings_1_forward(blocks_1_norm1_add + place * 20256, parameters + 704, parameters + 688,
+                                       blocks_1_mhsa_v_mappings_1_add + place * 20256);
+    blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 20256, parameters + 864, parameters + 848,
+                                       blocks_1_mhsa_q_mappings_0_add + place * 20256);
+    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 20256,
+                          blocks_1_mhsa_k_mappings_0_add + place * 20256, blocks_1_mhsa_einsum + place * 20256);
+    blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 20256, parameters + 768, parameters + 752,
+                                       blocks_1_mhsa_q_mappings_1_add + place * 20256);
+    blocks_1_mhsa_forward_4(blocks_1_mhsa_q_mappings_1_add + place * 20256,
+                            blocks_1_mhsa_k_mappings_1_add + place * 20256, blocks_1_mhsa_einsum_2 + place * 20256);
+    blocks_1_mhsa_forward_2(blocks_1_mhsa_einsum + place * 20256, blocks_1_mhsa_divide + place * 20256,
+                            blocks_1_mhsa_einsum_2 + place * 20256, blocks_1_mhsa_divide_2 + place * 20256);
+    blocks_1_mhsa_forward_3(blocks_1_mhsa_divide + place * 20256, blocks_1_mhsa_v_mappings_0_add + place * 20256,
+                            blocks_carry + 400 + image * 20256, blocks_1_concat + place * 20256);
+    blocks_1_mhsa_forward_5(blocks_1_mhsa_divide_2 + place * 20256, blocks_1_mhsa_v_mappings_1_add + place * 20256,
+                            blocks_carry + 400 + image * 20256, blocks_1_concat + place * 20256);
+    blocks_1_norm2_forward_train(blocks_1_concat + place * 20256, blocks_1_norm2_rsqrt + place * 20256,
+                                 blocks_1_norm2_multiply + place * 20256, parameters + 656, parameters + 672,
+                                 blocks_1_norm2_add + place * 20256);
+    blocks_1_mlp_0_backward(blocks_1_norm2_add + place * 20256, parameters + 400, parameters + 368,
+                            blocks_1_mlp_1_gelu + place * 20256, d_blocks_1_mlp_1_gelu_gradient + place * 20256);
+    blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + place * 20256, parameters + 112, blocks_1_concat + place * 20256,
+                           parameters + 96, blocks_1_add + place * 20256);
+    mlp_0_forward(blocks_1_add + place * 20256, parameters + 16, mlp_0_einsum + place * 20256);
+    mlp_0_backward(batch, mlp_0_einsum + place * 20256, parameters, outputs + image * 10,
+                   d_mlp_1_multiply + place * 20256, labels + image, add + image * 20256, reduce_sum + image * 20256);
+    mlp_0_backward_2(d_mlp_1_multiply + place * 20256, parameters + 16, d_mlp_0_einsum + place * 20256);
+    blocks_1_mlp_2_backward(d_mlp_0_einsum + place * 20256, parameters + 112,
+                            d_blocks_1_mlp_1_gelu_gradient + place * 20256, d_blocks_1_mlp_1_multiply + place * 20256);
+    blocks_1_mlp_0_backward_2(d_blocks_1_mlp_1_multiply + place * 20256, parameters + 400,
+                              d_blocks_1_mlp_0_einsum + place * 20256);
+    blocks_1_norm2_backward(d_blocks_1_mlp_0_einsum + place * 20256, parameters + 656,
+                            blocks_1_norm2_multiply + place * 20256, d_mlp_0_einsum + place * 20256,
+                            blocks_1_norm2_rsqrt + place * 20256, d_blocks_1_add + place * 20256);
+    blocks_1_mhsa_backward(d_blocks_1_add + place * 20256, blocks_1_mhsa_v_mappings_1_add + place * 20256,
+                           d_blocks_1_mhsa_einsum + place * 20256);
+    blocks_1_mhsa_backward_2(d_blocks_1_add + place * 20256, blocks_1_mhsa_divide_2 + place * 20256,
+                             d_blocks_1_mhsa_einsum_2 + place * 20256);
+    blocks_1_mhsa_backward_6(d_blocks_1_add + place * 20256, blocks_1_mhsa_v_mappings_0_add + place * 20256,
+                             d_blocks_1_mhsa_einsum_3 + place * 20256);
+    blocks_1_mhsa_backward_3(d_blocks_1_mhsa_einsum + place * 20256, blocks_1_mhsa_divide_2 + place * 20256,
+                             d_blocks_1_mhsa_einsum_3 + place * 20256, blocks_1_mhsa_divide + place * 20256,
+                             d_blocks_1_mhsa_multiply + place * 20256, d_blocks_1_mhsa_multiply_2 + place * 20256);
+    blocks_1_mhsa_backward_4(d_blocks_1_mhsa_multiply + place * 20256, blocks_1_mhsa_k_mappings_1_add + place * 20256,
+                             d_blocks_1_mhsa_einsum_4 + place * 20256);
+    blocks_1_mhsa_backward_5(d_blocks_1_mhsa_multiply + place * 20256, blocks_1_mhsa_q_mappings_1_add + place * 20256,
+                             d_blocks_1_mhsa_einsum_5 + place * 20256);
+    blocks_1_mhsa_backward_7(d_blocks_1_add + place * 20256, blocks_1_mhsa_divide + place * 20256,
+                             d_blocks_1_mhsa_einsum_6 + place * 20256);
+    blocks_1_mhsa_backward_8(d_blocks_1_mhsa_multiply_2 + place * 20256, blocks_1_mhsa_k_mappings_0_add + place * 20256,
+                             d_blocks_1_mhsa_einsum_7 + place * 20256);
+    blocks_1_mhsa_backward_9(d_blocks_1_mhsa_multiply_2 + place * 20256, blocks_1_mhsa_q_mappings_0_add + place * 20256,
+                             d_blocks_1_mhsa_einsum_8 + place * 20256);
+    blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_2 + place * 20256, parameters + 704,
+                                        d_blocks_1_mhsa_v_mappings_1_einsum + place * 20256);
+    blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_5 + place * 20256, parameters + 736,
+                                        d_blocks_1_mhsa_v_mappings_1_einsum + place * 20256,
+                                        d_blocks_1_mhsa_add + place * 20256);
+    blocks_1_mhsa_q_mappings_1_backward_input_gradient(d_blocks_1_mhsa_einsum_4 + place * 20256, parameters + 768,
+                                                       d_blocks_1_mhsa_add + place * 20256, parameters + 880,
+                                                       d_blocks_1_norm1_concat + place * 20256);
+    blocks_1_mhsa_v_mappings_0_backward(d_blocks_1_mhsa_einsum_6 + place * 20256, parameters + 800,
+                                        d_blocks_1_mhsa_v_mappings_0_einsum + place * 20256);
+    blocks_1_mhsa_k_mappings_0_backward(d_blocks_1_mhsa_einsum_8 + place * 20256, parameters + 832,
+                                        d_blocks_1_mhsa_v_mappings_0_einsum + place * 20256,
+                                        d_blocks_1_mhsa_add_2 + place * 20256);
+    blocks_1_mhsa_q_mappings_0_backward_input_gradient(d_blocks_1_mhsa_einsum_7 + place * 20256, parameters + 864,
+                                                       d_blocks_1_mhsa_add_2 + place * 20256, parameters + 880,
+                                                       d_blocks_1_norm1_concat + place * 20256);
+    blocks_1_norm1_backward_3(d_blocks_1_mhsa_add_2 + place * 20256, parameters + 880,
+                              d_blocks_1_norm1_concat + place * 20256);
+    blocks_1_norm1_backward_2(d_blocks_1_mhsa_add + place * 20256, parameters + 880,
+                              d_blocks_1_norm1_concat + place * 20256);
+    blocks_1_norm1_backward_input_gradient(d_blocks_1_norm1_concat + place * 20256,
+                                           blocks_1_norm1_multiply + place * 20256,
+                                           blocks_1_norm1_rsqrt + place * 20256,
+                                           d_blocks_1_norm1_multiply + place * 20256);
+    blocks_backward_2(d_blocks_1_norm1_multiply + place * 20256, d_blocks_1_add + place * 20256,
+                      d_blocks_carry + image * 20256);
+    blocks_backward(d_blocks_1_norm1_multiply + place * 20256, d_blocks_carry + image * 20256);
   }
   divide_forward_input_gradient(batch, add, reduce_sum, loss);
-  // blocks: 2 layers, the last one first
-  for (std::int64_t pass = 0; pass < 2; ++pass) {
-    const std::int64_t layer = 1 - pass;
+  // blocks: 1 layers, the last one first
+  for (std::int64_t pass = 0; pass < 1; ++pass) {
+    const std::int64_t layer = 0 - pass;
 #pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
       if (place < 0) place = image;
-      blocks_mlp_2_backward(d_blocks_carry + pass % 2 * 400 + image * 29056, parameters + 928 - layer * 816,
-                            blocks_mlp_0_add + layer * 1600 + image * 29056, d_blocks_mlp_1_multiply + place * 29056);
-      blocks_mlp_0_backward(d_blocks_mlp_1_multiply + place * 29056, parameters + 1216 - layer * 816,
-                            d_blocks_mlp_0_einsum + place * 29056);
-      blocks_norm2_backward_2(d_blocks_mlp_0_einsum + place * 29056, parameters + 1472 - layer * 816,
-                              blocks_norm2_multiply + layer * 400 + image * 29056,
-                              d_blocks_carry + pass % 2 * 400 + image * 29056,
-                              blocks_norm2_rsqrt + layer * 64 + image * 29056, d_blocks_add + place * 29056);
-      blocks_mhsa_backward(d_blocks_add + place * 29056, blocks_mhsa_v_mappings_1_add + layer * 208 + image * 29056,
-                           d_blocks_mhsa_einsum + place * 29056);
-      blocks_mhsa_backward_2(d_blocks_add + place * 29056, blocks_mhsa_divide_2 + layer * 2512 + image * 29056,
-                             d_blocks_mhsa_einsum_2 + place * 29056);
-      blocks_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + place * 29056, parameters + 1520 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_1_einsum + place * 29056);
-      blocks_mhsa_backward_6(d_blocks_add + place * 29056, blocks_mhsa_v_mappings_0_add + layer * 208 + image * 29056,
-                             d_blocks_mhsa_einsum_3 + place * 29056);
-      blocks_mhsa_backward_3(d_blocks_mhsa_einsum + place * 29056, blocks_mhsa_divide_2 + layer * 2512 + image * 29056,
-                             d_blocks_mhsa_einsum_3 + place * 29056, blocks_mhsa_divide + layer * 2512 + image * 29056,
-                             d_blocks_mhsa_multiply + place * 29056, d_blocks_mhsa_multiply_2 + place * 29056);
-      blocks_mhsa_backward_4(d_blocks_mhsa_multiply + place * 29056,
-                             blocks_mhsa_k_mappings_1_add + layer * 208 + image * 29056,
-                             d_blocks_mhsa_einsum_4 + place * 29056);
-      blocks_mhsa_backward_5(d_blocks_mhsa_multiply + place * 29056,
-                             blocks_mhsa_q_mappings_1_add + layer * 208 + image * 29056,
-                             d_blocks_mhsa_einsum_5 + place * 29056);
-      blocks_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + place * 29056, parameters + 1552 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_1_einsum + place * 29056,
-                                        d_blocks_mhsa_add + place * 29056);
-      blocks_mhsa_q_mappings_1_backward_input_gradient(d_blocks_mhsa_einsum_4 + place * 29056,
+      blocks_mlp_2_backward(d_blocks_carry + pass * 400 + image * 20256, parameters + 928 - layer * 816,
+                            blocks_mlp_0_add + image * 20256, d_blocks_mlp_1_multiply + place * 20256);
+      blocks_mlp_0_backward(d_blocks_mlp_1_multiply + place * 20256, parameters + 1216 - layer * 816,
+                            d_blocks_mlp_0_einsum + place * 20256);
+      blocks_norm2_backward_2(d_blocks_mlp_0_einsum + place * 20256, parameters + 1472 - layer * 816,
+                              blocks_norm2_multiply + image * 20256, d_blocks_carry + pass * 400 + image * 20256,
+                              blocks_norm2_rsqrt + image * 20256, d_blocks_add + place * 20256);
+      blocks_mhsa_backward(d_blocks_add + place * 20256, blocks_mhsa_v_mappings_1_add + image * 20256,
+                           d_blocks_mhsa_einsum + place * 20256);
+      blocks_mhsa_backward_2(d_blocks_add + place * 20256, blocks_mhsa_divide_2 + image * 20256,
+                             d_blocks_mhsa_einsum_2 + place * 20256);
+      blocks_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + place * 20256, parameters + 1520 - layer * 816,
+                                        d_blocks_mhsa_v_mappings_1_einsum + place * 20256);
+      blocks_mhsa_backward_6(d_blocks_add + place * 20256, blocks_mhsa_v_mappings_0_add + image * 20256,
+                             d_blocks_mhsa_einsum_3 + place * 20256);
+      blocks_mhsa_backward_3(d_blocks_mhsa_einsum + place * 20256, blocks_mhsa_divide_2 + image * 20256,
+                             d_blocks_mhsa_einsum_3 + place * 20256, blocks_mhsa_divide + image * 20256,
+                             d_blocks_mhsa_multiply + place * 20256, d_blocks_mhsa_multiply_2 + place * 20256);
+      blocks_mhsa_backward_4(d_blocks_mhsa_multiply + place * 20256, blocks_mhsa_k_mappings_1_add + image * 20256,
+                             d_blocks_mhsa_einsum_4 + place * 20256);
+      blocks_mhsa_backward_5(d_blocks_mhsa_multiply + place * 20256, blocks_mhsa_q_mappings_1_add + image * 20256,
+                             d_blocks_mhsa_einsum_5 + place * 20256);
+      blocks_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + place * 20256, parameters + 1552 - layer * 816,
+                                        d_blocks_mhsa_v_mappings_1_einsum + place * 20256,
+                                        d_blocks_mhsa_add + place * 20256);
+      blocks_mhsa_q_mappings_1_backward_input_gradient(d_blocks_mhsa_einsum_4 + place * 20256,
                                                        parameters + 1584 - layer * 816,
-                                                       d_blocks_mhsa_add + place * 29056,
+                                                       d_blocks_mhsa_add + place * 20256,
                                                        parameters + 1696 - layer * 816,
-                                                       d_blocks_norm1_concat + place * 29056);
-      blocks_mhsa_backward_7(d_blocks_add + place * 29056, blocks_mhsa_divide + layer * 2512 + image * 29056,
-                             d_blocks_mhsa_einsum_6 + place * 29056);
-      blocks_mhsa_v_mappings_0_backward(d_blocks_mhsa_einsum_6 + place * 29056, parameters + 1616 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_0_einsum + place * 29056);
-      blocks_mhsa_backward_8(d_blocks_mhsa_multiply_2 + place * 29056,
-                             blocks_mhsa_k_mappings_0_add + layer * 208 + image * 29056,
-                             d_blocks_mhsa_einsum_7 + place * 29056);
-      blocks_mhsa_backward_9(d_blocks_mhsa_multiply_2 + place * 29056,
-                             blocks_mhsa_q_mappings_0_add + layer * 208 + image * 29056,
-                             d_blocks_mhsa_einsum_8 + place * 29056);
-      blocks_mhsa_k_mappings_0_backward(d_blocks_mhsa_einsum_8 + place * 29056, parameters + 1648 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_0_einsum + place * 29056,
-                                        d_blocks_mhsa_add_2 + place * 29056);
-      blocks_mhsa_q_mappings_0_backward_input_gradient(d_blocks_mhsa_einsum_7 + place * 29056,
+                                                       d_blocks_norm1_concat + place * 20256);
+      blocks_mhsa_backward_7(d_blocks_add + place * 20256, blocks_mhsa_divide + image * 20256,
+                             d_blocks_mhsa_einsum_6 + place * 20256);
+      blocks_mhsa_v_mappings_0_backward(d_blocks_mhsa_einsum_6 + place * 20256, parameters + 1616 - layer * 816,
+                                        d_blocks_mhsa_v_mappings_0_einsum + place * 20256);
+      blocks_mhsa_backward_8(d_blocks_mhsa_multiply_2 + place * 20256, blocks_mhsa_k_mappings_0_add + image * 20256,
+                             d_blocks_mhsa_einsum_7 + place * 20256);
+      blocks_mhsa_backward_9(d_blocks_mhsa_multiply_2 + place * 20256, blocks_mhsa_q_mappings_0_add + image * 20256,
+                             d_blocks_mhsa_einsum_8 + place * 20256);
+      blocks_mhsa_k_mappings_0_backward(d_blocks_mhsa_einsum_8 + place * 20256, parameters + 1648 - layer * 816,
+                                        d_blocks_mhsa_v_mappings_0_einsum + place * 20256,
+                                        d_blocks_mhsa_add_2 + place * 20256);
+      blocks_mhsa_q_mappings_0_backward_input_gradient(d_blocks_mhsa_einsum_7 + place * 20256,
                                                        parameters + 1680 - layer * 816,
-                                                       d_blocks_mhsa_add_2 + place * 29056,
+                                                       d_blocks_mhsa_add_2 + place * 20256,
                                                        parameters + 1696 - layer * 816,
-                                                       d_blocks_norm1_concat + place * 29056);
-      blocks_norm1_backward_input_gradient(d_blocks_norm1_concat + place * 29056,
-                                           blocks_norm1_multiply + layer * 400 + image * 29056,
-                                           d_blocks_add + place * 29056,
-                                           blocks_norm1_rsqrt + layer * 64 + image * 29056,
-                                           d_blocks_carry + (pass + 1) % 2 * 400 + image * 29056);
+                                                       d_blocks_norm1_concat + place * 20256);
+      blocks_norm1_backward_input_gradient(d_blocks_norm1_concat + place * 20256, blocks_norm1_multiply + image * 20256,
+                                           d_blocks_add + place * 20256, blocks_norm1_rsqrt + image * 20256,
+                                           d_blocks_carry + (pass + 1) * 400 + image * 20256);
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    linear_mapper_backward(d_blocks_carry + image * 29056, parameters + 1744, d_linear_mapper_einsum + place * 29056);
-    images_gradient(d_linear_mapper_einsum + place * 29056, image_gradients + image * 784);
+    linear_mapper_backward(d_blocks_carry + 400 + image * 20256, parameters + 1744,
+                           d_linear_mapper_einsum + place * 20256);
+    images_gradient(d_linear_mapper_einsum + place * 20256, image_gradients + image * 784);
   }
 }
 
@@ -9705,7 +13713,7 @@ void vit_mnist_inspect_avx2(const float* parameters, const float* images, const 
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    mlp_0_forward(blocks_carry + image * 12688, parameters + 16, mlp_0_einsum + place * 12688);
+    mlp_0_forward_inspect(blocks_carry + image * 12688, parameters + 16, mlp_0_einsum + place * 12688);
     mlp_0_forward_2_inspect(mlp_0_einsum + place * 12688, parameters, magnitudes + 36 + image * 38,
                             magnitudes + 37 + image * 38);
   }

@@ -7,6 +7,7 @@
 #include "codegen/passes/canonical_order.hpp"
 #include "codegen/passes/decompose.hpp"
 #include "codegen/passes/differentiate.hpp"
+#include "codegen/passes/narrow.hpp"
 #include "codegen/passes/optimizer.hpp"
 #include "codegen/passes/print.hpp"
 #include "codegen/passes/simplify.hpp"
@@ -71,6 +72,12 @@ TEST(GraphGolden, DecomposingAndSimplifyingTheModelKeepsPyTorchsNumbers) {
   const graph::Graph simple = codegen::simplify(joint);
   expect_golden(simple);
   EXPECT_LT(simple.nodes.size(), joint.nodes.size());
+}
+
+TEST(GraphGolden, LeavingOutWhatNobodyReadsKeepsPyTorchsNumbers) {
+  const graph::Graph narrow = codegen::narrow(traced());
+  EXPECT_EQ(narrow.regions[1].count, traced().regions[1].count - 1);
+  expect_golden(codegen::differentiate(narrow, true));
 }
 
 TEST(GraphGolden, TheForwardSubgraphNeedsNoLabels) {

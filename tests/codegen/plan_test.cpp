@@ -265,7 +265,7 @@ std::map<std::string, int> finished(const codegen::KernelProgram& program) {
 TEST(ParameterArena, HoldsEveryParameterInTheOrderInWhichTheGradientsAreFinished) {
   for (const Graph& declared : {stack(), trace<models::vit_mnist::VitMnist>("vit_mnist")}) {
     const codegen::KernelProgram program = plans(declared).back().program;
-    const Arena arena = codegen::make_arena(program);
+    const Arena arena = codegen::make_arena(declared, program);
     const std::map<std::string, int> times = finished(program);
     ASSERT_EQ(arena.entries.size(), times.size());
     std::vector<int> found;
@@ -280,7 +280,7 @@ TEST(ParameterArena, HoldsEveryParameterInTheOrderInWhichTheGradientsAreFinished
 }
 
 TEST(ParameterArena, HasTheLastLayerFirstAndEachLayerInOneRange) {
-  const Arena arena = codegen::make_arena(plans(stack()).back().program);
+  const Arena arena = codegen::make_arena(stack(), plans(stack()).back().program);
   auto range = [&](const std::string& prefix, int layer) {  // where these parameters begin and end, and their sizes
     std::array<std::int64_t, 3> r{arena.reals, 0, 0};
     for (const ArenaEntry& entry : arena.entries) {
@@ -300,7 +300,7 @@ TEST(ParameterArena, HasTheLastLayerFirstAndEachLayerInOneRange) {
 
 TEST(ParameterArena, HasParametersAtCacheLinesThatDoNotOverlap) {
   for (const Graph& declared : {stack(), trace<models::vit_mnist::VitMnist>("vit_mnist")}) {
-    const Arena arena = codegen::make_arena(plans(declared).back().program);
+    const Arena arena = codegen::make_arena(declared, plans(declared).back().program);
     std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
     for (const ArenaEntry& entry : arena.entries)
       for (int layer = 0; layer < entry.count; ++layer) {
@@ -314,11 +314,16 @@ TEST(ParameterArena, HasParametersAtCacheLinesThatDoNotOverlap) {
 }
 
 TEST(ParameterArena, FindsParametersByTheirKeys) {
-  const Arena arena = codegen::make_arena(plans(stack()).back().program);
+  const Arena arena = codegen::make_arena(stack(), plans(stack()).back().program);
   EXPECT_EQ(arena.find("blocks.{}.0.weight").count, 3);
   EXPECT_EQ(arena.find("blocks.{}.0.weight").key_of(2), "blocks.2.0.weight");
   EXPECT_EQ(arena.find("head.bias").reals, 2);
   EXPECT_THROW(arena.find("neck.bias"), codegen::Error);
+  EXPECT_EQ(arena.place("blocks.{}.0.weight").second, -1);
+  EXPECT_EQ(arena.place("blocks.1.0.weight").first->key, "blocks.{}.0.weight");
+  EXPECT_EQ(arena.place("blocks.1.0.weight").second, 1);
+  EXPECT_EQ(arena.place("head.bias").second, -1);
+  EXPECT_THROW(arena.place("blocks.3.0.weight"), codegen::Error);
 }
 
 }  // namespace
