@@ -107,6 +107,22 @@ TEST(Emit, RefusesAModelWithoutParametersOrWhoseOutputsDependOnTheLabels) {
   EXPECT_EQ(refusal(looking), "the outputs of tiny depend on the labels, which are there for the loss only");
 }
 
+TEST(Emit, DefinesOnlyWhatAModelNeedsOfTheTeamsOfThreads) {
+  // A large image is worth a team; nothing is shared out by the rows of a weight's gradient, for there is no weight.
+  Sketch large;
+  large.graph.name = "large";
+  const Dim T = Dim::axis("T", 256), W = Dim::axis("W", 64);
+  const NodeId x = large.input("images", {large.B, T, W});
+  const NodeId scores = large.b.softmax(large.b.einsum({x, x}, {{'b', 'i', 'k'}, {'b', 'j', 'k'}, {'b', 'i', 'j'}}), 2);
+  const NodeId mixed = large.b.einsum({scores, x}, {{'b', 'i', 'j'}, {'b', 'j', 'k'}, {'b', 'i', 'k'}});
+  const NodeId y = large.b.add(mixed, large.b.broadcast(large.parameter("bias", {W}), {large.B, T, W}, {2}));
+  large.value("outputs", large.b.rearrange(y, {{large.B, T, W}, {{0}, {1}, {2}}, {{0}, {1, 2}}}, {large.B, T * W}));
+  large.loss(large.b.reduce(Op::reduce_sum, y, {0, 1, 2}));
+  const std::string text = codegen::generate(large.graph, {}).at("large_avx2.cpp");
+  EXPECT_NE(text.find("struct Team"), std::string::npos);
+  EXPECT_EQ(text.find("std::int64_t threads()"), std::string::npos);
+}
+
 TEST(Emit, RefusesAModelWithoutLossOrWithAParameterThatIsNotUsed) {
   Sketch without;
   without.graph.name = "tiny";
