@@ -16,9 +16,12 @@
 #include "codegen/cuda/device/product.h"
 #include "codegen/cuda/device/tensor_product.h"
 #include "codegen/cuda/device/attention.h"
+#include "codegen/cuda/device/warpgroup_product.h"
 #include "tests/cuda/tensor_kernel.h"
 #include "tests/cuda/attention_kernel.h"
+#include "tests/cuda/warpgroup_kernel.h"
 #include "tests/cuda/tensor_cores.hpp"
+#include "tests/cuda/warpgroups.hpp"
 #include "planted_faults.hpp"
 // clang-format on
 
@@ -32,9 +35,9 @@ using tessera::cuda_host::Schedule;
 std::vector<Options> all_options() {
   std::vector<Options> all;
   for (const bool late : {false, true}) {
-    all.push_back({Schedule::fixed, 1, late});
-    all.push_back({Schedule::reversed, 1, late});
-    for (const std::uint64_t seed : {1, 2}) all.push_back({Schedule::random, seed, late});
+    all.push_back({Schedule::fixed, 1, late, true});
+    all.push_back({Schedule::reversed, 1, late, true});
+    for (const std::uint64_t seed : {1, 2}) all.push_back({Schedule::random, seed, late, true});
   }
   return all;
 }
@@ -48,6 +51,22 @@ std::size_t right_runs(const std::vector<float>& wanted, F run) {
     try {
       right += run() == wanted ? 1 : 0;
     } catch (const Fault&) {
+    }
+  }
+  tessera::cuda_host::use({});
+  return right;
+}
+
+/// Whether all of them do.
+template <class F>
+bool always_right(const std::vector<float>& wanted, F run) {
+  bool right = true;
+  for (const Options& options : all_options()) {
+    tessera::cuda_host::use(options);
+    try {
+      right = right && run() == wanted;
+    } catch (const Fault&) {
+      right = false;
     }
   }
   tessera::cuda_host::use({});
@@ -249,6 +268,41 @@ TEST(CudaHost, ATileThatIsNotSwizzledIsFoundByItsBankConflicts) {
   p.kernel = not_swizzled::on_tensor_cores<64, 32, 2, 2, true, true, false, true>;
   EXPECT_EQ(right_runs_of(p, odd_sizes_for(p)), 8u);
   EXPECT_GT(tessera::cuda_host::bank_conflicts(), conflicts);
+}
+
+// ---- by warpgroups ----------------------------------------------------------------------------------------------
+
+TEST(CudaHost, TheWrappersOfWarpgroupsGiveWhatThePtxIsaSays) {
+  for (const tessera::test::Descriptor& d : tessera::test::descriptors)
+    EXPECT_EQ(descriptor(d.address, d.leading), d.word);
+  for (const Options& options : all_options()) {
+    tessera::cuda_host::use(options);
+    EXPECT_EQ(wrong_wrapper_of_warpgroups<DeviceArray>(), "");
+  }
+  tessera::cuda_host::use({});
+}
+
+std::size_t right_runs_of(const WarpgroupProduct& p, const FourMatrices& m) {
+  return right_runs(m.product(), [&] { return product_by<DeviceArray>(p, m); });
+}
+TEST(CudaHost, WarpgroupsGiveExactSumsOfWholeNumbersInEveryTileAndStorageOrder) {
+  for (const WarpgroupProduct& p : warpgroup_products)
+    EXPECT_EQ(right_runs_of(p, odd_sizes_for(p)), 8u) << p.tile_rows << " x " << p.tile_columns;
+}
+TEST(CudaHost, EveryFaultPlantedInTheProductByWarpgroupsIsFound) {
+  WarpgroupProduct p = in_warpgroups<128, 128, 2, 3, true, false>;
+  const FourMatrices m = odd_sizes_for(p);
+  ASSERT_EQ(right_runs_of(p, m), 8u);
+  const std::vector<float> wanted = m.product();
+  for (const auto& fault : planted_in_warpgroups) {
+    p.kernel = fault.kernel;
+    EXPECT_FALSE(always_right(wanted, [&] { return product_by<DeviceArray>(p, m); })) << fault.name;
+  }
+}
+TEST(CudaHost, AChunkOfNoDepthsIsZero) {
+  const WarpgroupProduct p = in_warpgroups<128, 64, 2, 4, true, true>;
+  const FourMatrices m{{40, 24, 70}, 64, 64};
+  EXPECT_EQ(right_runs_of(p, m), 8u);
 }
 
 TEST(CudaHost, SumsOnTensorCoresAreNotRounded) {

@@ -1,6 +1,6 @@
-// plant_faults TENSOR_PRODUCT ATTENTION OUT: writes a header with one copy of device/tensor_product.h or
-// device/attention.h for each fault below, in a namespace of its own, and tables of them. Throws where the text has
-// changed so that a fault has no place any more.
+// plant_faults TENSOR_PRODUCT ATTENTION WARPGROUP_PRODUCT OUT: writes a header with one copy of these headers of the
+// device for each fault below, in a namespace of its own, and tables of them. Throws where the text has changed so that
+// a fault has no place any more.
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -68,6 +68,56 @@ const Fault faults_in_attention[] = {
      "j * 16 + third + in_matrix, k * 16 + second"},
     {"a_row_past_the_end_is_stored", "if (row < rows) store", "if (row <= rows) store"},
 };
+const Fault faults_in_warpgroups[] = {
+    {"no_fence_behind_the_gates", "    asynchronous_fence();\n", ""},
+    {"no_barrier_behind_the_gates", "  barrier();  // the gates", "  // the gates"},
+    {"no_bytes_expected", "gate_expect(full + place, step * static_cast<int>(sizeof(bf16)))",
+     "gate_arrive(full + place)"},
+    {"too_few_bytes_expected", "full + place, step * static_cast<int>(sizeof(bf16))", "full + place, step"},
+    {"a_first_step_that_waits_for_another", "int place = 0, parity = 1;", "int place = 0, parity = 0;"},
+    {"a_first_step_that_waits_for_none", "int place = 0, parity = 0;", "int place = 0, parity = 1;"},
+    {"a_parity_that_stays", "- 1);\n    place = place + 1 == steps ? 0 : place + 1;\n    parity ^= place == 0;",
+     "- 1);\n    place = place + 1 == steps ? 0 : place + 1;"},
+    {"a_parity_that_stays_where_boxes_are_brought",
+     "right_fourth);\n      place = place + 1 == steps ? 0 : place + 1;\n      parity ^= place == 0;",
+     "right_fourth);\n      place = place + 1 == steps ? 0 : place + 1;"},
+    {"no_wait_for_a_step", "    gate_wait(full + place, parity);\n", ""},
+    {"no_wait_for_a_place", "      gate_wait(empty + place, parity);\n", ""},
+    {"a_place_that_is_never_given_back", "gate_arrive(empty + (place == 0 ? steps : place) - 1);", "(void)empty;"},
+    {"a_place_given_back_too_early", "(place == 0 ? steps : place) - 1", "place"},
+    {"a_place_given_back_by_one_warp", "gate_begin(empty + i, multiplying / 32)", "gate_begin(empty + i, 1)"},
+    {"a_place_given_back_by_all_lanes", "begin > from && lane == 0", "begin > from"},
+    {"a_place_given_back_that_was_not_used", "begin > from && lane == 0", "lane == 0"},
+    {"sums_that_may_be_written", "    multiplications_begin();\n", ""},
+    {"no_group_of_multiplications", "    multiplications_commit();\n", ""},
+    {"no_wait_for_multiplications", "    multiplications_wait<1>();", "    "},
+    {"a_wait_for_a_step_too_few", "multiplications_wait<1>", "multiplications_wait<2>"},
+    {"no_wait_for_the_last_step", "  multiplications_wait<0>();\n", ""},
+    {"no_barrier_before_the_sums", "  barrier_of<1, multiplying>();  // the sums", "  // the sums"},
+    {"no_barrier_before_the_sums_are_stored", "  barrier_of<1, multiplying>();\n  const int left_over",
+     "  const int left_over"},
+    {"a_barrier_of_too_many", "  barrier_of<1, multiplying>();\n  const int left_over",
+     "  barrier_of<1, multiplying + 32>();\n  const int left_over"},
+    {"not_swizzled", "swizzled_128 = 1;", "swizzled_128 = 0;"},
+    {"swizzled_otherwise", "swizzled_128 = 1;", "swizzled_128 = 2;"},
+    {"wrong_stride", "std::uint64_t{1024 >> 4}", "std::uint64_t{512 >> 4}"},
+    {"wrong_leading", "box * static_cast<int>(sizeof(bf16))", "128"},
+    {"wrong_depth_of_deep_lines", "point * 64 + depth", "point * 64 + depth * 2"},
+    {"wrong_depth_of_lines_across", "box + depth * 64", "box + depth"},
+    {"lines_taken_for_deep", "!left_deep, !right_deep>", "!left_deep, false>"},
+    {"lines_taken_for_across", "!left_deep, !right_deep>", "true, !right_deep>"},
+    {"wrong_rows", "my_row + part * 64, depth", "part * 64, depth"},
+    {"one_box_too_few", "i < points * warpgroup_depth / box;", "i < 1;"},
+    {"a_box_of_other_depths", "deep ? depth : first + i * 64, deep ? first : depth",
+     "deep ? depth : first + i * 64, deep ? first : depth + 1"},
+    {"a_box_of_another_group", "begin, left_third, left_fourth", "begin, left_fourth, left_third"},
+    {"a_step_too_many", "int begin = from; begin < to; begin += warpgroup_depth) {\n      gate_wait",
+     "int begin = from; begin <= to; begin += warpgroup_depth) {\n      gate_wait"},
+    {"wrong_sum", "lane / 4 + i / 2 % 2 * 8", "lane / 4 + i % 2 * 8"},
+    {"wrong_column_of_a_sum", "i / 4 * 8 + lane % 4 * 2", "i / 4 * 8 + lane / 4 * 2"},
+    {"a_row_past_the_end_is_stored", "row < left_over", "row <= left_over"},
+    {"a_column_past_the_end_is_stored", "first_column + column >= columns", "first_column + column > columns"},
+};
 /// Right numbers, but eight lines' numbers in the same banks.
 const Fault unswizzled{"not_swizzled", "line / lines % (eights < 8 ? eights : 8)", "line / lines % 1"};
 
@@ -85,8 +135,8 @@ std::string text_of(const char* path) {
   return read.str();
 }
 
-int run(const char* product, const char* attention, const char* to) {
-  std::string text = planted(text_of(product), unswizzled), table, attentions;
+int run(const char* product, const char* attention, const char* warpgroups, const char* to) {
+  std::string text = planted(text_of(product), unswizzled), table, attentions, of_warpgroups;
   for (const Fault& fault : faults) {
     text += planted(text_of(product), fault);
     const std::string kernel = ", &" + fault.name + "::on_tensor_cores<64, 32, 2, 2, true, ";
@@ -97,6 +147,11 @@ int run(const char* product, const char* attention, const char* to) {
     text += planted(text_of(attention), named, "attention_kernel.h");
     attentions += "    {\"" + fault.name + "\", &" + named.name + "::attention_of_a_head<4, 48, 32>},\n";
   }
+  for (const Fault& fault : faults_in_warpgroups) {
+    const Fault named{"warpgroups_with_" + fault.name, fault.from, fault.to};
+    text += planted(text_of(warpgroups), named, "warpgroup_kernel.h");
+    of_warpgroups += "    {\"" + fault.name + "\", &" + named.name + "::by_warpgroups<128, 128, 2, 3, true, false>},\n";
+  }
   std::ofstream out(to, std::ios::binary);
   out << text
       << "using Kernel = void(const bf16*, const bf16*, float*, int, int, int);\n"
@@ -104,7 +159,10 @@ int run(const char* product, const char* attention, const char* to) {
       << table
       << "};\nconstexpr struct {\n  const char* name;\n  decltype(HeadAttention::kernel) kernel;\n} "
          "planted_in_attention[] = {\n"
-      << attentions << "};\n";
+      << attentions
+      << "};\nconstexpr struct {\n  const char* name;\n  decltype(WarpgroupProduct::kernel) kernel;\n} "
+         "planted_in_warpgroups[] = {\n"
+      << of_warpgroups << "};\n";
   out.close();
   if (!out) throw std::runtime_error(std::string("cannot write ") + to);
   return 0;
@@ -114,8 +172,8 @@ int run(const char* product, const char* attention, const char* to) {
 
 int main(int argc, char** argv) {
   try {
-    if (argc == 4) return run(argv[1], argv[2], argv[3]);
-    std::cerr << "usage: plant_faults TENSOR_PRODUCT ATTENTION OUT\n";
+    if (argc == 5) return run(argv[1], argv[2], argv[3], argv[4]);
+    std::cerr << "usage: plant_faults TENSOR_PRODUCT ATTENTION WARPGROUP_PRODUCT OUT\n";
   } catch (const std::exception& error) {
     std::cerr << "plant_faults: " << error.what() << "\n";
   }

@@ -1,4 +1,4 @@
-// The wrappers and the product on tensor cores on a GPU: part of gpu_check.
+// The wrappers and the products on tensor cores on a GPU: part of gpu_check.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -11,10 +11,13 @@ namespace {
 #include "codegen/cuda/device/math.h"
 #include "codegen/cuda/device/tensor_product.h"
 #include "codegen/cuda/device/attention.h"
+#include "codegen/cuda/device/warpgroup_product.h"
 #include "tests/cuda/tensor_kernel.h"
 #include "tests/cuda/attention_kernel.h"
+#include "tests/cuda/warpgroup_kernel.h"
 }  // namespace
 #include "tests/cuda/tensor_cores.hpp"
+#include "tests/cuda/warpgroups.hpp"
 
 bool tensor_cores_are_right() {
   using tessera::cuda_gpu::DeviceArray;
@@ -31,6 +34,20 @@ bool tensor_cores_are_right() {
     const bool right = attends<DeviceArray>(a);
     if (!right) std::printf("attention of %d keys, %d wide FAILED\n", a.most_keys, a.width);
     good = right && good;
+  }
+  if (!can_launch(give_box)) {
+    std::printf("this GPU, or what was compiled for it, has no warpgroups: their products were not run\n");
+    return good;
+  }
+  const std::string wrong_of_warpgroups = wrong_wrapper_of_warpgroups<DeviceArray>();
+  std::printf("wrappers of warpgroups: %s\n",
+              wrong_of_warpgroups.empty() ? "passed" : ("FAILED: " + wrong_of_warpgroups).c_str());
+  good = wrong_of_warpgroups.empty() && good;
+  for (const WarpgroupProduct& p : warpgroup_products) {
+    const FourMatrices m = odd_sizes_for(p);
+    const bool exact = product_by<DeviceArray>(p, m) == m.product();
+    if (!exact) std::printf("the product by warpgroups in tiles of %d x %d FAILED\n", p.tile_rows, p.tile_columns);
+    good = exact && good;
   }
   return good;
 }

@@ -1,5 +1,6 @@
 // What a kernel asks of the machine, and how the host starts it: the twin for nvcc. The twin for a CPU without a GPU is
 // tests/cuda/host/device.hpp; kernels call these names alone, so that both run the same text.
+#include <cuda.h>  // the types of tensor maps alone
 #include <cuda_runtime.h>
 
 #pragma nv_diag_suppress 177  // a model has no use for every function below
@@ -81,6 +82,138 @@ TESSERA_DEVICE void multiply_add(float sum[4], const std::uint32_t left[4], cons
       : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]), "r"(right[1]));
 }
 
+// ---- sm_90a: warpgroups, which are four warps, multiply what tensor maps bring -------------------------------------
+
+/// Whether this is compiled for sm_90a. Elsewhere a kernel that needs it is empty, and has launch bounds by which
+/// can_launch finds that out.
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#define TESSERA_WARPGROUPS true
+#else
+#define TESSERA_WARPGROUPS false
+#endif
+#define TESSERA_THREADS_OF_WARPGROUPS(count) (TESSERA_WARPGROUPS ? (count) : 32)
+#define TESSERA_MAP const __grid_constant__ CUtensorMap
+
+/// The block's shared memory, from a multiple of 1024 bytes on.
+template <class T>
+TESSERA_DEVICE T* shared_tiles() {
+  extern __shared__ __align__(1024) unsigned char tessera_tiles[];
+  return reinterpret_cast<T*>(tessera_tiles);
+}
+/// As descriptors and instructions name shared memory.
+TESSERA_DEVICE std::uint32_t shared_address(const void* place) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(place));
+}
+
+/// A barrier in shared memory that counts arrivals and bytes. Its phases have parity 0, 1, 0, ...: each ends when so
+/// many threads have arrived and all bytes that were announced are there; then the next one begins.
+typedef std::uint64_t Gate;
+TESSERA_DEVICE void gate_begin(Gate* gate, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(gate)), "r"(arrivals) : "memory");
+}
+TESSERA_DEVICE void gate_arrive(Gate* gate) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(gate)) : "memory");
+}
+/// Announces bytes, and arrives.
+TESSERA_DEVICE void gate_expect(Gate* gate, int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(gate)), "r"(bytes)
+               : "memory");
+}
+/// Waits until the phase of this parity has ended: the one before the first has parity 1.
+TESSERA_DEVICE void gate_wait(Gate* gate, int parity) {
+  std::uint32_t ended = 0;
+  while (!ended)
+    asm volatile(
+        "{\n.reg .pred ended;\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 ended, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, ended;\n}"
+        : "=r"(ended)
+        : "r"(shared_address(gate)), "r"(parity)
+        : "memory");
+}
+/// What this thread wrote to shared memory (gates, too) before it, asynchronous operations see behind it.
+TESSERA_DEVICE void asynchronous_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+/// Copies a box of a tensor map to shared memory (a multiple of 1024 bytes) without waiting: lines of 64 numbers, 128
+/// bytes, eight of which change their eights' places (the eight at place i of line j lies at i ^ j % 8). What is
+/// outside of the tensor is zero. The bytes of the whole box count for the gate. By one thread.
+TESSERA_DEVICE void copy_box(bf16* to, const CUtensorMap& map, Gate* gate, int along, int across, int third,
+                             int fourth) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], "
+      "[%2];" ::"r"(shared_address(to)),
+      "l"(&map), "r"(shared_address(gate)), "r"(along), "r"(across), "r"(third), "r"(fourth)
+      : "memory");
+}
+
+/// As barrier, for so many threads; by its name, which is not 0, it differs from others.
+template <int name, int count>
+TESSERA_DEVICE void barrier_of() {
+  asm volatile("bar.sync %0, %1;" ::"n"(name), "n"(count) : "memory");
+}
+
+/// Sums are the multiplications' from here on, until they have been waited for. All threads of a warpgroup call this
+/// and what follows together.
+TESSERA_DEVICE void multiplications_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+/// The multiplications since the last call become a group.
+TESSERA_DEVICE void multiplications_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+/// Waits until at most `left` groups are under way.
+template <int left>
+TESSERA_DEVICE void multiplications_wait() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(left) : "memory");
+}
+#define TESSERA_SUMS(i)                                                                                         \
+  "+f"(sums[i]), "+f"(sums[i + 1]), "+f"(sums[i + 2]), "+f"(sums[i + 3]), "+f"(sums[i + 4]), "+f"(sums[i + 5]), \
+      "+f"(sums[i + 6]), "+f"(sums[i + 7])
+#define TESSERA_32_SUMS(i) TESSERA_SUMS(i), TESSERA_SUMS(i + 8), TESSERA_SUMS(i + 16), TESSERA_SUMS(i + 24)
+// The operands %t0 to %t9.
+#define TESSERA_TEN(t) \
+  "%" #t "0, %" #t "1, %" #t "2, %" #t "3, %" #t "4, %" #t "5, %" #t "6, %" #t "7, %" #t "8, %" #t "9, "
+#define TESSERA_MULTIPLY(columns, operands, left, right, left_across, right_across)                \
+  "wgmma.mma_async.sync.aligned.m64n" columns "k16.f32.bf16.bf16 {" operands "}, " left ", " right \
+  ", 1, 1, 1, " left_across ", " right_across ";"
+/// sums += left [64 x 16] right [columns x 16]^T of a warpgroup, without waiting, in the fragments of PTX's
+/// wgmma.m64nNk16: a thread's sums 4 j to 4 j + 3 are those of multiply_add for eight columns from 8 j on and the
+/// warp's 16 rows. left and right are descriptors of shared memory. `left_across`: its lines run along the rows, not
+/// along the depth.
+template <int columns, bool left_across, bool right_across>
+TESSERA_DEVICE void multiply_add_async(float (&sums)[columns / 2], std::uint64_t left, std::uint64_t right) {
+  static_assert(columns == 64 || columns == 128 || columns == 192 || columns == 256);
+  if constexpr (columns == 64)
+    asm volatile(
+        TESSERA_MULTIPLY("64", TESSERA_TEN() TESSERA_TEN(1) TESSERA_TEN(2) "%30, %31", "%32", "%33", "%34", "%35")
+        : TESSERA_32_SUMS(0)
+        : "l"(left), "l"(right), "n"(left_across), "n"(right_across));
+  if constexpr (columns == 128)
+    asm volatile(TESSERA_MULTIPLY("128",
+                                  TESSERA_TEN() TESSERA_TEN(1) TESSERA_TEN(2) TESSERA_TEN(3) TESSERA_TEN(4)
+                                      TESSERA_TEN(5) "%60, %61, %62, %63",
+                                  "%64", "%65", "%66", "%67")
+                 : TESSERA_32_SUMS(0), TESSERA_32_SUMS(32)
+                 : "l"(left), "l"(right), "n"(left_across), "n"(right_across));
+  if constexpr (columns == 192)
+    asm volatile(TESSERA_MULTIPLY("192",
+                                  TESSERA_TEN() TESSERA_TEN(1) TESSERA_TEN(2) TESSERA_TEN(3) TESSERA_TEN(4) TESSERA_TEN(
+                                      5) TESSERA_TEN(6) TESSERA_TEN(7) TESSERA_TEN(8) "%90, %91, %92, %93, %94, %95",
+                                  "%96", "%97", "%98", "%99")
+                 : TESSERA_32_SUMS(0), TESSERA_32_SUMS(32), TESSERA_32_SUMS(64)
+                 : "l"(left), "l"(right), "n"(left_across), "n"(right_across));
+  if constexpr (columns == 256)
+    asm volatile(TESSERA_MULTIPLY("256",
+                                  TESSERA_TEN() TESSERA_TEN(1) TESSERA_TEN(2) TESSERA_TEN(3) TESSERA_TEN(4) TESSERA_TEN(
+                                      5) TESSERA_TEN(6) TESSERA_TEN(7) TESSERA_TEN(8) TESSERA_TEN(9) TESSERA_TEN(10)
+                                      TESSERA_TEN(11) "%120, %121, %122, %123, %124, %125, %126, %127",
+                                  "%128", "%129", "%130", "%131")
+                 : TESSERA_32_SUMS(0), TESSERA_32_SUMS(32), TESSERA_32_SUMS(64), TESSERA_32_SUMS(96)
+                 : "l"(left), "l"(right), "n"(left_across), "n"(right_across));
+}
+#undef TESSERA_SUMS
+#undef TESSERA_32_SUMS
+#undef TESSERA_TEN
+#undef TESSERA_MULTIPLY
+
+// ---- the host
+// --------------------------------------------------------------------------------------------------------
+
 typedef cudaStream_t Stream;
 
 /// How many blocks of `size` hold so many.
@@ -95,7 +228,46 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes));
   kernel<<<grid, block, shared_bytes, stream>>>(arguments...);
 }
+
+/// Whether a kernel for warpgroups is there for this GPU.
+template <class... Parameters>
+bool can_launch(void (*kernel)(Parameters...)) {
+  cudaFuncAttributes attributes;
+  return cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess && attributes.maxThreadsPerBlock > 32;
+}
+/// Of tensor maps since the last call.
+inline bool& maps_failed() {
+  static thread_local bool failed = false;
+  return failed;
+}
+/// Of four extents: neighbours in memory, and three whose numbers are so many apart, a multiple of 16 bytes. A box has
+/// 64 neighbours of so many lines.
+inline CUtensorMap tensor_map(const bf16* first, std::int64_t along, std::int64_t across, std::int64_t third,
+                              std::int64_t fourth, std::int64_t to_across, std::int64_t to_third,
+                              std::int64_t to_fourth, int lines) {
+  static const auto encode = [] {
+    void* found = nullptr;
+    cudaDriverEntryPointQueryResult result;
+    cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &result);
+    return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(found);
+  }();
+  const auto bytes = [](std::int64_t numbers) { return static_cast<cuuint64_t>(numbers) * sizeof(bf16); };
+  const cuuint64_t extents[4] = {static_cast<cuuint64_t>(along), static_cast<cuuint64_t>(across),
+                                 static_cast<cuuint64_t>(third), static_cast<cuuint64_t>(fourth)};
+  const cuuint64_t strides[3] = {bytes(to_across), bytes(to_third), bytes(to_fourth)};
+  const cuuint32_t box[4] = {64, static_cast<cuuint32_t>(lines), 1, 1}, each[4] = {1, 1, 1, 1};
+  CUtensorMap map{};
+  if (!encode || encode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 4, const_cast<bf16*>(first), extents, strides, box,
+                        each, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                        CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS)
+    maps_failed() = true;
+  return map;
+}
 /// Whether a launch since the last call was refused.
-inline bool launches_failed() { return cudaGetLastError() != cudaSuccess; }
+inline bool launches_failed() {
+  const bool maps = maps_failed();
+  maps_failed() = false;
+  return cudaGetLastError() != cudaSuccess || maps;
+}
 
 }  // namespace

@@ -16,6 +16,9 @@
 #define __device__
 #define __global__
 #define __launch_bounds__(...)
+#define TESSERA_WARPGROUPS true
+#define TESSERA_THREADS_OF_WARPGROUPS(count) count
+#define TESSERA_MAP const CUtensorMap
 
 namespace {
 
@@ -150,6 +153,44 @@ TESSERA_DEVICE void multiply_add(float sum[4], const std::uint32_t left[4], cons
   tessera::cuda_host::warp(place, &mine, together::multiply_add);
 }
 
+template <class T>
+TESSERA_DEVICE T* shared_tiles() {
+  return shared_memory<T>();  // here, both begin on a multiple of 1024 bytes
+}
+TESSERA_DEVICE std::uint32_t shared_address(const void* place) { return tessera::cuda_host::shared_address(place); }
+typedef std::uint64_t Gate;
+TESSERA_DEVICE void gate_begin(Gate* gate, int arrivals) { tessera::cuda_host::gate_begin(gate, arrivals); }
+TESSERA_DEVICE void gate_arrive(Gate* gate) { tessera::cuda_host::gate_arrive(gate, 0); }
+TESSERA_DEVICE void gate_expect(Gate* gate, int bytes) { tessera::cuda_host::gate_arrive(gate, bytes); }
+TESSERA_DEVICE void gate_wait(Gate* gate, int parity, const Place& place = Place::current()) {
+  tessera::cuda_host::gate_wait(gate, parity, place);
+}
+TESSERA_DEVICE void asynchronous_fence() { tessera::cuda_host::asynchronous_fence(); }
+typedef tessera::cuda_host::TensorMap CUtensorMap;
+TESSERA_DEVICE void copy_box(bf16* to, const CUtensorMap& map, Gate* gate, int along, int across, int third,
+                             int fourth) {
+  tessera::cuda_host::copy_box(to, map, gate, {along, across, third, fourth});
+}
+template <int name, int count>
+TESSERA_DEVICE void barrier_of(const Place& place = Place::current()) {
+  tessera::cuda_host::barrier_of(name, count, place);
+}
+TESSERA_DEVICE void multiplications_begin(const Place& place = Place::current()) {
+  tessera::cuda_host::multiplications_begin(place);
+}
+TESSERA_DEVICE void multiplications_commit(const Place& place = Place::current()) {
+  tessera::cuda_host::multiplications_commit(place);
+}
+template <int left>
+TESSERA_DEVICE void multiplications_wait(const Place& place = Place::current()) {
+  tessera::cuda_host::multiplications_wait(left, place);
+}
+template <int columns, bool left_across, bool right_across>
+TESSERA_DEVICE void multiply_add_async(float (&sums)[columns / 2], std::uint64_t left, std::uint64_t right,
+                                       const Place& place = Place::current()) {
+  tessera::cuda_host::multiply_add_async({sums, columns, left_across, right_across, left, right}, place);
+}
+
 typedef cudaStream_t Stream;
 
 [[maybe_unused]] inline unsigned blocks_for(std::int64_t count, int size) {
@@ -164,6 +205,21 @@ void launch_named(const char* name, void (*kernel)(Parameters...), dim3 grid, di
 }
 #define launch(kernel, ...) launch_named(#kernel, kernel, __VA_ARGS__)
 
-[[maybe_unused]] inline bool launches_failed() { return false; }
+template <class... Parameters>
+bool can_launch(void (*)(Parameters...)) {
+  return tessera::cuda_host::has_warpgroups();
+}
+[[maybe_unused]] inline bool& maps_failed() {
+  static thread_local bool failed = false;
+  return failed;
+}
+[[maybe_unused]] inline CUtensorMap tensor_map(const bf16* first, std::int64_t along, std::int64_t across,
+                                               std::int64_t third, std::int64_t fourth, std::int64_t to_across,
+                                               std::int64_t to_third, std::int64_t to_fourth, int lines) {
+  const CUtensorMap map{first, {along, across, third, fourth}, {2, 2 * to_across, 2 * to_third, 2 * to_fourth}, lines};
+  maps_failed() = maps_failed() || !tessera::cuda_host::is_possible(map);
+  return map;
+}
+[[maybe_unused]] inline bool launches_failed() { return std::exchange(maps_failed(), false); }
 
 }  // namespace

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <limits>
 #include <map>
 #include <memory>
 #include <numeric>
 #include <random>
+#include <utility>
 #include <vector>
 
 // Saves the registers that a function must keep and the stack of the running fiber, and takes up another's.
@@ -55,7 +57,10 @@ struct Fiber : Thread {
   void* stack_pointer = nullptr;
   int stack = -1;  ///< which of the pool's; -1: not begun
   Place place;     ///< where it waits
+  const char* whom = "";
   bool at_barrier = false;
+  int at_named_barrier = 0;
+  const void* gate = nullptr;  ///< that it waits for
 };
 
 /// Asynchronous copies of a thread.
@@ -70,6 +75,51 @@ struct Warp {
   void* lanes[32] = {};
   Place place;
 };
+
+/// How a gate lies in shared memory: what is written over it is no gate any more.
+struct GateState {
+  std::uint64_t parity : 1;  ///< of the phase that has not ended
+  std::uint64_t expected : 11, pending : 11;
+  std::int64_t bytes : 25;
+  std::uint64_t sign : 16;
+};
+static_assert(sizeof(GateState) == 8);
+constexpr std::uint64_t sign_of_gates = 0x6a7e;
+
+/// A box of a tensor on its way.
+struct Box {
+  unsigned char* to;
+  TensorMap map;
+  void* gate;
+  int at[4];
+};
+
+/// A warp's multiplication under way.
+struct WarpMultiplication {
+  Multiplication of_lane[32];
+};
+struct Multiplications {
+  bool begun = false;
+  std::vector<WarpMultiplication> open;
+  std::deque<std::vector<WarpMultiplication>> groups;
+  std::map<float*, std::vector<float>> sums;  ///< of what is under way
+  std::size_t issued = 0;
+};
+struct NamedBarrier {
+  int count = 0, arrived = 0;
+};
+constexpr std::uint32_t shared_begin = 1024;  // there a block's memory begins on a GPU, too
+
+float number_at(const unsigned char* place) {
+  std::uint16_t half;
+  std::memcpy(&half, place, sizeof half);
+  const std::uint32_t bits = std::uint32_t{half} << 16;
+  float number;
+  std::memcpy(&number, &bits, sizeof number);
+  return number;
+}
+/// Where 128-byte swizzling has the byte of this address: PTX ISA, "Swizzling modes".
+std::uint32_t swizzled_128(std::uint32_t address) { return address ^ (address >> 7 & 7) << 4; }
 
 std::string text(const Place& place) {
   std::string file = place.file_name();
@@ -89,7 +139,7 @@ class Launch {
     fault_.clear();
     random_.seed(options.seed);
     const std::size_t threads = std::size_t{block.x} * block.y * block.z;
-    constexpr std::size_t most_shared = 163 * 1024;  // of sm_80
+    const std::size_t most_shared = (options.warpgroups ? 227 : 163) * 1024;
     if (shared_bytes > most_shared || threads == 0 || threads > 1024 || grid.x == 0 || grid.y == 0 || grid.z == 0 ||
         grid.y > 65535 || grid.z > 65535)
       throw Fault(name_ + ": a grid of " + text(grid) + " blocks of " + text(block) + " threads cannot be launched");
@@ -108,7 +158,23 @@ class Launch {
       fail("threads of one block wait at different barriers, " + text(barrier_) + " and " + text(place));
     barrier_ = place;
     ++at_barrier_;
-    wait(place, true);
+    running_->at_barrier = true;
+    wait(place, "the block");
+  }
+  void barrier_of(int name, int count, const Place& place) {
+    NamedBarrier& b = named_barriers_[name];
+    if (b.arrived > 0 && b.count != count) fail("a barrier of " + std::to_string(b.count) + " and of other threads");
+    b.count = count;
+    if (++b.arrived < count) {
+      running_->at_named_barrier = name;
+      return wait(place, "others");
+    }
+    b.arrived = 0;
+    for (Fiber& f : fibers_)
+      if (f.at_named_barrier == name) {
+        f.at_named_barrier = 0;
+        f.state = State::ready;
+      }
   }
 
   void warp(const Place& place, void* mine, void (*together)(void* const lanes[32])) {
@@ -117,7 +183,7 @@ class Launch {
       fail("lanes of one warp are at different operations, " + text(w.place) + " and " + text(place));
     w.place = place;
     w.lanes[running_->thread % 32] = mine;
-    if (++w.arrived < 32) return wait(place, false);
+    if (++w.arrived < 32) return wait(place, "its warp");
     together(w.lanes);
     w.arrived = 0;
     const std::size_t first = static_cast<std::size_t>(running_->thread / 32 * 32);
@@ -161,7 +227,109 @@ class Launch {
     if (under_way) fail("an asynchronous copy is not waited for");
   }
 
+  // ---- sm_90a ----------------------------------------------------------------------------------------------------
+
+  std::uint32_t shared_address(const void* place) {
+    return shared_begin + static_cast<std::uint32_t>(static_cast<const unsigned char*>(place) - shared());
+  }
+  void gate_begin(void* gate, int arrivals) {
+    if (!options.warpgroups) fail("this GPU has no warpgroups");
+    if (reinterpret_cast<std::uintptr_t>(gate) % 8) fail("a gate is not aligned to 8 bytes");
+    const auto count = static_cast<std::uint64_t>(arrivals) & 2047;
+    set(gate, {0, count, count, 0, sign_of_gates});
+    unfenced_[gate] = running_->thread;
+  }
+  void gate_arrive(void* gate, int bytes) {
+    GateState g = state_of(gate);
+    if (g.pending == 0) fail("more threads arrive at a gate than it waits for");
+    g.bytes += bytes;
+    --g.pending;
+    advance(gate, g);
+  }
+  void gate_wait(const void* gate, int parity, const Place& place) {
+    if (state_of(gate).parity != static_cast<std::uint64_t>(parity)) return;
+    running_->gate = gate;
+    wait(place, "a gate");
+  }
+  /// What this thread did before it is known to asynchronous operations.
+  void asynchronous_fence() {
+    std::erase_if(unfenced_, [&](const auto& gate) { return gate.second == running_->thread; });
+  }
+  void copy_box(const Box& box) {
+    if (unfenced_.contains(box.gate)) fail("a box is copied for a gate that no fence has shown to it");
+    (void)state_of(box.gate);
+    if (reinterpret_cast<std::uintptr_t>(box.to) % 1024) fail("a box is not aligned to 1024 bytes");
+    check_shared(shared_address(box.to), bytes_of(box));
+    if (!options.late_copies) return bring(box);
+    std::memset(box.to, 0xff, static_cast<std::size_t>(bytes_of(box)));
+    boxes_.push_back(box);
+  }
+
+  Multiplications& multiplications() { return multiplications_[static_cast<std::size_t>(running_->thread / 32)]; }
+  void begin_multiplications() { multiplications().begun = true; }
+  void commit_multiplications() {
+    Multiplications& mine = multiplications();
+    mine.groups.push_back(std::move(mine.open));
+    mine.open.clear();
+  }
+  void wait_for_multiplications(int left) {
+    Multiplications& mine = multiplications();
+    for (; mine.groups.size() > static_cast<std::size_t>(left); mine.groups.pop_front())
+      for (const WarpMultiplication& m : mine.groups.front()) {
+        if (!options.late_copies) continue;
+        float* sums[32];
+        for (int lane = 0; lane < 32; ++lane) sums[lane] = mine.sums.at(m.of_lane[lane].sums).data();
+        multiply(m, sums);
+      }
+    mine.begun = false;  // whoever changes sums now must begin anew
+    const auto under_way = [&](float* sums) {
+      const auto has = [&](const std::vector<WarpMultiplication>& group) {
+        return std::any_of(group.begin(), group.end(), [&](const WarpMultiplication& m) {
+          return std::any_of(m.of_lane, m.of_lane + 32, [&](const Multiplication& lane) { return lane.sums == sums; });
+        });
+      };
+      return has(mine.open) || std::any_of(mine.groups.begin(), mine.groups.end(), has);
+    };
+    std::erase_if(mine.sums, [&](const auto& held) {
+      if (!mine.groups.empty() || !mine.open.empty())
+        if (under_way(held.first)) return false;
+      std::copy(held.second.begin(), held.second.end(), held.first);
+      return true;
+    });
+  }
+  void begin_multiplication(const WarpMultiplication& m) {
+    Multiplications& mine = multiplications();
+    if (!mine.begun) fail("a multiplication whose sums may still be written: none has begun");
+    const Multiplication& first = m.of_lane[0];
+    for (const Multiplication& lane : m.of_lane)
+      if (lane.left != first.left || lane.right != first.right) fail("lanes of one warp multiply different matrices");
+    auto& all = multiplied_[static_cast<std::size_t>(running_->thread / 128)];
+    if (mine.issued == all.size()) all.emplace_back(first.left, first.right);
+    if (all[mine.issued++] != std::pair(first.left, first.right))
+      fail("warps of one group multiply different matrices");
+    if (!options.late_copies) {
+      float* sums[32];
+      for (int lane = 0; lane < 32; ++lane) sums[lane] = m.of_lane[lane].sums;
+      return multiply(m, sums);
+    }
+    for (const Multiplication& lane : m.of_lane) {
+      const auto [at, fresh] = mine.sums.try_emplace(lane.sums);
+      if (!fresh) continue;
+      at->second.assign(lane.sums, lane.sums + lane.columns / 2);
+      std::fill_n(lane.sums, lane.columns / 2, std::numeric_limits<float>::quiet_NaN());
+    }
+    mine.open.push_back(m);
+  }
+  void all_multiplications_waited_for() {
+    const Multiplications& mine = multiplications();
+    if (options.late_copies && !mine.sums.empty()) fail("a multiplication is not waited for");
+  }
+
   [[noreturn]] void fail(const std::string& what) {
+    if (!running_) {
+      give_back_all();
+      throw Fault(name_ + ": " + what + "; " + schedule());
+    }
     fault_ = name_ + ": " + what + "; block " + text(running_->block) + ", thread " + std::to_string(running_->thread) +
              ", " + schedule();
     for (;;) to_main();
@@ -196,12 +364,17 @@ class Launch {
   }
 
   void one_block(dim3 index, std::size_t threads, std::size_t shared_bytes) {
-    shared_.assign(shared_bytes + 128, 0xff);  // not-a-number, in single precision as in bf16
-    shared_from_ = 127 - (reinterpret_cast<std::uintptr_t>(shared_.data()) + 127) % 128;
+    shared_.assign(shared_bytes + 1024, 0xff);  // not-a-number, in single precision as in bf16
+    shared_from_ = 1023 - (reinterpret_cast<std::uintptr_t>(shared_.data()) + 1023) % 1024;
     shared_.resize(shared_from_ + shared_bytes);
     fibers_.assign(threads, Fiber{});
     warps_.assign((threads + 31) / 32, Warp{});
     copies_.clear();
+    boxes_.clear();
+    unfenced_.clear();
+    named_barriers_.clear();
+    multiplications_.assign(warps_.size(), Multiplications{});
+    multiplied_.assign((threads + 127) / 128, {});
     at_barrier_ = 0;
     std::size_t live = threads;
     for (std::size_t i = 0; i < threads; ++i) {
@@ -227,13 +400,113 @@ class Launch {
           if (options.schedule == Schedule::random && random_() % 4 == 0) again = false;
         }
       if (ran || live == 0) continue;
+      if (!boxes_.empty()) {
+        bring_one();
+        continue;
+      }
       for (Fiber& f : fibers_)
         if (f.state == State::waiting) {
           fault_ = name_ + ": nobody can go on; block " + text(f.block) + ", thread " + std::to_string(f.thread) +
-                   " waits at " + text(f.place) + (f.at_barrier ? " for the block, " : " for its warp, ") + schedule();
+                   " waits at " + text(f.place) + " for " + f.whom + ", " + schedule();
           return give_back_all();
         }
     }
+    if (!boxes_.empty()) fault_ = name_ + ": a block ends before all boxes are there, " + schedule();
+  }
+
+  // ---- sm_90a ----------------------------------------------------------------------------------------------------
+
+  GateState state_of(const void* gate) {
+    GateState g;
+    std::memcpy(&g, gate, sizeof g);
+    if (g.sign != sign_of_gates) fail("what should be a gate is none");
+    return g;
+  }
+  static void set(void* gate, const GateState& g) { std::memcpy(gate, &g, sizeof g); }
+  /// Ends the phase where nothing is missing.
+  void advance(void* gate, GateState g) {
+    if (g.pending == 0 && g.bytes == 0) {
+      g.parity ^= 1;
+      g.pending = g.expected;
+      for (Fiber& f : fibers_)
+        if (f.gate == gate) {
+          f.gate = nullptr;
+          f.state = State::ready;
+        }
+    }
+    set(gate, g);
+  }
+
+  static int bytes_of(const Box& box) { return 128 * box.map.lines; }
+  void check_shared(std::uint32_t address, int bytes) {
+    if (address < shared_begin || address + static_cast<std::uint32_t>(bytes) - shared_begin >
+                                      static_cast<std::uint32_t>(shared_.size() - shared_from_))
+      fail("memory outside of the block's shared memory is touched");
+  }
+  void bring(const Box& box) {
+    const std::uint32_t to = shared_address(box.to);
+    for (int line = 0; line < box.map.lines; ++line)
+      for (int i = 0; i < 64; ++i) {
+        const std::int64_t at[4] = {std::int64_t{box.at[0]} + i, std::int64_t{box.at[1]} + line, box.at[2], box.at[3]};
+        const auto* from = static_cast<const unsigned char*>(box.map.first);
+        bool inside = true;
+        for (int d = 0; d < 4; ++d) {
+          inside = inside && at[d] >= 0 && at[d] < box.map.extents[d];
+          from += at[d] * box.map.strides[d];
+        }
+        unsigned char* const there =
+            shared() + swizzled_128(to + static_cast<std::uint32_t>(128 * line + 2 * i)) - shared_begin;
+        if (inside)
+          std::memcpy(there, from, 2);
+        else
+          std::memset(there, 0, 2);
+      }
+    GateState g = state_of(box.gate);
+    g.bytes -= bytes_of(box);
+    advance(box.gate, g);
+  }
+  /// Nobody can go on: one of the boxes is there.
+  void bring_one() {
+    std::size_t which = options.schedule == Schedule::reversed ? boxes_.size() - 1 : 0;
+    if (options.schedule == Schedule::random) which = random_() % boxes_.size();
+    const Box box = boxes_[which];
+    boxes_.erase(boxes_.begin() + static_cast<std::ptrdiff_t>(which));
+    bring(box);
+  }
+
+  /// A number of a matrix that a descriptor tells of: PTX ISA, "Matrix descriptor format" and "Strides", for 128-byte
+  /// swizzling.
+  float number_of(std::uint64_t descriptor, bool across, int point, int depth) {
+    const auto field = [&](int bit) { return static_cast<std::uint32_t>(descriptor >> bit & 0x3fff) << 4; };
+    const std::uint32_t start = field(0), leading = field(16), stride = field(32);
+    if (descriptor >> 62 != 1 || (descriptor >> 49 & 7) != 0) fail("a descriptor is not of 128-byte swizzling");
+    const auto p = static_cast<std::uint32_t>(point), k = static_cast<std::uint32_t>(depth);
+    const std::uint32_t offset =
+        across ? p / 64 * leading + p % 64 * 2 + k / 8 * stride + k % 8 * 128 : p / 8 * stride + p % 8 * 128 + k * 2;
+    const std::uint32_t address = swizzled_128(start + offset);
+    check_shared(address, 2);
+    return number_at(shared() + address - shared_begin);
+  }
+  /// The fragments of wgmma.m64nNk16, PTX ISA, "Register fragments".
+  void multiply(const WarpMultiplication& m, float* const (&sums)[32]) {
+    const Multiplication& first = m.of_lane[0];
+    const int first_row = running_->thread / 32 % 4 * 16, columns = first.columns;
+    float left[16][16], right[16][256], product[16][256];
+    for (int k = 0; k < 16; ++k) {
+      for (int row = 0; row < 16; ++row) left[row][k] = number_of(first.left, first.left_across, first_row + row, k);
+      for (int column = 0; column < columns; ++column)
+        right[k][column] = number_of(first.right, first.right_across, column, k);
+    }
+    const auto each = [&](auto what) {
+      for (int lane = 0; lane < 32; ++lane)
+        for (int i = 0; i < columns / 2; ++i)
+          what(sums[lane][i], product[lane / 4 + i / 2 % 2 * 8][i / 4 * 8 + lane % 4 * 2 + i % 2]);
+    };
+    each([](float sum, float& number) { number = sum; });
+    for (int row = 0; row < 16; ++row)
+      for (int k = 0; k < 16; ++k)
+        for (int column = 0; column < columns; ++column) product[row][column] += left[row][k] * right[k][column];
+    each([](float& sum, float number) { sum = number; });
   }
 
   /// The barrier opens.
@@ -275,9 +548,9 @@ class Launch {
   }
   static void entry();
 
-  void wait(const Place& place, bool for_block) {
+  void wait(const Place& place, const char* whom) {
     running_->place = place;
-    running_->at_barrier = for_block;
+    running_->whom = whom;
     running_->state = State::waiting;
     to_main();
   }
@@ -295,7 +568,12 @@ class Launch {
   std::vector<std::size_t> block_order_, warp_order_, lane_order_;
   std::vector<Fiber> fibers_;
   std::vector<Warp> warps_;
-  std::map<int, Copies> copies_;  ///< by thread
+  std::map<int, Copies> copies_;         ///< by thread
+  std::vector<Box> boxes_;               ///< on their way
+  std::map<const void*, int> unfenced_;  ///< gates, and the thread that began them
+  std::map<int, NamedBarrier> named_barriers_;
+  std::vector<Multiplications> multiplications_;                                  ///< by warp
+  std::vector<std::vector<std::pair<std::uint64_t, std::uint64_t>>> multiplied_;  ///< by warpgroup: descriptors
   std::size_t at_barrier_ = 0;
   Place barrier_;  ///< at which they wait
   std::vector<unsigned char> shared_;
@@ -311,6 +589,7 @@ Launch the_launch;
 void Launch::entry() {
   (*the_launch.kernel_)();
   the_launch.all_copies_waited_for();
+  the_launch.all_multiplications_waited_for();
   the_launch.running_->state = State::done;
   for (;;) the_launch.to_main();
 }
@@ -358,5 +637,42 @@ void copy_async(void* to, const void* from, int valid) {
 void copy_commit() { the_launch.copy_commit(); }
 void copy_wait(int left) { the_launch.copy_wait(left); }
 void read_at_once(const void* const rows[8]) { the_launch.read_at_once(rows); }
+
+bool has_warpgroups() { return the_launch.options.warpgroups; }
+bool is_possible(const TensorMap& map) {
+  bool possible = reinterpret_cast<std::uintptr_t>(map.first) % 16 == 0 && map.lines >= 1 && map.lines <= 256;
+  for (int d = 0; d < 4; ++d) {
+    possible = possible && map.extents[d] >= 1 && map.extents[d] <= std::int64_t{1} << 32;
+    if (d > 0)
+      possible = possible && map.strides[d] % 16 == 0 && map.strides[d] >= 0 && map.strides[d] < std::int64_t{1} << 40;
+  }
+  return possible;
+}
+std::uint32_t shared_address(const void* place) { return the_launch.shared_address(place); }
+void gate_begin(void* gate, int arrivals) { the_launch.gate_begin(gate, arrivals); }
+void gate_arrive(void* gate, int bytes) { the_launch.gate_arrive(gate, bytes); }
+void gate_wait(const void* gate, int parity, const Place& place) { the_launch.gate_wait(gate, parity, place); }
+void asynchronous_fence() { the_launch.asynchronous_fence(); }
+void copy_box(void* to, const TensorMap& map, void* gate, const int (&at)[4]) {
+  the_launch.copy_box({static_cast<unsigned char*>(to), map, gate, {at[0], at[1], at[2], at[3]}});
+}
+void barrier_of(int name, int count, const Place& place) { the_launch.barrier_of(name, count, place); }
+void multiplications_begin(const Place& place) {
+  warp(place, nullptr, [](void* const[32]) { the_launch.begin_multiplications(); });
+}
+void multiplications_commit(const Place& place) {
+  warp(place, nullptr, [](void* const[32]) { the_launch.commit_multiplications(); });
+}
+void multiplications_wait(int left, const Place& place) {
+  warp(place, &left, [](void* const lanes[32]) { the_launch.wait_for_multiplications(*static_cast<int*>(lanes[0])); });
+}
+void multiply_add_async(const Multiplication& mine, const Place& place) {
+  Multiplication handed_in = mine;
+  warp(place, &handed_in, [](void* const lanes[32]) {
+    WarpMultiplication m;
+    for (int lane = 0; lane < 32; ++lane) m.of_lane[lane] = *static_cast<const Multiplication*>(lanes[lane]);
+    the_launch.begin_multiplication(m);
+  });
+}
 
 }  // namespace tessera::cuda_host

@@ -26,7 +26,8 @@ enum class Schedule { fixed, reversed, random };
 struct Options {
   Schedule schedule = Schedule::fixed;
   std::uint64_t seed = 1;    ///< of Schedule::random
-  bool late_copies = false;  ///< asynchronous copies at their wait, not at once
+  bool late_copies = false;  ///< what is asynchronous at its wait, not at once
+  bool warpgroups = false;   ///< the GPU is one of sm_90a
 };
 /// For every launch from now on.
 void use(const Options& options);
@@ -39,8 +40,8 @@ class Fault : public std::runtime_error {
 };
 
 /// Runs `kernel` for every thread of every block. Throws Fault: threads of a block at different barriers, lanes of a
-/// warp at different operations, nobody left to run, memory touched outside of a DeviceArray, asynchronous copies that
-/// are never waited for (where they are late).
+/// warp at different operations, nobody left to run, memory touched outside of a DeviceArray, asynchronous copies and
+/// multiplications that are never waited for (where they are late), and what breaks a rule of those of sm_90a.
 void run(const char* name, dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& kernel);
 
 // ---- for device.hpp: the thread that runs now --------------------------------------------------------------------
@@ -63,5 +64,37 @@ void copy_commit();
 void copy_wait(int left);
 /// The eight rows, 16 bytes each, of a matrix that is read at once.
 void read_at_once(const void* const rows[8]);
+
+// ---- for device.hpp: sm_90a --------------------------------------------------------------------------------------
+
+bool has_warpgroups();
+/// A tensor of bf16 that lies in lines.
+struct TensorMap {
+  const void* first;
+  std::int64_t extents[4], strides[4];  ///< strides in bytes
+  int lines;                            ///< of a box
+};
+/// Whether CUDA would make such a map.
+bool is_possible(const TensorMap& map);
+/// From the start of the block's shared memory, which is no 0.
+std::uint32_t shared_address(const void* place);
+void gate_begin(void* gate, int arrivals);
+void gate_arrive(void* gate, int bytes);
+void gate_wait(const void* gate, int parity, const Place& place);
+void asynchronous_fence();
+/// Now or, late, when nobody can go on without it.
+void copy_box(void* to, const TensorMap& map, void* gate, const int (&at)[4]);
+void barrier_of(int name, int count, const Place& place);
+void multiplications_begin(const Place& place);
+void multiplications_commit(const Place& place);
+void multiplications_wait(int left, const Place& place);
+/// Of a warp's 16 rows of the warpgroup's 64. Now, or at its wait: until then nobody knows the sums.
+struct Multiplication {
+  float* sums;  ///< of a lane
+  int columns;
+  bool left_across, right_across;
+  std::uint64_t left, right;  ///< descriptors
+};
+void multiply_add_async(const Multiplication& mine, const Place& place);
 
 }  // namespace tessera::cuda_host

@@ -1,0 +1,134 @@
+/// A matrix product by warpgroups, for sm_90a: as tensor_product, but a tensor map brings each factor (its lines along
+/// the depth where `deep`, else along the rows or columns), and what is outside of it is zero: `from` is a multiple of
+/// 64, and a last step may go past `to` where both factors end. `left_third` and the like are the block's place in the
+/// factor's other two extents.
+///
+/// Two warpgroups multiply, `down` of them below each other; a thread of one warp more brings the factors. Shared
+/// memory holds `steps` steps along the depth, each with a gate that opens when it is there and one that opens when all
+/// have multiplied it. Blocks that share rows are neighbours.
+constexpr int warpgroup_depth = 64;                  ///< of a step: a line of 128 bytes
+constexpr int multiplying = 256;                     ///< threads
+constexpr int warpgroup_threads = multiplying + 32;  ///< of a block
+constexpr int warpgroup_factor_bytes(int tile_rows, int tile_columns, int steps) {
+  return steps * (tile_rows + tile_columns) * warpgroup_depth * static_cast<int>(sizeof(bf16));
+}
+constexpr int warpgroup_product_bytes(int tile_rows, int tile_columns, int steps) {
+  return warpgroup_factor_bytes(tile_rows, tile_columns, steps) + 2 * steps * static_cast<int>(sizeof(Gate));
+}
+
+/// Of shared memory in lines of 128 bytes, as copy_box writes it: a PTX matrix descriptor. `leading`: bytes from 64
+/// numbers along the lines to the next 64, where lines run across the depth. Eight lines are 1024 bytes.
+TESSERA_DEVICE std::uint64_t descriptor(std::uint32_t address, int leading) {
+  constexpr std::uint64_t swizzled_128 = 1;
+  return std::uint64_t{(address & 0x3ffff) >> 4} | static_cast<std::uint64_t>(leading >> 4) << 16 |
+         std::uint64_t{1024 >> 4} << 32 | swizzled_128 << 62;
+}
+
+/// A factor's part of a step: `points` rows (or columns), in one box or in one for each 64 of them.
+template <int points, bool deep>
+struct BoxesOf {
+  static constexpr int lines = deep ? points : warpgroup_depth, box = lines * 64;
+
+  TESSERA_DEVICE static void bring(bf16* tile, const CUtensorMap& map, Gate* gate, int first, int depth, int third,
+                                   int fourth) {
+    TESSERA_UNROLL
+    for (int i = 0; i < points * warpgroup_depth / box; ++i)
+      copy_box(tile + i * box, map, gate, deep ? depth : first + i * 64, deep ? first : depth, third, fourth);
+  }
+  /// Of the points from a multiple of 64 on, and 16 depths.
+  TESSERA_DEVICE static std::uint64_t descriptor_of(const bf16* tile, int point, int depth) {
+    return descriptor(shared_address(tile + (deep ? point * 64 + depth : point / 64 * box + depth * 64)),
+                      box * static_cast<int>(sizeof(bf16)));
+  }
+};
+
+template <int tile_rows, int tile_columns, int down, int steps, bool left_deep, bool right_deep, class Store>
+TESSERA_DEVICE void warpgroup_product(int rows, int columns, int from, int to, const CUtensorMap& left, int left_third,
+                                      int left_fourth, const CUtensorMap& right, int right_third, int right_fourth,
+                                      Store store) {
+#if TESSERA_WARPGROUPS
+  constexpr int my_rows = tile_rows / down, my_columns = tile_columns * down / 2, parts = my_rows / 64;
+  constexpr int right_at = tile_rows * warpgroup_depth, step = (tile_rows + tile_columns) * warpgroup_depth;
+  constexpr int stride = tile_columns + tensor_padding;
+  static_assert(my_rows % 64 == 0 && tile_rows * stride * sizeof(real) <= steps * step * sizeof(bf16));
+  using OfLeft = BoxesOf<tile_rows, left_deep>;
+  using OfRight = BoxesOf<tile_columns, right_deep>;
+  bf16* const factors = shared_tiles<bf16>();  // [steps, tile_rows and tile_columns, warpgroup_depth]
+  Gate* const full = reinterpret_cast<Gate*>(factors + steps * step);
+  Gate* const empty = full + steps;
+  if (thread_x() == 0) {
+    for (int i = 0; i < steps; ++i) {
+      gate_begin(full + i, 1);
+      gate_begin(empty + i, multiplying / 32);
+    }
+    asynchronous_fence();
+  }
+  barrier();  // the gates are there
+
+  const int below = (rows + tile_rows - 1) / tile_rows, beside = (columns + tile_columns - 1) / tile_columns;
+  const int at = block_x() + block_y() * below;
+  const int first_row = at / beside * tile_rows, first_column = at % beside * tile_columns;
+  const int warp = thread_x() / 32, lane = thread_x() % 32;
+  if (warp >= multiplying / 32) {
+    if (thread_x() > multiplying) return;
+    int place = 0, parity = 1;
+    for (int begin = from; begin < to; begin += warpgroup_depth) {
+      gate_wait(empty + place, parity);
+      gate_expect(full + place, step * static_cast<int>(sizeof(bf16)));
+      bf16* const tile = factors + place * step;
+      OfLeft::bring(tile, left, full + place, first_row, begin, left_third, left_fourth);
+      OfRight::bring(tile + right_at, right, full + place, first_column, begin, right_third, right_fourth);
+      place = place + 1 == steps ? 0 : place + 1;
+      parity ^= place == 0;
+    }
+    return;
+  }
+  const int my_row = warp / 4 % down * my_rows, my_column = warp / 4 / down * my_columns;
+  real sums[parts][my_columns / 2];
+  TESSERA_UNROLL
+  for (int i = 0; i < parts * my_columns / 2; ++i) sums[i / (my_columns / 2)][i % (my_columns / 2)] = 0;
+  int place = 0, parity = 0;
+  for (int begin = from; begin < to; begin += warpgroup_depth) {
+    gate_wait(full + place, parity);
+    const bf16* const tile = factors + place * step;
+    multiplications_begin();
+    TESSERA_UNROLL
+    for (int depth = 0; depth < warpgroup_depth; depth += 16) {
+      const std::uint64_t rights = OfRight::descriptor_of(tile + right_at, my_column, depth);
+      TESSERA_UNROLL
+      for (int part = 0; part < parts; ++part)
+        multiply_add_async<my_columns, !left_deep, !right_deep>(
+            sums[part], OfLeft::descriptor_of(tile, my_row + part * 64, depth), rights);
+    }
+    multiplications_commit();
+    multiplications_wait<1>();  // the step before this one is multiplied
+    if (begin > from && lane == 0) gate_arrive(empty + (place == 0 ? steps : place) - 1);
+    place = place + 1 == steps ? 0 : place + 1;
+    parity ^= place == 0;
+  }
+  multiplications_wait<0>();
+  barrier_of<1, multiplying>();  // the sums lie where the factors were
+
+  // Through shared memory, so that neighbouring threads store neighbouring columns.
+  real* const results = shared_tiles<real>();
+  TESSERA_UNROLL
+  for (int part = 0; part < parts; ++part) {
+    TESSERA_UNROLL
+    for (int i = 0; i < my_columns / 2; ++i) {
+      const int row = my_row + part * 64 + warp % 4 * 16 + lane / 4 + i / 2 % 2 * 8,
+                column = my_column + i / 4 * 8 + lane % 4 * 2 + i % 2;
+      results[row * stride + column] = sums[part][i];
+    }
+  }
+  barrier_of<1, multiplying>();
+  const int left_over = rows - first_row;
+  TESSERA_UNROLL
+  for (int begin = 0; begin < tile_columns; begin += 32) {
+    const int column = begin + lane;
+    if (first_column + column >= columns) return;
+    TESSERA_UNROLL_BY_4
+    for (int row = warp; row < tile_rows && row < left_over; row += multiplying / 32)
+      store(first_row + row, first_column + column, results[row * stride + column]);
+  }
+#endif
+}
