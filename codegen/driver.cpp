@@ -244,8 +244,9 @@ Writes the sources of {1}: C header, kernels for each instruction set, training 
   --train        write the program with the training loop as well
   --tiles FILE   tiles of matrix products, measured by bench/tune.py, in the place of the table that is built in
   --cuda         write the kernels for CUDA as well, and with --train what the program needs to use them
-  --cuda-tile [KERNEL=]ROWSxCOLUMNS
-                 the tile of a CUDA kernel's matrix product, or of all of them; else the sizes decide
+  --cuda-tile [KERNEL=][wgmma:]ROWSxCOLUMNS
+                 the tile of a CUDA kernel's matrix product, or of all of them; else the sizes decide. wgmma: that of
+                 its kernel for sm_90a; wgmma:none is none, so that sm_90a takes the other one
   --predict ARCH instead of writing anything, print what each CUDA kernel should take on sm_80 or sm_90a
   --batch N      with so many images (default: the recipe's batch)
   --real TYPE    float (default), or double: for checking gradients, with --isa scalar
@@ -288,12 +289,16 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
       } else if (option == "--cuda") {
         options.cuda = true;
       } else if (option == "--cuda-tile") {
-        const std::string tile = value();
-        const std::size_t named = tile.find('=');
-        if (named == std::string::npos)
-          options.tiles[""] = tile;
+        std::string tile = value(), kernel;
+        if (const std::size_t named = tile.find('='); named != std::string::npos) {
+          kernel = tile.substr(0, named);
+          tile.erase(0, named + 1);
+        }
+        const std::string kind = "wgmma:";
+        if (tile.starts_with(kind))
+          options.tiles[kind + kernel] = tile.substr(kind.size());
         else
-          options.tiles[tile.substr(0, named)] = tile.substr(named + 1);
+          options.tiles[kernel] = tile;
       } else if (option == "--predict") {
         architecture = value();
       } else if (option == "--batch") {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -94,8 +95,17 @@ class Emitter : Values {
   /// Instructions of what becomes of a sum, about.
   double storing(bool chunk) const;
   Emitted matrix_product(const Factors& f, bool chunk);
+  /// Tile, grid and what follows from them.
+  void blocks_of_product(Emitted& e, const Tile& tile, const Factors& f, bool chunk, const Products& products);
+  tree::Statement store_of_product(const Fused& row, const Fused& column, bool chunk);
+  /// The same by warpgroups, for sm_90a; none where a factor does not lie so that a tensor map can bring it, or where
+  /// it would take longer than that tile on mma.sync.
+  std::vector<Emitted> product_by_warpgroups(const Factors& f, bool chunk, const Products& products,
+                                             const Tile& otherwise);
+  std::optional<Map> map_of(int factor, const std::vector<int>& across, const std::vector<int>& groups,
+                            const std::vector<int>& depth);
   /// Of this kernel, or of all of them; empty where nobody asks for one.
-  std::string wanted_tile() const;
+  std::string wanted_tile(const std::string& kind) const;
 
   const Tiles& tiles_;
 };

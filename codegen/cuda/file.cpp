@@ -46,7 +46,7 @@ bool uses(const Expr& e, const std::string& variable) {
 /// Whether a statement of the block reads the variable.
 bool uses(const Block& block, const std::string& variable) {
   return ranges::any_of(block, [&](const tree::Statement& s) {
-    return uses(s.value, variable) || uses(s.limit, variable) || uses(s.body, variable);
+    return uses(s.value, variable) || uses(s.limit, variable) || uses(s.body, variable) || uses(s.otherwise, variable);
   });
 }
 
@@ -80,7 +80,7 @@ class File {
     out += "#endif\n\nnamespace {\n\n";
     std::vector<std::string> headers{"math", "reduce"};
     if (tensor_cores())
-      headers.insert(headers.end(), {"tensor_product", "attention"});
+      headers.insert(headers.end(), {"tensor_product", "attention", "warpgroup_product"});
     else
       headers.emplace_back("product");
     for (const std::string& header : headers)
@@ -100,10 +100,11 @@ class File {
   bool tensor_cores() const { return model_.plans.front().program.precision == Precision::bf16; }
 
   void check_tile(const std::string& kernel) const {
+    const std::string named = kernel.starts_with("wgmma:") ? kernel.substr(6) : kernel;
     const bool there = ranges::any_of(model_.plans, [&](const Plan& plan) {
-      return ranges::any_of(plan.program.kernels, [&](const Kernel& k) { return k.name == kernel; });
+      return ranges::any_of(plan.program.kernels, [&](const Kernel& k) { return k.name == named; });
     });
-    if (!kernel.empty() && !there) throw Error(fmt::format("there is no kernel {} that a tile is for", kernel));
+    if (!named.empty() && !there) throw Error(fmt::format("there is no kernel {} that a tile is for", kernel));
   }
 
   // ---- kernels, each text once -----------------------------------------------------------------------------------
@@ -168,11 +169,19 @@ class File {
       check_size(plan, static_cast<int>(t));
       declare_tensor(plan, static_cast<int>(t), f.body);
     }
-    region(plan, 0, f.body);
+    used_.insert("warpgroups");
+    able_.clear();
+    Block kernels;
+    region(plan, 0, kernels);
+    if (!able_.empty()) f.body.push_back(tree::declare("const bool", "warpgroups", call("can_launch", {name(able_)})));
+    f.body.insert(f.body.end(), kernels.begin(), kernels.end());
     std::set<std::string> known{"launch",
                                 "dim3",
                                 "blocks_for",
+                                "can_launch",
+                                "tensor_map",
                                 "product_bytes",
+                                "warpgroup_product_bytes",
                                 "tensor_product_bytes",
                                 "attention_bytes",
                                 "reinterpret_cast<bf16*>"};
@@ -233,25 +242,44 @@ class File {
   void run(const Plan& plan, int kernel, Block& b) {
     const Kernel& k = plan.program.kernels[static_cast<std::size_t>(kernel)];
     for (const Emitted& e : emit(plan, kernel, [&](int tensor) { return table(plan, tensor); }, model_.tiles)) {
-      largest_batch_ = std::min(largest_batch_, e.largest_batch);
-      const bool plain = e.grid[1]->kind == tree::Node::Kind::integer && e.grid[1]->integer == 1 &&
-                         e.grid[2]->kind == tree::Node::Kind::integer && e.grid[2]->integer == 1;
-      std::vector<Expr> blocks(plain ? 1 : 3);
-      for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] = e.grid[i];
-      std::vector<Expr> arguments;
-      arguments.push_back(name(place(e.function, plan.program.name)));
-      arguments.push_back(call("dim3", std::move(blocks)));
-      arguments.push_back(call("dim3", {integer(e.threads)}));
-      arguments.push_back(e.shared_bytes);
-      arguments.push_back(name("stream"));
-      if (e.takes_batch) arguments.push_back(name("batch"));
-      if (e.takes_layer) arguments.push_back(name("layer"));
-      if (e.takes_stretch) arguments.push_back(name("first"));
-      if (e.takes_stretch) arguments.push_back(name("last"));
-      if (e.takes_stretch) arguments.push_back(name("stopped"));
-      for (const Argument& a : e.arguments) arguments.push_back(pointer(plan, k, kernel, a));
-      b.push_back(tree::evaluate(call("launch", std::move(arguments))));
+      if (e.by_warpgroups.empty()) {
+        b.push_back(launch(plan, k, kernel, e));
+        continue;
+      }
+      const tree::Statement by_warpgroups = launch(plan, k, kernel, e.by_warpgroups[0]);
+      able_ = by_warpgroups.value->operands[0]->text;
+      b.push_back(tree::when(name("warpgroups"), {by_warpgroups}, {launch(plan, k, kernel, e)}));
     }
+  }
+
+  tree::Statement launch(const Plan& plan, const Kernel& k, int kernel, const Emitted& e) {
+    largest_batch_ = std::min(largest_batch_, e.largest_batch);
+    const bool plain = e.grid[1]->kind == tree::Node::Kind::integer && e.grid[1]->integer == 1 &&
+                       e.grid[2]->kind == tree::Node::Kind::integer && e.grid[2]->integer == 1;
+    std::vector<Expr> blocks(plain ? 1 : 3);
+    for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] = e.grid[i];
+    std::vector<Expr> arguments;
+    arguments.push_back(name(place(e.function, plan.program.name)));
+    arguments.push_back(call("dim3", std::move(blocks)));
+    arguments.push_back(call("dim3", {integer(e.threads)}));
+    arguments.push_back(e.shared_bytes);
+    arguments.push_back(name("stream"));
+    if (e.takes_batch) arguments.push_back(name("batch"));
+    if (e.takes_layer) arguments.push_back(name("layer"));
+    if (e.takes_stretch) arguments.push_back(name("first"));
+    if (e.takes_stretch) arguments.push_back(name("last"));
+    if (e.takes_stretch) arguments.push_back(name("stopped"));
+    for (const Map& m : e.maps) arguments.push_back(map(plan, k, kernel, m));
+    for (const Argument& a : e.arguments) arguments.push_back(pointer(plan, k, kernel, a));
+    return tree::evaluate(call("launch", std::move(arguments)));
+  }
+
+  Expr map(const Plan& plan, const Kernel& k, int kernel, const Map& m) {
+    std::vector<Expr> arguments{pointer(plan, k, kernel, m.tensor) + integer(m.first)};
+    for (const Extent& e : m.extents) arguments.push_back(in_batch(e));
+    for (std::int64_t stride : m.strides) arguments.push_back(integer(stride));
+    arguments.push_back(integer(m.lines));
+    return call("tensor_map", std::move(arguments));
   }
 
   Expr pointer(const Plan& plan, const Kernel& k, int kernel, const Argument& a) {
@@ -316,6 +344,7 @@ class File {
   std::map<std::string, std::string> by_text_;      ///< kernel text without its name -> name
   std::map<std::string, std::string> table_names_;  ///< numbers -> name
   std::set<std::string> names_, used_;
+  std::string able_;  ///< a kernel of the program by warpgroups, if any
   std::vector<std::string> scratch_name_;
   std::int64_t largest_batch_ = 65535;
 };

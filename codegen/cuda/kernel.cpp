@@ -117,8 +117,10 @@ void Emitter::finish(Emitted& e, Block body, const std::string& how, bool partia
                     return x.kind == Expression::Kind::keep;
                   });
   e.function.linkage = "__global__";
-  e.function.returns = e.blocks ? fmt::format("void __launch_bounds__({}, {})", e.threads, e.blocks)
-                                : fmt::format("void __launch_bounds__({})", e.threads);
+  const std::string threads =
+      e.maps.empty() ? std::to_string(e.threads) : fmt::format("TESSERA_THREADS_OF_WARPGROUPS({})", e.threads);
+  e.function.returns = e.blocks ? fmt::format("void __launch_bounds__({}, {})", threads, e.blocks)
+                                : fmt::format("void __launch_bounds__({})", threads);
   if (e.function.name.empty()) e.function.name = kernel_.name;
   if (e.takes_batch) e.function.parameters.push_back({"const int", "batch"});
   if (e.takes_layer) e.function.parameters.push_back({"const int", "layer"});
@@ -127,6 +129,8 @@ void Emitter::finish(Emitted& e, Block body, const std::string& how, bool partia
     e.function.parameters.push_back({"const int", "last"});
     e.function.parameters.push_back({"const std::int32_t*", "stopped"});
   }
+  if (!e.maps.empty())
+    for (const char* map : {"left_map", "right_map"}) e.function.parameters.push_back({"TESSERA_MAP", map});
   for (const Argument& a : arguments_) {
     const Tensor& t = plan_.program.tensors[static_cast<std::size_t>(a.tensor)];
     std::string type = t.type == graph::Type::integer ? "std::int32_t*" : type_of(t) + "*";

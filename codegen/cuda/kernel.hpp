@@ -10,8 +10,19 @@
 
 namespace tessera::codegen::cuda {
 
+/// What a kernel by warpgroups is passed for a factor: the arguments of the device's tensor_map.
+struct Map {
+  Argument tensor;
+  std::int64_t first = 0;  ///< of its numbers
+  Extent extents[4] = {{1, 0}, {1, 0}, {1, 0}, {1, 0}};
+  std::int64_t strides[3] = {8, 8, 8};  ///< of all but the first
+  int lines = 0;                        ///< of a box
+  bool deep = false;                    ///< its lines run along the depth
+  tree::Expr third, fourth;             ///< the block's place, in the kernel
+};
+
 /// A function of the kernel. Its parameters, in this order: batch (where it takes it), layer, first, last and stopped
-/// (update), then its arguments.
+/// (update), left_map and right_map, then its arguments.
 struct Emitted {
   tree::Function function;
   bool takes_batch = false, takes_layer = false, takes_stretch = false;
@@ -20,10 +31,12 @@ struct Emitted {
   int threads = 1;     ///< of a block
   int blocks = 0;      ///< at least so many on a multiprocessor; 0: as the compiler likes
   tree::Expr shared_bytes;
-  std::int64_t largest_batch = 0;  ///< that the grid has room for
-  Tile tile;                       ///< of a matrix product
-  Extent depth;                    ///< that a block of it sums over
-  double alone = 0;                ///< cycles in which a block of it multiplies nothing
+  std::int64_t largest_batch = 0;      ///< that the grid has room for
+  Tile tile;                           ///< of a matrix product
+  Extent depth;                        ///< that a block of it sums over
+  double alone = 0;                    ///< cycles in which a block of it multiplies nothing
+  std::vector<Map> maps;               ///< by warpgroups: of both factors
+  std::vector<Emitted> by_warpgroups;  ///< in its place on sm_90a: one, or none
 };
 
 /// "real" or "bf16": what the values of a tensor are stored as.

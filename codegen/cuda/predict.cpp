@@ -140,7 +140,6 @@ class Prediction {
     const Kernel& k = plan.program.kernels[static_cast<std::size_t>(number)];
     const std::vector<Emitted> emitted = emit(plan, number, [](int) { return "table"; }, model_.tiles);
     for (std::size_t i = 0; i < emitted.size(); ++i) {
-      const Emitted& e = emitted[i];
       const bool chunks = emitted.size() > 1;
       const auto work = [&](std::int64_t batch) {
         const double points = points_of(k, batch), partial = 4 * points * static_cast<double>(batch_chunks);
@@ -149,20 +148,29 @@ class Prediction {
         if (chunks) w.bytes += partial;
         return w;
       };
-      prediction::Kernel row;
-      row.name = e.function.name;
-      row.times = times;
-      for (int a = 0; a < 3; ++a) row.grid[a] = along(e.grid[a]);
-      row.resident = e.blocks ? e.blocks : std::floor(most_threads / e.threads);
-      row.operations = linear([&](std::int64_t batch) { return work(batch).operations; });
-      row.bytes = linear([&](std::int64_t batch) { return work(batch).bytes; });
-      row.on_tensor_cores = e.tile.function == "tensor_product" || e.tile.function == "attention";
-      row.tile = e.tile.rows + e.tile.columns;
-      row.depth = {static_cast<double>(e.depth.fixed), static_cast<double>(e.depth.per_batch)};
-      row.factor_bytes = row.on_tensor_cores ? 2 : 4;
-      row.alone = e.alone;
-      kernels.push_back(std::move(row));
+      const std::vector<Emitted>& on_sm_90a = emitted[i].by_warpgroups;
+      kernels.push_back(row(emitted[i], on_sm_90a.empty() ? "" : "sm_80", times, work));
+      for (const Emitted& e : on_sm_90a) kernels.push_back(row(e, "sm_90a", times, work));
     }
+  }
+
+  static prediction::Kernel row(const Emitted& e, const std::string& only_on, int times,
+                                const std::function<Work(std::int64_t)>& work) {
+    prediction::Kernel row;
+    row.name = e.function.name;
+    row.only_on = only_on;
+    row.times = times;
+    for (int a = 0; a < 3; ++a) row.grid[a] = along(e.grid[a]);
+    row.resident = e.blocks ? e.blocks : std::floor(most_threads / e.threads);
+    row.operations = linear([&](std::int64_t batch) { return work(batch).operations; });
+    row.bytes = linear([&](std::int64_t batch) { return work(batch).bytes; });
+    row.by_warpgroups = !e.maps.empty();
+    row.on_tensor_cores = row.by_warpgroups || e.tile.function == "tensor_product" || e.tile.function == "attention";
+    row.tile = e.tile.rows + e.tile.columns;
+    row.depth = {static_cast<double>(e.depth.fixed), static_cast<double>(e.depth.per_batch)};
+    row.factor_bytes = row.on_tensor_cores ? 2 : 4;
+    row.alone = e.alone;
+    return row;
   }
 
   const Model& model_;
@@ -190,9 +198,9 @@ std::string emit_prediction(const Model& model) {
       std::string grid;
       for (const prediction::Kernel::Along& along : k.grid)
         grid += fmt::format("{}{{{}, {}}}", grid.empty() ? "" : ", ", text_of(along.count), along.size);
-      rows += fmt::format("         {{\"{}\", {}, {{{}}}, {}, {}, {}, {}, {}, {}, {}, {}}},\n", k.name, k.times, grid,
-                          k.resident, text_of(k.operations), text_of(k.bytes), k.on_tensor_cores, k.tile,
-                          text_of(k.depth), k.factor_bytes, k.alone);
+      rows += fmt::format("         {{\"{}\", \"{}\", {}, {{{}}}, {}, {}, {}, {}, {}, {}, {}, {}, {}}},\n", k.name,
+                          k.only_on, k.times, grid, k.resident, text_of(k.operations), text_of(k.bytes),
+                          k.on_tensor_cores, k.by_warpgroups, k.tile, text_of(k.depth), k.factor_bytes, k.alone);
     }
     rows += "     }},\n";
   }

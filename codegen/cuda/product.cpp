@@ -1,6 +1,7 @@
 // Sums of products with rows and columns, in tiles.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <range/v3/algorithm/contains.hpp>
 
 #include "codegen/cuda/emitter.hpp"
@@ -101,19 +102,10 @@ Emitted Emitter::matrix_product(const Factors& f, bool chunk) {
   const Products products{nominal(row_count), nominal(column_count),
                           chunk ? ceiling(nominal(depths), batch_chunks) : nominal(depths),
                           chunk ? batch_chunks : nominal(group_count), storing(chunk)};
-  const Tile& tile = e.tile = choose_tile(plan_.program.precision, products, wanted_tile());
-  if (tensor) e.alone = alone(tile, products);
-  e.depth = chunk ? Extent{depths.fixed / batch_chunks, ceiling(depths.per_batch, batch_chunks)} : depths;
-  e.threads = tile.threads;
-  e.blocks = tile.blocks;
+  const Tile tile = choose_tile(plan_.program.precision, products, wanted_tile(""));
+  blocks_of_product(e, tile, f, chunk, products);
   e.shared_bytes = call(tile.function + "_bytes", {integer(tile.rows), integer(tile.columns)});
-  e.grid[0] = blocks_for(row_count, tile.rows);
-  e.grid[1] = blocks_for(column_count, tile.columns);
-  e.grid[2] = chunk ? integer(batch_chunks) : times_batch(group_count);
-  if (!column_count.known()) limit(e, ceiling(column_count.per_batch, tile.columns) + 1);
-  if (!group_count.known()) limit(e, group_count.per_batch);
-  for (const Extent& x : {row_count, column_count, depths})
-    if (!x.known()) e.takes_batch = true;
+  if (tensor) e.by_warpgroups = Emitter(plan_, kernel_, table_, tiles_).product_by_warpgroups(f, chunk, products, tile);
 
   const Fused row = fuse(f.rows, "row"), column = fuse(f.columns, "column"), group = fuse(f.groups, "group"),
               depth = fuse(f.depth, "depth");
@@ -131,12 +123,7 @@ Emitted Emitter::matrix_product(const Factors& f, bool chunk) {
   };
   factor("left", f.left, row);
   factor("right", f.right, column);
-  functions.push_back(function_of("store", {row, column}, {{"real", "sum"}}, [&](Block& body) {
-    if (chunk)
-      body.push_back(tree::evaluate(binary("=", partial(), name("sum"))));
-    else
-      store_sums(body);
-  }));
+  functions.push_back(store_of_product(row, column, chunk));
   leave();
   Block declared = declare_needed(group);
   b.insert(b.end(), declared.begin(), declared.end());
@@ -155,13 +142,141 @@ Emitted Emitter::matrix_product(const Factors& f, bool chunk) {
   b.push_back(tree::evaluate(call(function + ">", {times_batch(row_count), times_batch(column_count), from, to,
                                                    name("left"), name("right"), name("store")})));
   if (chunk) e.function.name = kernel_.name + "_partial";
-  finish(e, std::move(b), fmt::format("a matrix product in tiles of {} x {}", tile.rows, tile.columns), chunk, chunk);
+  std::string how = fmt::format("a matrix product in tiles of {} x {}", tile.rows, tile.columns);
+  for (const Emitted& w : e.by_warpgroups)
+    how += fmt::format("; on sm_90a by warpgroups in tiles of {} x {}", w.tile.rows, w.tile.columns);
+  finish(e, std::move(b), how, chunk, chunk);
   return e;
 }
 
-std::string Emitter::wanted_tile() const {
+void Emitter::blocks_of_product(Emitted& e, const Tile& tile, const Factors& f, bool chunk, const Products& products) {
+  const Extent row_count = points(f.rows), column_count = points(f.columns), group_count = points(f.groups),
+               depths = points(f.depth);
+  e.tile = tile;
+  if (plan_.program.precision == Precision::bf16) e.alone = alone(tile, products);
+  e.depth = chunk ? Extent{depths.fixed / batch_chunks, ceiling(depths.per_batch, batch_chunks)} : depths;
+  e.threads = tile.threads;
+  e.blocks = tile.blocks;
+  e.grid[0] = blocks_for(row_count, tile.rows);
+  e.grid[1] = blocks_for(column_count, tile.columns);
+  e.grid[2] = chunk ? integer(batch_chunks) : times_batch(group_count);
+  if (!column_count.known()) limit(e, ceiling(column_count.per_batch, tile.columns) + 1);
+  if (!group_count.known()) limit(e, group_count.per_batch);
+  for (const Extent& x : {row_count, column_count, depths})
+    if (!x.known()) e.takes_batch = true;
+}
+
+tree::Statement Emitter::store_of_product(const Fused& row, const Fused& column, bool chunk) {
+  return function_of("store", {row, column}, {{"real", "sum"}}, [&](Block& body) {
+    if (chunk)
+      body.push_back(tree::evaluate(binary("=", partial(), name("sum"))));
+    else
+      store_sums(body);
+  });
+}
+
+std::string Emitter::wanted_tile(const std::string& kind) const {
   for (const std::string& of : {kernel_.name, std::string()})
-    if (auto at = tiles_.find(of); at != tiles_.end()) return at->second;
+    if (auto at = tiles_.find(kind + of); at != tiles_.end()) return at->second;
   return "";
+}
+
+// ---- by warpgroups -----------------------------------------------------------------------------------------------
+
+std::optional<Map> Emitter::map_of(int factor, const std::vector<int>& across, const std::vector<int>& groups,
+                                   const std::vector<int>& depth) {
+  const Expression& x = expression(factor);
+  if (x.kind != Expression::Kind::load || !rounds(x.access)) return {};
+  Map map;
+  map.tensor = {x.access.tensor, x.access.shift, false, ""};
+  std::map<int, std::int64_t> strides = strides_of(x.access, &map.first);
+  // Axes that run on from one to the next are one extent of the map.
+  struct Run {
+    Extent extent{1, 0};
+    std::int64_t stride = 0;
+    std::map<int, std::int64_t> place;  ///< in it, by axis
+  };
+  auto runs_of = [&](const std::vector<int>& axes) {
+    std::vector<Run> runs;
+    for (std::size_t i = axes.size(); i-- > 0;) {
+      const int a = axes[i];
+      const std::int64_t stride = strides[a];
+      if (extent_of(a) == 1 || stride == 0) continue;
+      if (runs.empty() || !runs.back().extent.known() || stride != runs.back().stride * runs.back().extent.fixed)
+        runs.push_back({{1, 0}, stride, {}});
+      Run& run = runs.back();
+      run.place[a] = run.extent.fixed;
+      const Extent more = extent(axis(a).dim);
+      run.extent = more.known() ? Extent{run.extent.fixed * more.fixed, 0} : Extent{0, run.extent.fixed};
+    }
+    return runs;
+  };
+  const std::vector<Run> points = runs_of(across), depths = runs_of(depth), others = runs_of(groups);
+  for (const std::vector<int>* axes : {&across, &depth})
+    for (int a : *axes)
+      if (extent_of(a) != 1 && strides[a] == 0) return {};
+  if (points.size() != 1 || depths.size() != 1 || others.size() > 2) return {};
+  map.deep = depths[0].stride == 1;
+  if (!map.deep && points[0].stride != 1) return {};
+  const Run &along = map.deep ? depths[0] : points[0], &beside = map.deep ? points[0] : depths[0];
+  map.extents[0] = along.extent;
+  map.extents[1] = beside.extent;
+  map.strides[0] = beside.stride;
+  map.third = map.fourth = integer(0);
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    map.extents[2 + i] = others[i].extent;
+    map.strides[1 + i] = others[i].stride;
+    (i == 0 ? map.third : map.fourth) = linear(others[i].place, 0);
+  }
+  const auto whole = [](std::int64_t numbers) { return numbers % 8 == 0; };
+  if (!whole(map.first) || !std::all_of(map.strides, map.strides + 3, whole)) return {};
+  return map;
+}
+
+std::vector<Emitted> Emitter::product_by_warpgroups(const Factors& f, bool chunk, const Products& products,
+                                                    const Tile& otherwise) {
+  Emitted e = fresh();
+  const Fused row = fuse(f.rows, "row"), column = fuse(f.columns, "column"), group = fuse(f.groups, "group");
+  stand(group);
+  std::optional<Map> left = map_of(f.left, f.rows, f.groups, f.depth),
+                     right = map_of(f.right, f.columns, f.groups, f.depth);
+  const std::optional<Tile> tile = choose_warpgroup_tile(products, otherwise, wanted_tile("wgmma:"));
+  if (tile && !(left && right) && tiles_.contains("wgmma:" + kernel_.name))
+    refuse("has a factor that no tensor map can bring");
+  if (!left || !right || !tile) return {};
+  left->lines = left->deep ? tile->rows : 64;
+  right->lines = right->deep ? tile->columns : 64;
+  blocks_of_product(e, *tile, f, chunk, products);
+  e.shared_bytes = call(tile->function + "_bytes", {integer(tile->rows), integer(tile->columns), integer(tile->steps)});
+
+  Block b;
+  const Extent depths = points(f.depth);
+  Expr from = integer(0), to = times_batch(depths);
+  if (chunk) {
+    // Chunks of whole steps, whatever image they end in.
+    auto bound = [](Expr chunk) {
+      return binary("/", binary("*", std::move(chunk), name("steps")), integer(batch_chunks)) * 64;
+    };
+    b.push_back(tree::declare("const int", "chunk", call("block_z", {})));
+    b.push_back(tree::declare("const int", "steps", binary("/", to + integer(63), integer(64))));
+    from = bound(name("chunk"));
+    to = bound(name("chunk") + integer(1));
+  }
+  if (!group.axes.empty()) b.push_back(tree::declare("const int", group.variable, call("block_z", {})));
+  tree::Statement store = store_of_product(row, column, chunk);
+  leave();
+  Block declared = declare_needed(group);
+  b.insert(b.end(), declared.begin(), declared.end());
+  b.push_back(std::move(store));
+  b.push_back(
+      tree::evaluate(call(fmt::format("{}<{}, {}, {}, {}, {}>", tile->function, tile->rows, tile->columns,
+                                      tile->division, left->deep, right->deep),
+                          {times_batch(points(f.rows)), times_batch(points(f.columns)), from, to, name("left_map"),
+                           left->third, left->fourth, name("right_map"), right->third, right->fourth, name("store")})));
+  e.maps = {*left, *right};
+  e.function.name = kernel_.name + (chunk ? "_partial_wgmma" : "_wgmma");
+  finish(e, std::move(b), fmt::format("a matrix product by warpgroups in tiles of {} x {}", tile->rows, tile->columns),
+         chunk, chunk);
+  return {std::move(e)};
 }
 }  // namespace tessera::codegen::cuda

@@ -36,19 +36,37 @@ Tile tensor(int rows, int columns, int warps_down, int warps_across) {
           warps};
 }
 
-/// Cycles of the busiest multiprocessor, about, by guesses until they are measured. A step of 32 along the depth takes
-/// what the tensor cores need, 1340 multiply-adds a cycle, or its factors, of which the second-level cache gives 32
-/// bytes a cycle, whichever is longer: copies run while warps multiply. While a block does not multiply, the others on
-/// its multiprocessor do. How full the last wave is, the batch will decide: half.
-double tensor_cycles(const Tile& tile, const Products& p) {
+/// By device/warpgroup_product.h, for one or two blocks on a multiprocessor: as many steps as shared memory has room
+/// for, up to five.
+Tile warpgroup(int rows, int columns, int down, int blocks) {
+  constexpr int shared_bytes = 228 * 1024, taken = 1024 + 128;  // of an H200; by the system and the gates of a block
+  const int steps = std::min(5, (shared_bytes / blocks - taken) / ((rows + columns) * 128));
+  return {rows, columns, 288, blocks, "warpgroup_product", fmt::format("{}, {}", down, steps), steps};
+}
+
+/// What a multiprocessor multiplies, by guesses until they are measured: so many multiply-adds a cycle, in steps of so
+/// many depths.
+struct Speed {
+  double multiply_adds;
+  int depth;
+};
+constexpr Speed of_mma{1340, 32}, of_warpgroups{1710, 64};
+
+/// Cycles of the busiest multiprocessor, about. A step along the depth takes what the tensor cores need or its factors,
+/// of which the second-level cache gives 32 bytes a cycle, whichever is longer: copies run while warps multiply. While
+/// a block does not multiply, the others on its multiprocessor do. How full the last wave is, the batch will decide:
+/// half.
+double tensor_cycles(const Tile& tile, const Products& p, const Speed& speed) {
   const double waves = static_cast<double>(blocks_of(tile, p)) / static_cast<double>(multiprocessors);
   const double on_one = waves <= 1 ? 1 : waves + 0.5;
-  const double step = std::max(tile.rows * tile.columns * 32 / 1340.0, (tile.rows + tile.columns) * 32 * 2 / 32.0);
-  const double multiplies = static_cast<double>(ceiling(p.depth, 32)) * step, all = multiplies + alone(tile, p);
+  const double step =
+      speed.depth * std::max(tile.rows * tile.columns / speed.multiply_adds, (tile.rows + tile.columns) * 2 / 32.0);
+  const double multiplies = static_cast<double>(ceiling(p.depth, speed.depth)) * step,
+               all = multiplies + alone(tile, p);
   return on_one * std::max(multiplies, all / std::min<double>(tile.blocks, std::ceil(on_one)));
 }
 
-/// Speeds are guesses until they are measured: a small tile loads more for each multiply-add.
+/// A guess, too: a small tile loads more for each multiply-add.
 double simple_time(const Tile& tile, const Products& p, double speed) {
   const double at_once = static_cast<double>(std::max(blocks_of(tile, p), multiprocessors));
   return at_once * tile.rows * tile.columns / speed;
@@ -61,35 +79,56 @@ double alone(const Tile& tile, const Products& p) {
   return first_factors + tile.rows * tile.columns * p.storing / instructions;
 }
 
-Tile choose_tile(Precision precision, const Products& products, const std::string& wanted) {
-  struct Candidate {
-    Tile tile;
-    double time;
-  };
-  std::vector<Candidate> all;
-  if (precision == Precision::bf16) {
-    for (const Tile& tile :
-         {tensor(128, 256, 2, 4), tensor(128, 128, 2, 4), tensor(128, 64, 2, 2), tensor(64, 128, 2, 2),
-          tensor(64, 64, 2, 2), tensor(64, 32, 2, 2), tensor(32, 64, 2, 2), tensor(32, 32, 2, 2)})
-      all.push_back({tile, tensor_cycles(tile, products)});
-  } else {
-    struct Speed {
-      int rows, columns, of_thread;
-      double speed;  ///< multiply-adds a thread and cycle, about, relative to the largest
-    };
-    for (const Speed& s : {Speed{128, 128, 8, 1.0}, Speed{128, 64, 8, 0.8}, Speed{64, 64, 4, 0.6},
-                           Speed{64, 32, 4, 0.45}, Speed{32, 32, 4, 0.35}, Speed{16, 16, 2, 0.12}}) {
-      const Tile tile = simple(s.rows, s.columns, s.of_thread);
-      all.push_back({tile, simple_time(tile, products, s.speed)});
-    }
-  }
+namespace {
+
+struct Candidate {
+  Tile tile;
+  double time;
+};
+/// The fastest of those that are wanted.
+const Candidate& best_of(const std::vector<Candidate>& all, const std::string& wanted) {
   const Candidate* best = nullptr;
   for (const Candidate& c : all)
     if ((wanted.empty() || wanted == fmt::format("{}x{}", c.tile.rows, c.tile.columns)) &&
         (!best || c.time < best->time))
       best = &c;
   if (!best) throw Error(fmt::format("there is no tile {}", wanted));
-  return best->tile;
+  return *best;
+}
+
+}  // namespace
+
+Tile choose_tile(Precision precision, const Products& products, const std::string& wanted) {
+  std::vector<Candidate> all;
+  if (precision == Precision::bf16) {
+    for (const Tile& tile :
+         {tensor(128, 256, 2, 4), tensor(128, 128, 2, 4), tensor(128, 64, 2, 2), tensor(64, 128, 2, 2),
+          tensor(64, 64, 2, 2), tensor(64, 32, 2, 2), tensor(32, 64, 2, 2), tensor(32, 32, 2, 2)})
+      all.push_back({tile, tensor_cycles(tile, products, of_mma)});
+  } else {
+    struct Simple {
+      int rows, columns, of_thread;
+      double speed;  ///< multiply-adds a thread and cycle, about, relative to the largest
+    };
+    for (const Simple& s : {Simple{128, 128, 8, 1.0}, Simple{128, 64, 8, 0.8}, Simple{64, 64, 4, 0.6},
+                            Simple{64, 32, 4, 0.45}, Simple{32, 32, 4, 0.35}, Simple{16, 16, 2, 0.12}}) {
+      const Tile tile = simple(s.rows, s.columns, s.of_thread);
+      all.push_back({tile, simple_time(tile, products, s.speed)});
+    }
+  }
+  return best_of(all, wanted).tile;
+}
+
+std::optional<Tile> choose_warpgroup_tile(const Products& products, const Tile& otherwise, const std::string& wanted) {
+  if (wanted == "none") return {};
+  std::vector<Candidate> all;
+  for (const Tile& tile :
+       {warpgroup(128, 256, 2, 1), warpgroup(256, 128, 2, 1), warpgroup(128, 192, 2, 1), warpgroup(128, 128, 2, 2),
+        warpgroup(128, 64, 2, 2), warpgroup(64, 256, 1, 1), warpgroup(64, 128, 1, 2)})
+    all.push_back({tile, tensor_cycles(tile, products, of_warpgroups)});
+  const Candidate& best = best_of(all, wanted);
+  if (wanted.empty() && tensor_cycles(otherwise, products, of_mma) < best.time) return {};
+  return best.tile;
 }
 
 }  // namespace tessera::codegen::cuda

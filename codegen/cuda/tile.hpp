@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "codegen/kernels/kernel.hpp"
@@ -15,6 +16,7 @@ struct Tile {
   int blocks = 0;        ///< at least so many on a multiprocessor
   std::string function;  ///< of the device: "product"; what it needs of shared memory, "product_bytes" says
   std::string division;  ///< its template arguments behind rows and columns: how the tile is divided among threads
+  int steps = 0;         ///< by warpgroups: that shared memory holds
 };
 
 /// What batches are taken to be where a choice depends on it.
@@ -22,7 +24,8 @@ inline constexpr std::int64_t nominal_batch = 64;
 /// Of an H200 and an H100; an A100 has 108, for which the same choices are good.
 inline constexpr std::int64_t multiprocessors = 132;
 
-/// Tiles that somebody asks for, as "128x64", by the name of the kernel; by the empty name, of all others.
+/// Tiles that somebody asks for, as "128x64", by the name of the kernel; by the empty name, of all others. Those of
+/// warpgroups by "wgmma:" and the name; "none": they are not used.
 using Tiles = std::map<std::string, std::string>;
 
 /// A number of equal products.
@@ -35,5 +38,7 @@ double alone(const Tile& tile, const Products& products);
 
 /// The fastest tile, or that of the `wanted` size ("128x64"). Throws Error where there is none.
 Tile choose_tile(Precision precision, const Products& products, const std::string& wanted);
+/// The same by warpgroups of sm_90a; nothing where `otherwise` is faster.
+std::optional<Tile> choose_warpgroup_tile(const Products& products, const Tile& otherwise, const std::string& wanted);
 
 }  // namespace tessera::codegen::cuda

@@ -178,11 +178,12 @@ Statement lambda(std::string name, std::vector<Parameter> parameters, Block body
   s.body = std::move(body);
   return s;
 }
-Statement when(Expr condition, Block body) {
+Statement when(Expr condition, Block body, Block otherwise) {
   Statement s;
   s.kind = Statement::Kind::when;
   s.value = std::move(condition);
   s.body = std::move(body);
+  s.otherwise = std::move(otherwise);
   return s;
 }
 Statement scope(Block body) {
@@ -246,6 +247,7 @@ class Checker {
       for (const Parameter& p : s.parameters) add(p.name);
       expression(s.limit);
       block(s.body);
+      block(s.otherwise);
       names_ = std::move(here);
     }
     names_ = std::move(outer);
@@ -308,13 +310,19 @@ class Printer {
         break;
       case Statement::Kind::scope:
         line("{");
-        ++depth;
-        block(s.body);
-        --depth;
+        indented(s.body);
         line("}");
         break;
       case Statement::Kind::when:
-        body("if (" + print(s.value) + ")", s.body);
+        if (s.otherwise.empty()) {
+          body("if (" + print(s.value) + ")", s.body);
+          break;
+        }
+        line("if (" + print(s.value) + ") {");
+        indented(s.body);
+        line("} else {");
+        indented(s.otherwise);
+        line("}");
         break;
       case Statement::Kind::loop: {
         std::string next = s.step == 1 ? "++" + s.name : fmt::format("{} += {}", s.name, s.step);
@@ -335,9 +343,7 @@ class Printer {
           break;
         }
         line(head);
-        ++depth;
-        block(s.body);
-        --depth;
+        indented(s.body);
         line("};");
         break;
       }
@@ -368,10 +374,13 @@ class Printer {
       return line(head + " " + text + print(b[0].value) + ";");
     }
     line(head + " {");
+    indented(b);
+    line("}");
+  }
+  void indented(const Block& b) {
     ++depth;
     block(b);
     --depth;
-    line("}");
   }
 };
 

@@ -66,7 +66,7 @@ struct Statement {
   Expr limit;        ///< loop: runs while `limit` holds
   std::int64_t step = 1;
   std::vector<Parameter> parameters;  ///< of a lambda
-  Block body;
+  Block body, otherwise;              ///< `otherwise`: of a condition
 };
 
 Statement declare(std::string type, std::string name, Expr value);
@@ -78,7 +78,7 @@ Statement loop(std::string name, Expr from, Expr while_true, std::int64_t step, 
 Statement loop(std::string type, std::string name, Expr from, Expr while_true, std::int64_t step, Block body);
 /// const auto name = [=](parameters) { body };
 Statement lambda(std::string name, std::vector<Parameter> parameters, Block body);
-Statement when(Expr condition, Block body);
+Statement when(Expr condition, Block body, Block otherwise = {});
 Statement scope(Block body);
 Statement comment(std::string text);
 Statement pragma(std::string text);

@@ -50,6 +50,7 @@ TEST(TreeCheck, DiesOnAnUndefinedNameWhereverItStands) {
   EXPECT_EQ(refusal({loop("i", name("z"), integer(1), 1, {})}), sentence);
   EXPECT_EQ(refusal({loop("i", integer(0), binary("<", name("i"), name("z")), 1, {})}), sentence);
   EXPECT_EQ(refusal({when(name("z"), {})}), sentence);
+  EXPECT_EQ(refusal({when(name("x"), {declare("int", "z", integer(1))}, {uses("z")})}), sentence);
   EXPECT_EQ(refusal({scope({give(binary("+", integer(1), index(name("x"), name("z"))))})}), sentence);
 }
 
@@ -100,13 +101,14 @@ TEST(TreePrint, WritesRealsThatReadBackAsTheSameNumber) {
 }
 
 TEST(TreePrint, LaysAFunctionOutAsClangFormatWould) {
-  Function f = function({declare("vec", "sum", call("v_zero", {})),
-                         loop("i", integer(0), binary("<", name("i"), integer(8)), 4,
-                              {declare("const vec", "a", call("v_load", {name("x") + name("i")})),
-                               assign("sum", call("v_add", {name("sum"), name("a")}))}),
-                         loop("i", integer(0), binary("<", name("i"), integer(8)), 1, {uses("i")}),
-                         when(binary("<", name("a"), name("b")), {uses("x")}), comment("the sum"), pragma("omp simd"),
-                         scope({give(name("sum"))}), blank()});
+  Function f =
+      function({declare("vec", "sum", call("v_zero", {})),
+                loop("i", integer(0), binary("<", name("i"), integer(8)), 4,
+                     {declare("const vec", "a", call("v_load", {name("x") + name("i")})),
+                      assign("sum", call("v_add", {name("sum"), name("a")}))}),
+                loop("i", integer(0), binary("<", name("i"), integer(8)), 1, {uses("i")}),
+                when(binary("<", name("a"), name("b")), {uses("x")}), when(name("a"), {uses("x")}, {uses("y")}),
+                comment("the sum"), pragma("omp simd"), scope({give(name("sum"))}), blank()});
   f.comment = {"x < 8"};
   EXPECT_EQ(print(f), R"(// x < 8
 static void kernel(const real* x, real* y) {
@@ -117,6 +119,11 @@ static void kernel(const real* x, real* y) {
   }
   for (std::int64_t i = 0; i < 8; ++i) f(i);
   if (a < b) f(x);
+  if (a) {
+    f(x);
+  } else {
+    f(y);
+  }
   // the sum
 #pragma omp simd
   {

@@ -171,6 +171,10 @@ TEST_P(CudaCases, AgreeWithTheInterpreterInEveryOrderOfThreads) {
     run({Schedule::reversed, 1, true});
     run({Schedule::random, 5, false});
   }
+  if (model.by_warpgroups) {
+    run({Schedule::fixed, 1, false, true});
+    run({Schedule::random, 5, true, true});
+  }
   cuda_host::use({});
 }
 

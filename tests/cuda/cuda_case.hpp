@@ -14,6 +14,7 @@ struct CudaCase {
   std::string name;
   std::span<const tessera_parameter> parameters;
   std::int64_t parameter_floats;
+  bool by_warpgroups;  ///< it has kernels for sm_90a
 
   std::int64_t packed_bytes;
   std::int64_t (*forward_scratch_bytes)(std::int64_t batch);

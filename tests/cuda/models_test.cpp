@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "tests/cuda/host/device_array.hpp"
@@ -48,11 +49,12 @@ double error(const Floats& mine, const Floats& theirs) {
   return std::sqrt(differences / all);
 }
 
-/// On the GPU, with the same bits in every order of blocks and threads.
-Results in_every_order(const Model& m, const Floats& parameters, const Floats& images) {
+/// On the GPU, on one with warpgroups or on one without, with the same bits in every order of blocks and threads.
+Results in_every_order(const Model& m, const Floats& parameters, const Floats& images, bool warpgroups = false) {
   std::vector<Results> runs;
-  for (const Options& options : {Options{Schedule::fixed, 1, false}, Options{Schedule::reversed, 1, true},
-                                 Options{Schedule::random, 11, true}}) {
+  for (const Options& options :
+       {Options{Schedule::fixed, 1, false, warpgroups}, Options{Schedule::reversed, 1, true, warpgroups},
+        Options{Schedule::random, 11, true, warpgroups}}) {
     tessera::cuda_host::use(options);
     runs.push_back(m.on_gpu(m, parameters, images, some_labels));
   }
@@ -91,12 +93,13 @@ TEST_P(CudaModels, GiveTheCpusNumbersInEveryOrderOfBlocksAndThreads) {
   }
 }
 
-using CudaModelsOfBf16 = testing::TestWithParam<Model>;
+class CudaModelsOfBf16 : public testing::TestWithParam<std::tuple<Model, bool>> {};
 
 TEST_P(CudaModelsOfBf16, StayAsNearToTheCpusNumbersAsBf16DoesInEveryOrderOfBlocksAndThreads) {
-  const Model& m = GetParam();
+  const auto& [m, warpgroups] = GetParam();
   const Floats parameters = starting_parameters(m), images = some_images(m);
-  const Results cpu = m.on_cpu(m, parameters, images, some_labels), gpu = in_every_order(m, parameters, images);
+  const Results cpu = m.on_cpu(m, parameters, images, some_labels),
+                gpu = in_every_order(m, parameters, images, warpgroups);
   struct {
     const char* what;
     const Floats &mine, &theirs;
@@ -119,10 +122,13 @@ TEST_P(CudaModelsOfBf16, StayAsNearToTheCpusNumbersAsBf16DoesInEveryOrderOfBlock
   }
 }
 
-TEST(CudaBf16, GivesTheCpusNumbersInBf16) {
+class CudaBf16 : public testing::TestWithParam<bool> {};
+
+TEST_P(CudaBf16, GivesTheCpusNumbersInBf16) {
   const Model m = TESSERA_TOY_MODEL(toy_wide_bf16, TOY_WIDE_BF16);
   const Floats parameters = starting_parameters(m), images = some_images(m);
-  const Results cpu = m.on_cpu(m, parameters, images, some_labels), gpu = in_every_order(m, parameters, images);
+  const Results cpu = m.on_cpu(m, parameters, images, some_labels),
+                gpu = in_every_order(m, parameters, images, GetParam());
   // Both round at the same places. Where a sum in another order differs by its last bits, one number in some ten
   // thousand is rounded to the other side, by 2^-8 of itself: 4e-5 of them all, and more from pass to pass. What is
   // rounded on one side only makes 1e-3 and more.
@@ -161,7 +167,11 @@ TEST(CudaApi, NullPointersAndBatchesThatNoGridHasRoomForAreRefused) {
 
 INSTANTIATE_TEST_SUITE_P(Toy, CudaModels, testing::ValuesIn(models),
                          [](const testing::TestParamInfo<Model>& info) { return info.param.name; });
-INSTANTIATE_TEST_SUITE_P(Toy, CudaModelsOfBf16, testing::ValuesIn(models_of_bf16),
-                         [](const testing::TestParamInfo<Model>& info) { return info.param.name; });
+std::string on(bool warpgroups) { return warpgroups ? "sm_90a" : "sm_80"; }
+INSTANTIATE_TEST_SUITE_P(Toy, CudaModelsOfBf16, testing::Combine(testing::ValuesIn(models_of_bf16), testing::Bool()),
+                         [](const auto& info) {
+                           return std::get<0>(info.param).name + "_" + on(std::get<1>(info.param));
+                         });
+INSTANTIATE_TEST_SUITE_P(Toy, CudaBf16, testing::Bool(), [](const auto& info) { return on(info.param); });
 
 }  // namespace

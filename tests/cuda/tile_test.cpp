@@ -33,6 +33,20 @@ TEST(CudaTiles, AProductThatFillsTheGpuGetsALargeTileAndASmallOneManySmallTiles)
   EXPECT_EQ(tile_of(Precision::fp32, {64, 10, 192, 1}), "16x16");
 }
 
+TEST(CudaTiles, WarpgroupsTakeAProductUnlessMmaIsFaster) {
+  auto by_warpgroups = [](const Products& products, const std::string& wanted = "") {
+    const std::optional<Tile> tile =
+        choose_warpgroup_tile(products, choose_tile(Precision::bf16, products, ""), wanted);
+    return tile ? std::to_string(tile->rows) + "x" + std::to_string(tile->columns) : "";
+  };
+  EXPECT_EQ(by_warpgroups({64 * 197, 768, 3072, 1, 20}), "128x256");
+  EXPECT_EQ(by_warpgroups({64 * 197, 3072, 768, 1, 56}), "128x128");  // two blocks: one multiplies while one stores
+  EXPECT_EQ(by_warpgroups({64, 10, 192, 1}), "");
+  EXPECT_EQ(by_warpgroups({64, 10, 192, 1}, "64x128"), "64x128");
+  EXPECT_EQ(by_warpgroups({64 * 197, 768, 3072, 1, 20}, "none"), "");
+  EXPECT_THROW(by_warpgroups({64, 64, 64, 1}, "64x64"), Error);
+}
+
 TEST(CudaTiles, AskedForATileAProductGetsIt) {
   EXPECT_EQ(tile_of(Precision::bf16, {64 * 197, 768, 768, 1}, "64x32"), "64x32");
   EXPECT_THROW(choose_tile(Precision::bf16, {64, 64, 64, 1}, "48x48"), Error);
@@ -43,7 +57,11 @@ TEST(CudaTiles, TheTileAskedForIsThatOfTheNamedKernelAndOfAllOthers) {
   options.targets = {cpu_targets.front()};
   options.cuda = true;
   options.precision = Precision::bf16;
-  options.tiles = {{"", "64x64"}, {"blocks_mlp_fc1_forward", "32x64"}};
+  options.tiles = {{"", "64x64"},
+                   {"blocks_mlp_fc1_forward", "32x64"},
+                   {"wgmma:", "128x64"},
+                   {"wgmma:blocks_mlp_fc1_forward", "64x256"},
+                   {"wgmma:blocks_mlp_fc2_backward", "none"}};
   const graph::Graph traced = trace<models::ToyVit>("toy_vit");
   const std::string text = generate(traced, options).at("toy_vit_cuda.cu");
   auto product_of = [&](const std::string& kernel) {
@@ -52,8 +70,20 @@ TEST(CudaTiles, TheTileAskedForIsThatOfTheNamedKernelAndOfAllOthers) {
   };
   EXPECT_EQ(product_of("blocks_mlp_fc1_forward"), "32, 64");
   EXPECT_EQ(product_of("blocks_mlp_fc2_forward"), "64, 64");
-  options.tiles = {{"no_such_kernel", "64x64"}};
-  EXPECT_THROW(generate(traced, options), Error);
+  // Beside it the kernel for sm_90a; both are started from one place.
+  auto of_warpgroups = [&](const std::string& kernel) -> std::string {
+    const std::size_t at = text.find(" " + kernel + "_wgmma(");
+    return at == std::string::npos ? "none" : text.substr(text.find(" warpgroup_product<", at) + 19, 10);
+  };
+  EXPECT_EQ(of_warpgroups("blocks_mlp_fc1_forward"), "64, 256, 1");
+  EXPECT_EQ(of_warpgroups("blocks_mlp_fc2_forward"), "128, 64, 2");
+  EXPECT_EQ(of_warpgroups("blocks_mlp_fc2_backward"), "none");
+  EXPECT_EQ(of_warpgroups("head_weight_gradient"), "none");  // lines of 10 classes: no multiple of 16 bytes
+  EXPECT_NE(text.find("    if (warpgroups) {\n      launch(blocks_mlp_fc1_forward_wgmma, "), std::string::npos);
+  for (const char* kernel : {"no_such_kernel", "wgmma:no_such_kernel", "wgmma:head_weight_gradient"}) {
+    options.tiles = {{kernel, "128x64"}};
+    EXPECT_THROW(generate(traced, options), Error) << kernel;
+  }
 }
 
 /// The CUDA file of a ViT with heads of `width / 2`.
@@ -88,7 +118,7 @@ std::vector<double> row_of(const std::string& text, const std::string& program, 
 TEST(CudaPrediction, OperationsAreTheGraphsAndTimeIsWhatTheSlowestPartTakes) {
   GeneratorOptions options;
   options.precision = Precision::bf16;
-  options.tiles = {{"", "128x128"}};
+  options.tiles = {{"", "128x128"}, {"wgmma:", "none"}, {"wgmma:blocks_mlp_fc2_forward", "128x192"}};
   const graph::Graph traced = trace<models::VitTiny>("vit_tiny");
   const std::string text = predict(traced, options, "sm_90a", 256);
   const std::vector<double> all = row_of(text, "forward", "in all");
@@ -104,6 +134,15 @@ TEST(CudaPrediction, OperationsAreTheGraphsAndTimeIsWhatTheSlowestPartTakes) {
   EXPECT_EQ(fc1[1], 394 * 6);
   EXPECT_NEAR(fc1[3], 2e-9 * 256 * 197 * 768 * 192, 0.2);
   EXPECT_NEAR(fc1[5], 18 / 2 * (256 * 192 * 2 / 32 + 1000 + 128 * 128 * 56 / 128) / 1750. + 2, 0.1);
+  // By warpgroups 394 blocks, one on each multiprocessor at a time, in three waves; on sm_80 there are none.
+  const std::vector<double> fc2 = row_of(text, "forward", "blocks_mlp_fc2_forward_wgmma");
+  ASSERT_EQ(fc2.size(), 6u) << text;
+  EXPECT_EQ(fc2[1], 394);
+  EXPECT_NEAR(fc2[2], 394 / 132., 0.01);
+  EXPECT_TRUE(text.find("\nblocks_mlp_fc2_forward ") == std::string::npos);
+  const std::string on_sm_80 = predict(traced, options, "sm_80", 256);
+  EXPECT_EQ(row_of(on_sm_80, "forward", "blocks_mlp_fc2_forward").size(), 6u);
+  EXPECT_EQ(on_sm_80.find("_wgmma"), std::string::npos);
   EXPECT_THROW(predict(traced, options, "sm_61", 256), Error);
 }
 

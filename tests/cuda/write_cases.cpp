@@ -39,7 +39,7 @@ constexpr const char* headers = R"cpp(#include <algorithm>
 )cpp";
 
 /// `model` is `name` itself, or as `name`_bf16 emitted with factors of bf16: its parameters are the same.
-std::string row(const std::string& name, const std::string& model) {
+std::string row(const std::string& name, const std::string& model, bool by_warpgroups) {
   auto upper = [](std::string text) {
     for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
     return text;
@@ -49,9 +49,9 @@ std::string row(const std::string& name, const std::string& model) {
            "_SCRATCH_BYTES(batch); }, ";
   };
   return "    {\"" + model + "\", {" + name + "_parameters, " + upper(name) + "_PARAMETERS}, " + upper(name) +
-         "_PARAMETER_FLOATS, " + upper(model) + "_CUDA_PACKED_BYTES, " + bytes("FORWARD") + bytes("TRAIN") +
-         bytes("INPUT_GRADIENT") + model + "_cuda_pack, " + model + "_cuda_forward, " + model +
-         "_cuda_loss_and_gradients, " + model + "_cuda_input_gradient},\n";
+         "_PARAMETER_FLOATS, " + (by_warpgroups ? "true, " : "false, ") + upper(model) + "_CUDA_PACKED_BYTES, " +
+         bytes("FORWARD") + bytes("TRAIN") + bytes("INPUT_GRADIENT") + model + "_cuda_pack, " + model +
+         "_cuda_forward, " + model + "_cuda_loss_and_gradients, " + model + "_cuda_input_gradient},\n";
 }
 
 /// Writes the files of a case, and returns the text of its kernels.
@@ -64,6 +64,7 @@ std::string generate_case(const fs::path& folder, const GeneratedCase& c, const 
   options.targets = {codegen::cpu_targets.front()};
   options.cuda = true;
   options.precision = precision;
+  options.tiles = {{"wgmma:", "64x128"}};  // which such sizes do not suggest
   const std::map<std::string, std::string> files = codegen::generate(sketch.graph, options);
   for (const auto& [file, text] : files) write(folder / file, text);
   return files.at(name + "_cuda.cu");
@@ -76,10 +77,10 @@ int run(const fs::path& folder, std::size_t parts) {
   std::size_t count = 0;
   for (const GeneratedCase& c : generated_cases()) {
     std::string& source = sources[count++ % parts];
-    auto add = [&](const std::string& name) {
+    auto add = [&](const std::string& name, bool by_warpgroups = false) {
       source += "namespace " + name + "_gpu {\n#include \"" + name + "_cuda.cu\"\n}\n";
       table += "#include \"" + name + "_cuda.h\"\n";
-      rows += row(c.name, name);
+      rows += row(c.name, name, by_warpgroups);
     };
     generate_case(folder, c, c.name, codegen::Precision::fp32);
     source += "\n#include \"" + c.name + ".h\"\nnamespace " + c.name + "_cpu {\n#include \"" + c.name +
@@ -87,8 +88,9 @@ int run(const fs::path& folder, std::size_t parts) {
     add(c.name);
     // Where nothing is rounded, the kernels are those above.
     const std::string rounded = c.name + "_bf16";
-    if (generate_case(folder, c, rounded, codegen::Precision::bf16).find(" tensor_product<") != std::string::npos)
-      add(rounded);
+    const std::string kernels = generate_case(folder, c, rounded, codegen::Precision::bf16);
+    if (kernels.find(" tensor_product<") != std::string::npos)
+      add(rounded, kernels.find(" warpgroup_product<") != std::string::npos);
   }
   for (std::size_t i = 0; i < parts; ++i) write(folder / ("part_" + std::to_string(i) + ".cpp"), sources[i]);
   write(folder / "table.cpp", table + "\nnamespace tessera::test {\nnamespace {\nconst CudaCase cases[] = {\n" + rows +

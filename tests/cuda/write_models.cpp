@@ -42,13 +42,17 @@ int run(const fs::path& folder) {
   for (const graph::Graph& traced :
        {trace<models::vit_mnist::VitMnist>("toy_mnist"), trace<models::ToyCifarVit>("toy_cifar"),
         trace<models::ToyVit>("toy_vit"), trace<models::ToyNotebookVit>("toy_notebook"),
-        trace<models::vit_mnist::VitMnist>("toy_mnist_bf16"), trace<models::ToyWideVit>("toy_wide_bf16")})
+        trace<models::vit_mnist::VitMnist>("toy_mnist_bf16")})
     generate_both(traced);
   // Tiles that sizes like these do not suggest.
   generate_both(trace<models::ToyVit>("toy_vit_bf16"), {{"", "64x64"},
+                                                        {"wgmma:", "128x64"},
                                                         {"blocks_attn_qkv_forward", "64x128"},
                                                         {"blocks_mlp_fc1_forward", "32x64"},
-                                                        {"blocks_mlp_fc2_forward", "128x64"}});
+                                                        {"blocks_mlp_fc2_forward", "128x64"},
+                                                        {"wgmma:blocks_mlp_fc1_forward", "128x128"},
+                                                        {"wgmma:blocks_mlp_fc2_forward", "128x192"}});
+  generate_both(trace<models::ToyWideVit>("toy_wide_bf16"), {{"wgmma:", "64x128"}});
   return 0;
 }
 
