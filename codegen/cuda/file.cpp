@@ -179,6 +179,7 @@ class File {
                                 "dim3",
                                 "blocks_for",
                                 "can_launch",
+                                "launch_clusters",
                                 "tensor_map",
                                 "product_bytes",
                                 "warpgroup_product_bytes",
@@ -260,6 +261,7 @@ class File {
     for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] = e.grid[i];
     std::vector<Expr> arguments;
     arguments.push_back(name(place(e.function, plan.program.name)));
+    if (e.tile.cluster > 1) arguments.push_back(integer(e.tile.cluster));
     arguments.push_back(call("dim3", std::move(blocks)));
     arguments.push_back(call("dim3", {integer(e.threads)}));
     arguments.push_back(e.shared_bytes);
@@ -271,7 +273,7 @@ class File {
     if (e.takes_stretch) arguments.push_back(name("stopped"));
     for (const Map& m : e.maps) arguments.push_back(map(plan, k, kernel, m));
     for (const Argument& a : e.arguments) arguments.push_back(pointer(plan, k, kernel, a));
-    return tree::evaluate(call("launch", std::move(arguments)));
+    return tree::evaluate(call(e.tile.cluster > 1 ? "launch_clusters" : "launch", std::move(arguments)));
   }
 
   Expr map(const Plan& plan, const Kernel& k, int kernel, const Map& m) {

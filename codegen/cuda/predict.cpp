@@ -44,7 +44,7 @@ prediction::Kernel::Along along(const tree::Expr& blocks) {
   const bool ceiling = blocks->text == "blocks_for";
   const tree::Expr& count = ceiling ? blocks->operands[0] : blocks;
   return {linear([&](std::int64_t batch) { return value_of(count, batch); }),
-          ceiling ? static_cast<int>(blocks->operands[1]->integer) : 1};
+          ceiling ? static_cast<int>(blocks->operands[1]->integer) : 1, 1};
 }
 
 class Prediction {
@@ -161,12 +161,13 @@ class Prediction {
     row.only_on = only_on;
     row.times = times;
     for (int a = 0; a < 3; ++a) row.grid[a] = along(e.grid[a]);
+    row.grid[0].together = e.tile.cluster;
     row.resident = e.blocks ? e.blocks : std::floor(most_threads / e.threads);
     row.operations = linear([&](std::int64_t batch) { return work(batch).operations; });
     row.bytes = linear([&](std::int64_t batch) { return work(batch).bytes; });
     row.by_warpgroups = !e.maps.empty();
     row.on_tensor_cores = row.by_warpgroups || e.tile.function == "tensor_product" || e.tile.function == "attention";
-    row.tile = e.tile.rows + e.tile.columns;
+    row.tile = e.tile.rows + e.tile.columns / e.tile.cluster;
     row.depth = {static_cast<double>(e.depth.fixed), static_cast<double>(e.depth.per_batch)};
     row.factor_bytes = row.on_tensor_cores ? 2 : 4;
     row.alone = e.alone;
@@ -197,7 +198,8 @@ std::string emit_prediction(const Model& model) {
     for (const prediction::Kernel& k : program.kernels) {
       std::string grid;
       for (const prediction::Kernel::Along& along : k.grid)
-        grid += fmt::format("{}{{{}, {}}}", grid.empty() ? "" : ", ", text_of(along.count), along.size);
+        grid +=
+            fmt::format("{}{{{}, {}, {}}}", grid.empty() ? "" : ", ", text_of(along.count), along.size, along.together);
       rows += fmt::format("         {{\"{}\", \"{}\", {}, {{{}}}, {}, {}, {}, {}, {}, {}, {}, {}, {}}},\n", k.name,
                           k.only_on, k.times, grid, k.resident, text_of(k.operations), text_of(k.bytes),
                           k.on_tensor_cores, k.by_warpgroups, k.tile, text_of(k.depth), k.factor_bytes, k.alone);

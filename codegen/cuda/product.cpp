@@ -245,7 +245,7 @@ std::vector<Emitted> Emitter::product_by_warpgroups(const Factors& f, bool chunk
     refuse("has a factor that no tensor map can bring");
   if (!left || !right || !tile) return {};
   left->lines = left->deep ? tile->rows : 64;
-  right->lines = right->deep ? tile->columns : 64;
+  right->lines = (right->deep ? tile->columns : 64) / tile->cluster;
   blocks_of_product(e, *tile, f, chunk, products);
   e.shared_bytes = call(tile->function + "_bytes", {integer(tile->rows), integer(tile->columns), integer(tile->steps)});
 

@@ -17,6 +17,7 @@ struct Tile {
   std::string function;  ///< of the device: "product"; what it needs of shared memory, "product_bytes" says
   std::string division;  ///< its template arguments behind rows and columns: how the tile is divided among threads
   int steps = 0;         ///< by warpgroups: that shared memory holds
+  int cluster = 1;       ///< blocks below each other that share their columns' numbers
 };
 
 /// What batches are taken to be where a choice depends on it.

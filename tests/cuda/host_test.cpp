@@ -290,7 +290,7 @@ TEST(CudaHost, WarpgroupsGiveExactSumsOfWholeNumbersInEveryTileAndStorageOrder) 
     EXPECT_EQ(right_runs_of(p, odd_sizes_for(p)), 8u) << p.tile_rows << " x " << p.tile_columns;
 }
 TEST(CudaHost, EveryFaultPlantedInTheProductByWarpgroupsIsFound) {
-  WarpgroupProduct p = in_warpgroups<128, 128, 2, 3, true, false>;
+  WarpgroupProduct p = in_warpgroups<128, 128, 2, 3, 2, true, false>;
   const FourMatrices m = odd_sizes_for(p);
   ASSERT_EQ(right_runs_of(p, m), 8u);
   const std::vector<float> wanted = m.product();
@@ -300,7 +300,7 @@ TEST(CudaHost, EveryFaultPlantedInTheProductByWarpgroupsIsFound) {
   }
 }
 TEST(CudaHost, AChunkOfNoDepthsIsZero) {
-  const WarpgroupProduct p = in_warpgroups<128, 64, 2, 4, true, true>;
+  const WarpgroupProduct p = in_warpgroups<128, 64, 2, 4, 1, true, true>;
   const FourMatrices m{{40, 24, 70}, 64, 64};
   EXPECT_EQ(right_runs_of(p, m), 8u);
 }

@@ -37,12 +37,15 @@ TEST(CudaTiles, WarpgroupsTakeAProductUnlessMmaIsFaster) {
   auto by_warpgroups = [](const Products& products, const std::string& wanted = "") {
     const std::optional<Tile> tile =
         choose_warpgroup_tile(products, choose_tile(Precision::bf16, products, ""), wanted);
-    return tile ? std::to_string(tile->rows) + "x" + std::to_string(tile->columns) : "";
+    return !tile ? ""
+                 : std::to_string(tile->rows) + "x" + std::to_string(tile->columns) + " by " +
+                       std::to_string(tile->cluster);
   };
-  EXPECT_EQ(by_warpgroups({64 * 197, 768, 3072, 1, 20}), "128x256");
-  EXPECT_EQ(by_warpgroups({64 * 197, 3072, 768, 1, 56}), "128x128");  // two blocks: one multiplies while one stores
+  EXPECT_EQ(by_warpgroups({64 * 197, 768, 3072, 1, 20}), "128x192 by 2");
+  EXPECT_EQ(by_warpgroups({64 * 197, 3072, 768, 1, 56}), "128x128 by 2");  // on a multiprocessor one more that stores
+  EXPECT_EQ(by_warpgroups({128, 3072, 768, 16, 16}, "128x256"), "128x256 by 1");  // a second block would have no rows
   EXPECT_EQ(by_warpgroups({64, 10, 192, 1}), "");
-  EXPECT_EQ(by_warpgroups({64, 10, 192, 1}, "64x128"), "64x128");
+  EXPECT_EQ(by_warpgroups({64, 10, 192, 1}, "64x128"), "64x128 by 1");
   EXPECT_EQ(by_warpgroups({64 * 197, 768, 3072, 1, 20}, "none"), "");
   EXPECT_THROW(by_warpgroups({64, 64, 64, 1}, "64x64"), Error);
 }
@@ -79,7 +82,8 @@ TEST(CudaTiles, TheTileAskedForIsThatOfTheNamedKernelAndOfAllOthers) {
   EXPECT_EQ(of_warpgroups("blocks_mlp_fc2_forward"), "128, 64, 2");
   EXPECT_EQ(of_warpgroups("blocks_mlp_fc2_backward"), "none");
   EXPECT_EQ(of_warpgroups("head_weight_gradient"), "none");  // lines of 10 classes: no multiple of 16 bytes
-  EXPECT_NE(text.find("    if (warpgroups) {\n      launch(blocks_mlp_fc1_forward_wgmma, "), std::string::npos);
+  EXPECT_NE(text.find("    if (warpgroups) {\n      launch_clusters(blocks_mlp_fc1_forward_wgmma, 2, "),
+            std::string::npos);
   for (const char* kernel : {"no_such_kernel", "wgmma:no_such_kernel", "wgmma:head_weight_gradient"}) {
     options.tiles = {{kernel, "128x64"}};
     EXPECT_THROW(generate(traced, options), Error) << kernel;

@@ -1,10 +1,10 @@
 /// out [rows, columns] = left right^T by warpgroup_product, for a group of four: the block's z. Included where a
 /// warpgroup_product is: the device's own, or one with a fault.
-template <int tile_rows, int tile_columns, int down, int steps, bool left_deep, bool right_deep>
+template <int tile_rows, int tile_columns, int down, int steps, int cluster, bool left_deep, bool right_deep>
 __global__ void __launch_bounds__(TESSERA_THREADS_OF_WARPGROUPS(warpgroup_threads), 1)
     by_warpgroups(TESSERA_MAP left, TESSERA_MAP right, float* out, int rows, int columns, int from, int to) {
   const int group = block_z();
-  warpgroup_product<tile_rows, tile_columns, down, steps, left_deep, right_deep>(
+  warpgroup_product<tile_rows, tile_columns, down, steps, cluster, left_deep, right_deep>(
       rows, columns, from, to, left, group % 2, group / 2, right, group % 2, group / 2,
       [=](int row, int column, real sum) { out[(group * rows + row) * columns + column] = sum; });
 }

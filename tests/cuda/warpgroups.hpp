@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(TESSERA_THREADS_OF_WARPGROUPS(128))
   barrier();
   if (thread_x() == 0) {
     gate_expect(gate, 128 * box_lines);
-    copy_box(tile, map, gate, along, across, third, fourth);
+    copy_box<1>(tile, map, gate, along, across, third, fourth);
   }
   gate_wait(gate, 0);
   for (int i = thread_x(); i < 64 * box_lines; i += 128) image[i] = tile[i];
@@ -137,21 +137,28 @@ std::string wrong_wrapper_of_warpgroups() {
 }
 
 struct WarpgroupProduct {
-  int tile_rows, tile_columns, steps;
+  int tile_rows, tile_columns, steps, cluster;
   bool left_deep, right_deep;
   void (*kernel)(TESSERA_MAP left, TESSERA_MAP right, float* out, int rows, int columns, int from, int to);
 };
-template <int tile_rows, int tile_columns, int down, int steps, bool left_deep, bool right_deep>
+template <int tile_rows, int tile_columns, int down, int steps, int cluster, bool left_deep, bool right_deep>
 constexpr WarpgroupProduct in_warpgroups{
-    tile_rows, tile_columns, steps,
-    left_deep, right_deep,   by_warpgroups<tile_rows, tile_columns, down, steps, left_deep, right_deep>};
+    tile_rows,
+    tile_columns,
+    steps,
+    cluster,
+    left_deep,
+    right_deep,
+    by_warpgroups<tile_rows, tile_columns, down, steps, cluster, left_deep, right_deep>};
 
 /// Every tile of codegen/cuda/tile.cpp, and every way to store a factor.
 const WarpgroupProduct warpgroup_products[] = {
-    in_warpgroups<128, 256, 2, 4, true, true>,  in_warpgroups<256, 128, 2, 4, false, false>,
-    in_warpgroups<128, 192, 2, 5, true, false>, in_warpgroups<128, 128, 2, 3, false, true>,
-    in_warpgroups<128, 64, 2, 4, true, true>,   in_warpgroups<64, 256, 1, 5, false, false>,
-    in_warpgroups<64, 128, 1, 4, true, false>};
+    in_warpgroups<128, 256, 2, 4, 1, true, true>,  in_warpgroups<256, 128, 2, 4, 1, false, false>,
+    in_warpgroups<128, 192, 2, 5, 1, true, false>, in_warpgroups<128, 128, 2, 3, 1, false, true>,
+    in_warpgroups<128, 64, 2, 4, 1, true, true>,   in_warpgroups<64, 256, 1, 5, 1, false, false>,
+    in_warpgroups<64, 128, 1, 4, 1, true, false>,  in_warpgroups<128, 256, 2, 4, 2, false, true>,
+    in_warpgroups<128, 192, 2, 5, 2, true, true>,  in_warpgroups<128, 128, 2, 3, 2, true, false>,
+    in_warpgroups<128, 64, 2, 4, 2, false, false>, in_warpgroups<64, 128, 1, 4, 2, true, true>};
 
 /// Four groups of matrices, of which each is numbered a little higher than the one before it.
 struct FourMatrices {
@@ -176,11 +183,11 @@ template <template <class> class DeviceArray>
 class MappedFactor {
  public:
   template <class Number>
-  MappedFactor(bool deep, int points, int depths, int tile, Number number)
+  MappedFactor(bool deep, int points, int depths, int box_points, int box_depths, Number number)
       : length_(deep ? depths : points),
         lines_(deep ? points : depths),
         line_((length_ + 7) / 8 * 8),
-        box_(deep ? tile : 64),
+        box_(deep ? box_points : box_depths),
         factor_(numbers(deep, number)) {}
   CUtensorMap map() {
     const std::int64_t group = std::int64_t{line_} * lines_;
@@ -205,22 +212,27 @@ class MappedFactor {
 template <template <class> class DeviceArray>
 std::vector<float> product_by(const WarpgroupProduct& p, const FourMatrices& m) {
   const Matrices& each = m.each;
-  MappedFactor<DeviceArray> left(p.left_deep, each.rows, each.depth, p.tile_rows,
+  MappedFactor<DeviceArray> left(p.left_deep, each.rows, each.depth, p.tile_rows, 64,
                                  [&](int group, int row, int k) { return each.left(row + group, k); });
-  MappedFactor<DeviceArray> right(p.right_deep, each.columns, each.depth, p.tile_columns,
+  MappedFactor<DeviceArray> right(p.right_deep, each.columns, each.depth, p.tile_columns / p.cluster, 64 / p.cluster,
                                   [&](int group, int column, int k) { return each.right(column + 2 * group, k); });
   DeviceArray<float> out(static_cast<std::size_t>(4 * each.rows * each.columns));
-  launch(p.kernel, dim3(blocks_for(each.rows, p.tile_rows), blocks_for(each.columns, p.tile_columns), 4),
-         dim3(warpgroup_threads),
-         static_cast<std::size_t>(warpgroup_product_bytes(p.tile_rows, p.tile_columns, p.steps)), nullptr, left.map(),
-         right.map(), out.data(), each.rows, each.columns, m.from, m.to);
+  const dim3 grid(blocks_for(each.rows, p.tile_rows), blocks_for(each.columns, p.tile_columns), 4);
+  const auto bytes = static_cast<std::size_t>(warpgroup_product_bytes(p.tile_rows, p.tile_columns, p.steps));
+  if (p.cluster == 1)
+    launch(p.kernel, grid, dim3(warpgroup_threads), bytes, nullptr, left.map(), right.map(), out.data(), each.rows,
+           each.columns, m.from, m.to);
+  else
+    launch_clusters(p.kernel, p.cluster, grid, dim3(warpgroup_threads), bytes, nullptr, left.map(), right.map(),
+                    out.data(), each.rows, each.columns, m.from, m.to);
   return launches_failed() ? std::vector<float>() : out.values();
 }
 
-/// A tile and a row, less than two tiles of columns, and more steps than shared memory holds, from one that is not the
-/// first to one that ends early.
+/// A tile and a row (two of them in a cluster), less than two tiles of columns, and more steps than shared memory
+/// holds, from one that is not the first to one that ends early.
 inline FourMatrices odd_sizes_for(const WarpgroupProduct& p) {
-  return {{p.tile_rows + 1, p.tile_columns + 19, (p.steps + 3) * 64 + 21}, 64, (p.steps + 4) * 64};
+  const int last = p.steps == 3 ? 7 : p.steps + 1;  // of three steps, each place is used three times
+  return {{p.cluster * p.tile_rows + 1, p.tile_columns + 19, last * 64 + 21}, 64, (last + 1) * 64};
 }
 
 }  // namespace

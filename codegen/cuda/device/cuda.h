@@ -111,8 +111,18 @@ typedef std::uint64_t Gate;
 TESSERA_DEVICE void gate_begin(Gate* gate, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(gate)), "r"(arrivals) : "memory");
 }
-TESSERA_DEVICE void gate_arrive(Gate* gate) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(gate)) : "memory");
+/// At the gate of this block or, in a cluster of several, of one of them.
+template <int cluster>
+TESSERA_DEVICE void gate_arrive(Gate* gate, int block) {
+  if constexpr (cluster == 1)
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(gate)) : "memory");
+  else
+    asm volatile(
+        "{\n.reg .b32 there;\n"
+        "mapa.shared::cluster.u32 there, %0, %1;\n"
+        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n}" ::"r"(shared_address(gate)),
+        "r"(block)
+        : "memory");
 }
 /// Announces bytes, and arrives.
 TESSERA_DEVICE void gate_expect(Gate* gate, int bytes) {
@@ -132,17 +142,37 @@ TESSERA_DEVICE void gate_wait(Gate* gate, int parity) {
         : "memory");
 }
 /// What this thread wrote to shared memory (gates, too) before it, asynchronous operations see behind it.
-TESSERA_DEVICE void asynchronous_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+TESSERA_DEVICE void asynchronous_fence() {
+  asm volatile("fence.mbarrier_init.release.cluster;\nfence.proxy.async;" ::: "memory");
+}
+/// Waits for all threads of all blocks of the cluster.
+template <int cluster>
+TESSERA_DEVICE void cluster_barrier() {
+  if constexpr (cluster == 1)
+    barrier();
+  else
+    asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+}
 /// Copies a box of a tensor map to shared memory (a multiple of 1024 bytes) without waiting: lines of 64 numbers, 128
 /// bytes, eight of which change their eights' places (the eight at place i of line j lies at i ^ j % 8). What is
-/// outside of the tensor is zero. The bytes of the whole box count for the gate. By one thread.
+/// outside of the tensor is zero. The bytes of the whole box count for the gate. By one thread. `sharing` blocks of a
+/// cluster, which are all of it, have it at the same place, and its bytes count for the gate of each.
+template <int sharing>
 TESSERA_DEVICE void copy_box(bf16* to, const CUtensorMap& map, Gate* gate, int along, int across, int third,
                              int fourth) {
-  asm volatile(
-      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], "
-      "[%2];" ::"r"(shared_address(to)),
-      "l"(&map), "r"(shared_address(gate)), "r"(along), "r"(across), "r"(third), "r"(fourth)
-      : "memory");
+  if constexpr (sharing == 1)
+    asm volatile(
+        "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], "
+        "[%2];" ::"r"(shared_address(to)),
+        "l"(&map), "r"(shared_address(gate)), "r"(along), "r"(across), "r"(third), "r"(fourth)
+        : "memory");
+  else
+    asm volatile(
+        "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], "
+        "[%1, {%3, %4, %5, %6}], [%2], %7;" ::"r"(shared_address(to)),
+        "l"(&map), "r"(shared_address(gate)), "r"(along), "r"(across), "r"(third), "r"(fourth),
+        "h"(static_cast<std::uint16_t>((1 << sharing) - 1))
+        : "memory");
 }
 
 /// As barrier, for so many threads; by its name, which is not 0, it differs from others.
@@ -229,6 +259,25 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
   kernel<<<grid, block, shared_bytes, stream>>>(arguments...);
 }
 
+/// The same in clusters of so many blocks along x, of which as many more are started as a whole cluster needs.
+template <class... Parameters, class... Arguments>
+void launch_clusters(void (*kernel)(Parameters...), int cluster, dim3 grid, dim3 block, std::size_t shared_bytes,
+                     Stream stream, Arguments... arguments) {
+  const unsigned size = static_cast<unsigned>(cluster);
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes));
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim.x = size;
+  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+  cudaLaunchConfig_t configuration{};
+  configuration.gridDim = dim3((grid.x + size - 1) / size * size, grid.y, grid.z);
+  configuration.blockDim = block;
+  configuration.dynamicSmemBytes = shared_bytes;
+  configuration.stream = stream;
+  configuration.attrs = &attribute;
+  configuration.numAttrs = 1;
+  cudaLaunchKernelEx(&configuration, kernel, static_cast<Parameters>(arguments)...);
+}
 /// Whether a kernel for warpgroups is there for this GPU.
 template <class... Parameters>
 bool can_launch(void (*kernel)(Parameters...)) {

@@ -22,12 +22,13 @@ struct Kernel {
   int times = 0;        ///< that it is started
   struct Along {
     Linear count;
-    int size = 1;  ///< that a block has of them
+    int size = 1;      ///< that a block has of them
+    int together = 1;  ///< blocks
   } grid[3];
   double resident = 0;  ///< blocks that a multiprocessor has at a time
   Linear operations, bytes;
   bool on_tensor_cores = false, by_warpgroups = false;
-  int tile = 0;          ///< rows and columns of a matrix product's tile, together; 0: it is none
+  int tile = 0;          ///< rows and columns that a block of a matrix product brings, together; 0: it is none
   Linear depth;          ///< that a block of it sums over
   int factor_bytes = 4;  ///< of a number in its factors
   double alone = 0;      ///< cycles in which a block of it multiplies nothing
@@ -56,7 +57,8 @@ constexpr double between_starts = 2e-6;  // seconds from one kernel of a graph t
 
 inline double blocks_of(const Kernel& kernel, std::int64_t batch) {
   double blocks = 1;
-  for (const Kernel::Along& along : kernel.grid) blocks *= std::ceil(along.count.at(batch) / along.size);
+  for (const Kernel::Along& along : kernel.grid)
+    blocks *= std::ceil(along.count.at(batch) / along.size / along.together) * along.together;
   return blocks;
 }
 
@@ -98,14 +100,14 @@ inline std::string table(const std::string& model, const std::vector<Program>& p
                 static_cast<long long>(batch));
   std::string out = model + line;
   for (const Program& program : programs) {
-    std::snprintf(line, sizeof line, "\n%-44s %8s %9s %7s %9s %9s %10s\n", program.name.c_str(), "launches", "blocks",
+    std::snprintf(line, sizeof line, "\n%-48s %8s %9s %7s %9s %9s %10s\n", program.name.c_str(), "launches", "blocks",
                   "waves", "GFLOP", "MB", "us");
     out += line;
     double operations = 0, bytes = 0, seconds = 0;
     for (const Kernel& k : program.kernels) {
       if (!k.only_on.empty() && k.only_on != architecture) continue;
       const double each = seconds_of(k, *device, batch);
-      std::snprintf(line, sizeof line, "%-44s %8d %9.0f %7.2f %9.2f %9.2f %10.1f\n", k.name.c_str(), k.times,
+      std::snprintf(line, sizeof line, "%-48s %8d %9.0f %7.2f %9.2f %9.2f %10.1f\n", k.name.c_str(), k.times,
                     blocks_of(k, batch), waves_of(k, *device, batch), k.operations.at(batch) / 1e9,
                     k.bytes.at(batch) / 1e6, each * 1e6);
       out += line;
@@ -113,7 +115,7 @@ inline std::string table(const std::string& model, const std::vector<Program>& p
       bytes += k.bytes.at(batch) * k.times;
       seconds += each * k.times;
     }
-    std::snprintf(line, sizeof line, "%-44s %8s %9s %7s %9.1f %9.1f %10.1f\n", "in all", "", "", "", operations / 1e9,
+    std::snprintf(line, sizeof line, "%-48s %8s %9s %7s %9.1f %9.1f %10.1f\n", "in all", "", "", "", operations / 1e9,
                   bytes / 1e6, seconds * 1e6);
     out += line;
   }

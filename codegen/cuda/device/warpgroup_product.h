@@ -5,7 +5,8 @@
 ///
 /// Two warpgroups multiply, `down` of them below each other; a thread of one warp more brings the factors. Shared
 /// memory holds `steps` steps along the depth, each with a gate that opens when it is there and one that opens when all
-/// have multiplied it. Blocks that share rows are neighbours.
+/// have multiplied it. Blocks that share rows are neighbours. Where a `cluster` is of two blocks, which lie below each
+/// other, each brings its rows and half of the columns for both.
 constexpr int warpgroup_depth = 64;                  ///< of a step: a line of 128 bytes
 constexpr int multiplying = 256;                     ///< threads
 constexpr int warpgroup_threads = multiplying + 32;  ///< of a block
@@ -24,16 +25,19 @@ TESSERA_DEVICE std::uint64_t descriptor(std::uint32_t address, int leading) {
          std::uint64_t{1024 >> 4} << 32 | swizzled_128 << 62;
 }
 
-/// A factor's part of a step: `points` rows (or columns), in one box or in one for each 64 of them.
-template <int points, bool deep>
+/// A factor's part of a step: `points` rows (or columns), in one piece of lines or in one for each 64 of them. Of each,
+/// one of `sharing` blocks brings a box of so many lines for all.
+template <int points, bool deep, int sharing>
 struct BoxesOf {
-  static constexpr int lines = deep ? points : warpgroup_depth, box = lines * 64;
+  static constexpr int box = (deep ? points : warpgroup_depth) * 64, lines = box / 64 / sharing;
 
-  TESSERA_DEVICE static void bring(bf16* tile, const CUtensorMap& map, Gate* gate, int first, int depth, int third,
-                                   int fourth) {
+  TESSERA_DEVICE static void bring(bf16* tile, const CUtensorMap& map, Gate* gate, int share, int first, int depth,
+                                   int third, int fourth) {
+    const int line = share * lines;
     TESSERA_UNROLL
     for (int i = 0; i < points * warpgroup_depth / box; ++i)
-      copy_box(tile + i * box, map, gate, deep ? depth : first + i * 64, deep ? first : depth, third, fourth);
+      copy_box<sharing>(tile + i * box + line * 64, map, gate, deep ? depth : first + i * 64,
+                        (deep ? first : depth) + line, third, fourth);
   }
   /// Of the points from a multiple of 64 on, and 16 depths.
   TESSERA_DEVICE static std::uint64_t descriptor_of(const bf16* tile, int point, int depth) {
@@ -42,7 +46,8 @@ struct BoxesOf {
   }
 };
 
-template <int tile_rows, int tile_columns, int down, int steps, bool left_deep, bool right_deep, class Store>
+template <int tile_rows, int tile_columns, int down, int steps, int cluster, bool left_deep, bool right_deep,
+          class Store>
 TESSERA_DEVICE void warpgroup_product(int rows, int columns, int from, int to, const CUtensorMap& left, int left_third,
                                       int left_fourth, const CUtensorMap& right, int right_third, int right_fourth,
                                       Store store) {
@@ -51,63 +56,65 @@ TESSERA_DEVICE void warpgroup_product(int rows, int columns, int from, int to, c
   constexpr int right_at = tile_rows * warpgroup_depth, step = (tile_rows + tile_columns) * warpgroup_depth;
   constexpr int stride = tile_columns + tensor_padding;
   static_assert(my_rows % 64 == 0 && tile_rows * stride * sizeof(real) <= steps * step * sizeof(bf16));
-  using OfLeft = BoxesOf<tile_rows, left_deep>;
-  using OfRight = BoxesOf<tile_columns, right_deep>;
+  using OfLeft = BoxesOf<tile_rows, left_deep, 1>;
+  using OfRight = BoxesOf<tile_columns, right_deep, cluster>;
   bf16* const factors = shared_tiles<bf16>();  // [steps, tile_rows and tile_columns, warpgroup_depth]
   Gate* const full = reinterpret_cast<Gate*>(factors + steps * step);
   Gate* const empty = full + steps;
   if (thread_x() == 0) {
     for (int i = 0; i < steps; ++i) {
       gate_begin(full + i, 1);
-      gate_begin(empty + i, multiplying / 32);
+      gate_begin(empty + i, cluster * multiplying / 32);
     }
     asynchronous_fence();
   }
-  barrier();  // the gates are there
+  cluster_barrier<cluster>();  // the gates are there
 
-  const int below = (rows + tile_rows - 1) / tile_rows, beside = (columns + tile_columns - 1) / tile_columns;
-  const int at = block_x() + block_y() * below;
-  const int first_row = at / beside * tile_rows, first_column = at % beside * tile_columns;
+  constexpr int cluster_rows = cluster * tile_rows;
+  const int below = (rows + cluster_rows - 1) / cluster_rows, beside = (columns + tile_columns - 1) / tile_columns;
+  const int share = block_x() % cluster, at = block_x() / cluster + block_y() * below;
+  const int first_row = at / beside * cluster_rows + share * tile_rows, first_column = at % beside * tile_columns;
   const int warp = thread_x() / 32, lane = thread_x() % 32;
+  const int my_row = warp / 4 % down * my_rows, my_column = warp / 4 / down * my_columns;
+  real sums[parts][my_columns / 2];
+  int place = 0;  // of the step
   if (warp >= multiplying / 32) {
-    if (thread_x() > multiplying) return;
-    int place = 0, parity = 1;
-    for (int begin = from; begin < to; begin += warpgroup_depth) {
+    int parity = 1;
+    for (int begin = from; lane == 0 && begin < to; begin += warpgroup_depth) {
       gate_wait(empty + place, parity);
       gate_expect(full + place, step * static_cast<int>(sizeof(bf16)));
       bf16* const tile = factors + place * step;
-      OfLeft::bring(tile, left, full + place, first_row, begin, left_third, left_fourth);
-      OfRight::bring(tile + right_at, right, full + place, first_column, begin, right_third, right_fourth);
+      OfLeft::bring(tile, left, full + place, 0, first_row, begin, left_third, left_fourth);
+      OfRight::bring(tile + right_at, right, full + place, share, first_column, begin, right_third, right_fourth);
       place = place + 1 == steps ? 0 : place + 1;
       parity ^= place == 0;
     }
-    return;
-  }
-  const int my_row = warp / 4 % down * my_rows, my_column = warp / 4 / down * my_columns;
-  real sums[parts][my_columns / 2];
-  TESSERA_UNROLL
-  for (int i = 0; i < parts * my_columns / 2; ++i) sums[i / (my_columns / 2)][i % (my_columns / 2)] = 0;
-  int place = 0, parity = 0;
-  for (int begin = from; begin < to; begin += warpgroup_depth) {
-    gate_wait(full + place, parity);
-    const bf16* const tile = factors + place * step;
-    multiplications_begin();
+  } else {
     TESSERA_UNROLL
-    for (int depth = 0; depth < warpgroup_depth; depth += 16) {
-      const std::uint64_t rights = OfRight::descriptor_of(tile + right_at, my_column, depth);
+    for (int i = 0; i < parts * my_columns / 2; ++i) sums[i / (my_columns / 2)][i % (my_columns / 2)] = 0;
+    int parity = 0;
+    for (int begin = from; begin < to; begin += warpgroup_depth) {
+      gate_wait(full + place, parity);
+      const bf16* const tile = factors + place * step;
+      multiplications_begin();
       TESSERA_UNROLL
-      for (int part = 0; part < parts; ++part)
-        multiply_add_async<my_columns, !left_deep, !right_deep>(
-            sums[part], OfLeft::descriptor_of(tile, my_row + part * 64, depth), rights);
+      for (int depth = 0; depth < warpgroup_depth; depth += 16) {
+        const std::uint64_t rights = OfRight::descriptor_of(tile + right_at, my_column, depth);
+        TESSERA_UNROLL
+        for (int part = 0; part < parts; ++part)
+          multiply_add_async<my_columns, !left_deep, !right_deep>(
+              sums[part], OfLeft::descriptor_of(tile, my_row + part * 64, depth), rights);
+      }
+      multiplications_commit();
+      multiplications_wait<1>();  // the step before this one is multiplied
+      if (begin > from && lane < cluster) gate_arrive<cluster>(empty + (place == 0 ? steps : place) - 1, lane);
+      place = place + 1 == steps ? 0 : place + 1;
+      parity ^= place == 0;
     }
-    multiplications_commit();
-    multiplications_wait<1>();  // the step before this one is multiplied
-    if (begin > from && lane == 0) gate_arrive(empty + (place == 0 ? steps : place) - 1);
-    place = place + 1 == steps ? 0 : place + 1;
-    parity ^= place == 0;
+    multiplications_wait<0>();
   }
-  multiplications_wait<0>();
-  barrier_of<1, multiplying>();  // the sums lie where the factors were
+  cluster_barrier<cluster>();  // sums lie where factors were; and no block ends while another speaks to its gates
+  if (warp >= multiplying / 32) return;
 
   // Through shared memory, so that neighbouring threads store neighbouring columns.
   real* const results = shared_tiles<real>();

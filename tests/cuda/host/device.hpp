@@ -160,16 +160,24 @@ TESSERA_DEVICE T* shared_tiles() {
 TESSERA_DEVICE std::uint32_t shared_address(const void* place) { return tessera::cuda_host::shared_address(place); }
 typedef std::uint64_t Gate;
 TESSERA_DEVICE void gate_begin(Gate* gate, int arrivals) { tessera::cuda_host::gate_begin(gate, arrivals); }
-TESSERA_DEVICE void gate_arrive(Gate* gate) { tessera::cuda_host::gate_arrive(gate, 0); }
+template <int cluster>
+TESSERA_DEVICE void gate_arrive(Gate* gate, int block) {
+  tessera::cuda_host::gate_arrive_in(gate, block);
+}
 TESSERA_DEVICE void gate_expect(Gate* gate, int bytes) { tessera::cuda_host::gate_arrive(gate, bytes); }
 TESSERA_DEVICE void gate_wait(Gate* gate, int parity, const Place& place = Place::current()) {
   tessera::cuda_host::gate_wait(gate, parity, place);
 }
 TESSERA_DEVICE void asynchronous_fence() { tessera::cuda_host::asynchronous_fence(); }
+template <int cluster>
+TESSERA_DEVICE void cluster_barrier(const Place& place = Place::current()) {
+  cluster == 1 ? tessera::cuda_host::barrier(place) : tessera::cuda_host::cluster_barrier(place);
+}
 typedef tessera::cuda_host::TensorMap CUtensorMap;
+template <int sharing>
 TESSERA_DEVICE void copy_box(bf16* to, const CUtensorMap& map, Gate* gate, int along, int across, int third,
                              int fourth) {
-  tessera::cuda_host::copy_box(to, map, gate, {along, across, third, fourth});
+  tessera::cuda_host::copy_box(to, map, gate, {along, across, third, fourth}, sharing);
 }
 template <int name, int count>
 TESSERA_DEVICE void barrier_of(const Place& place = Place::current()) {
@@ -204,6 +212,15 @@ void launch_named(const char* name, void (*kernel)(Parameters...), dim3 grid, di
       stream, [=] { tessera::cuda_host::run(name, grid, block, shared_bytes, [=] { kernel(arguments...); }); });
 }
 #define launch(kernel, ...) launch_named(#kernel, kernel, __VA_ARGS__)
+template <class... Parameters, class... Arguments>
+void launch_clusters_named(const char* name, void (*kernel)(Parameters...), int cluster, dim3 grid, dim3 block,
+                           std::size_t shared_bytes, Stream stream, Arguments... arguments) {
+  const unsigned size = static_cast<unsigned>(cluster);
+  grid.x = (grid.x + size - 1) / size * size;
+  tessera::cuda_host::put(
+      stream, [=] { tessera::cuda_host::run(name, grid, block, shared_bytes, [=] { kernel(arguments...); }, size); });
+}
+#define launch_clusters(kernel, ...) launch_clusters_named(#kernel, kernel, __VA_ARGS__)
 
 template <class... Parameters>
 bool can_launch(void (*)(Parameters...)) {

@@ -53,12 +53,13 @@ struct Copy {
 enum class State { ready, waiting, done };
 
 struct Fiber : Thread {
-  State state = State::ready;
+  State state = State::done;
+  int slot = 0;  ///< among the threads of its cluster, a block's from a multiple of 128 on
   void* stack_pointer = nullptr;
   int stack = -1;  ///< which of the pool's; -1: not begun
   Place place;     ///< where it waits
   const char* whom = "";
-  bool at_barrier = false;
+  bool at_barrier = false, at_cluster_barrier = false;
   int at_named_barrier = 0;
   const void* gate = nullptr;  ///< that it waits for
 };
@@ -88,6 +89,7 @@ constexpr std::uint64_t sign_of_gates = 0x6a7e;
 
 /// A box of a tensor on its way.
 struct Box {
+  std::size_t block;  ///< of the cluster
   unsigned char* to;
   TensorMap map;
   void* gate;
@@ -107,6 +109,14 @@ struct Multiplications {
 };
 struct NamedBarrier {
   int count = 0, arrived = 0;
+};
+/// What the threads of a block share.
+struct Block {
+  std::size_t live = 0, at_barrier = 0;  ///< threads
+  Place barrier;                         ///< at which they wait
+  std::map<int, NamedBarrier> named_barriers;
+  std::vector<unsigned char> shared;
+  std::size_t shared_from = 0;
 };
 constexpr std::uint32_t shared_begin = 1024;  // there a block's memory begins on a GPU, too
 
@@ -132,7 +142,8 @@ bool same(const Place& a, const Place& b) {
 
 class Launch {
  public:
-  void run(const char* name, dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& kernel) {
+  void run(const char* name, dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& kernel,
+           unsigned cluster) {
     name_ = name;
     kernel_ = &kernel;
     block_ = block;
@@ -141,12 +152,12 @@ class Launch {
     const std::size_t threads = std::size_t{block.x} * block.y * block.z;
     const std::size_t most_shared = (options.warpgroups ? 227 : 163) * 1024;
     if (shared_bytes > most_shared || threads == 0 || threads > 1024 || grid.x == 0 || grid.y == 0 || grid.z == 0 ||
-        grid.y > 65535 || grid.z > 65535)
+        grid.y > 65535 || grid.z > 65535 || grid.x % cluster || (cluster > 1 && !options.warpgroups))
       throw Fault(name_ + ": a grid of " + text(grid) + " blocks of " + text(block) + " threads cannot be launched");
-    const std::size_t blocks = std::size_t{grid.x} * grid.y * grid.z;
-    for (std::size_t at : order(blocks, block_order_)) {
-      const unsigned x = static_cast<unsigned>(at % grid.x), rest = static_cast<unsigned>(at / grid.x);
-      one_block({x, rest % grid.y, rest / grid.y}, threads, shared_bytes);
+    const unsigned clusters = grid.x / cluster;
+    for (std::size_t at : order(std::size_t{clusters} * grid.y * grid.z, block_order_)) {
+      const unsigned x = static_cast<unsigned>(at % clusters), rest = static_cast<unsigned>(at / clusters);
+      one_cluster({x * cluster, rest % grid.y, rest / grid.y}, cluster, threads, shared_bytes);
       if (fault_.empty()) continue;
       running_ = nullptr;
       throw Fault(fault_);
@@ -154,15 +165,16 @@ class Launch {
   }
 
   void barrier(const Place& place) {
-    if (at_barrier_ > 0 && !same(barrier_, place))
-      fail("threads of one block wait at different barriers, " + text(barrier_) + " and " + text(place));
-    barrier_ = place;
-    ++at_barrier_;
+    Block& b = mine();
+    if (b.at_barrier > 0 && !same(b.barrier, place))
+      fail("threads of one block wait at different barriers, " + text(b.barrier) + " and " + text(place));
+    b.barrier = place;
+    ++b.at_barrier;
     running_->at_barrier = true;
     wait(place, "the block");
   }
   void barrier_of(int name, int count, const Place& place) {
-    NamedBarrier& b = named_barriers_[name];
+    NamedBarrier& b = mine().named_barriers[name];
     if (b.arrived > 0 && b.count != count) fail("a barrier of " + std::to_string(b.count) + " and of other threads");
     b.count = count;
     if (++b.arrived < count) {
@@ -171,14 +183,20 @@ class Launch {
     }
     b.arrived = 0;
     for (Fiber& f : fibers_)
-      if (f.at_named_barrier == name) {
+      if (f.at_named_barrier == name && block_of(f) == block_of(*running_)) {
         f.at_named_barrier = 0;
         f.state = State::ready;
       }
   }
 
+  void cluster_barrier(const Place& place) {
+    ++at_cluster_barrier_;
+    running_->at_cluster_barrier = true;
+    wait(place, "the cluster");
+  }
+
   void warp(const Place& place, void* mine, void (*together)(void* const lanes[32])) {
-    Warp& w = warps_[static_cast<std::size_t>(running_->thread / 32)];
+    Warp& w = warps_[static_cast<std::size_t>(running_->slot / 32)];
     if (w.arrived && !same(w.place, place))
       fail("lanes of one warp are at different operations, " + text(w.place) + " and " + text(place));
     w.place = place;
@@ -186,7 +204,7 @@ class Launch {
     if (++w.arrived < 32) return wait(place, "its warp");
     together(w.lanes);
     w.arrived = 0;
-    const std::size_t first = static_cast<std::size_t>(running_->thread / 32 * 32);
+    const std::size_t first = static_cast<std::size_t>(running_->slot / 32 * 32);
     for (std::size_t i = first; i < first + 32; ++i) fibers_[i].state = State::ready;
   }
 
@@ -205,22 +223,22 @@ class Launch {
       fail("an asynchronous copy is not aligned to 16 bytes");
     if (!options.late_copies) return do_copy(copy);
     std::memset(copy.to, 0xff, 16);
-    copies_[running_->thread].open.push_back(copy);
+    copies_[running_->slot].open.push_back(copy);
   }
   void copy_commit() {
-    Copies& mine = copies_[running_->thread];
+    Copies& mine = copies_[running_->slot];
     mine.groups.push_back(std::move(mine.open));
     mine.open.clear();
   }
   void copy_wait(int left) {
-    Copies& mine = copies_[running_->thread];
+    Copies& mine = copies_[running_->slot];
     for (; mine.groups.size() > static_cast<std::size_t>(left); mine.groups.pop_front())
       for (const Copy& copy : mine.groups.front()) do_copy(copy);
   }
 
   /// At a thread's end: a copy still under way may come later than what the kernel does next with its place.
   void all_copies_waited_for() {
-    const auto at = copies_.find(running_->thread);
+    const auto at = copies_.find(running_->slot);
     if (at == copies_.end()) return;
     bool under_way = !at->second.open.empty();
     for (const std::vector<Copy>& group : at->second.groups) under_way = under_way || !group.empty();
@@ -229,15 +247,13 @@ class Launch {
 
   // ---- sm_90a ----------------------------------------------------------------------------------------------------
 
-  std::uint32_t shared_address(const void* place) {
-    return shared_begin + static_cast<std::uint32_t>(static_cast<const unsigned char*>(place) - shared());
-  }
+  std::uint32_t shared_address(const void* place) { return address_in(mine(), place); }
   void gate_begin(void* gate, int arrivals) {
     if (!options.warpgroups) fail("this GPU has no warpgroups");
     if (reinterpret_cast<std::uintptr_t>(gate) % 8) fail("a gate is not aligned to 8 bytes");
     const auto count = static_cast<std::uint64_t>(arrivals) & 2047;
     set(gate, {0, count, count, 0, sign_of_gates});
-    unfenced_[gate] = running_->thread;
+    unfenced_[gate] = running_->slot;
   }
   void gate_arrive(void* gate, int bytes) {
     GateState g = state_of(gate);
@@ -246,6 +262,13 @@ class Launch {
     --g.pending;
     advance(gate, g);
   }
+  /// What stands at this place of the running block, in another one of the cluster.
+  unsigned char* there(void* place, std::size_t block) {
+    if (block >= blocks_.size()) fail("there is no such block in the cluster");
+    if (blocks_[block].live == 0) fail("a block is spoken to that has ended");
+    return shared_of(blocks_[block]) + (static_cast<unsigned char*>(place) - shared());
+  }
+  void gate_arrive_in(void* gate, int block) { gate_arrive(there(gate, static_cast<std::size_t>(block)), 0); }
   void gate_wait(const void* gate, int parity, const Place& place) {
     if (state_of(gate).parity != static_cast<std::uint64_t>(parity)) return;
     running_->gate = gate;
@@ -253,19 +276,28 @@ class Launch {
   }
   /// What this thread did before it is known to asynchronous operations.
   void asynchronous_fence() {
-    std::erase_if(unfenced_, [&](const auto& gate) { return gate.second == running_->thread; });
+    std::erase_if(unfenced_, [&](const auto& gate) { return gate.second == running_->slot; });
   }
-  void copy_box(const Box& box) {
-    if (unfenced_.contains(box.gate)) fail("a box is copied for a gate that no fence has shown to it");
-    (void)state_of(box.gate);
-    if (reinterpret_cast<std::uintptr_t>(box.to) % 1024) fail("a box is not aligned to 1024 bytes");
-    check_shared(shared_address(box.to), bytes_of(box));
-    if (!options.late_copies) return bring(box);
-    std::memset(box.to, 0xff, static_cast<std::size_t>(bytes_of(box)));
-    boxes_.push_back(box);
+  void copy_box(void* to, const TensorMap& map, void* gate, const int (&at)[4], int sharing) {
+    if (sharing > 1 && static_cast<std::size_t>(sharing) != blocks_.size())
+      fail("a box is for more blocks than there are");
+    for (int i = 0; i < sharing; ++i) {
+      const std::size_t block = sharing > 1 ? static_cast<std::size_t>(i) : block_of(*running_);
+      const Box box{block, there(to, block), map, there(gate, block), {at[0], at[1], at[2], at[3]}};
+      if (unfenced_.contains(box.gate)) fail("a box is copied for a gate that no fence has shown to it");
+      (void)state_of(box.gate);
+      if (reinterpret_cast<std::uintptr_t>(box.to) % 1024) fail("a box is not aligned to 1024 bytes");
+      check_shared(blocks_[block], address_in(blocks_[block], box.to), bytes_of(box));
+      if (!options.late_copies) {
+        bring(box);
+        continue;
+      }
+      std::memset(box.to, 0xff, static_cast<std::size_t>(bytes_of(box)));
+      boxes_.push_back(box);
+    }
   }
 
-  Multiplications& multiplications() { return multiplications_[static_cast<std::size_t>(running_->thread / 32)]; }
+  Multiplications& multiplications() { return multiplications_[static_cast<std::size_t>(running_->slot / 32)]; }
   void begin_multiplications() { multiplications().begun = true; }
   void commit_multiplications() {
     Multiplications& mine = multiplications();
@@ -303,7 +335,7 @@ class Launch {
     const Multiplication& first = m.of_lane[0];
     for (const Multiplication& lane : m.of_lane)
       if (lane.left != first.left || lane.right != first.right) fail("lanes of one warp multiply different matrices");
-    auto& all = multiplied_[static_cast<std::size_t>(running_->thread / 128)];
+    auto& all = multiplied_[static_cast<std::size_t>(running_->slot / 128)];
     if (mine.issued == all.size()) all.emplace_back(first.left, first.right);
     if (all[mine.issued++] != std::pair(first.left, first.right))
       fail("warps of one group multiply different matrices");
@@ -337,7 +369,7 @@ class Launch {
 
   Fiber* running() { return running_; }
   const dim3& block() const { return block_; }
-  unsigned char* shared() { return shared_.data() + shared_from_; }
+  unsigned char* shared() { return shared_of(mine()); }
 
   Options options;
   std::int64_t conflicts = 0;
@@ -363,23 +395,31 @@ class Launch {
     return at;
   }
 
-  void one_block(dim3 index, std::size_t threads, std::size_t shared_bytes) {
-    shared_.assign(shared_bytes + 1024, 0xff);  // not-a-number, in single precision as in bf16
-    shared_from_ = 1023 - (reinterpret_cast<std::uintptr_t>(shared_.data()) + 1023) % 1024;
-    shared_.resize(shared_from_ + shared_bytes);
-    fibers_.assign(threads, Fiber{});
-    warps_.assign((threads + 31) / 32, Warp{});
+  void one_cluster(dim3 first, unsigned cluster, std::size_t threads, std::size_t shared_bytes) {
+    threads_ = (threads + 127) / 128 * 128;
+    fibers_.assign(cluster * threads_, Fiber{});
+    warps_.assign(fibers_.size() / 32, Warp{});
     copies_.clear();
     boxes_.clear();
     unfenced_.clear();
-    named_barriers_.clear();
     multiplications_.assign(warps_.size(), Multiplications{});
-    multiplied_.assign((threads + 127) / 128, {});
-    at_barrier_ = 0;
-    std::size_t live = threads;
-    for (std::size_t i = 0; i < threads; ++i) {
-      fibers_[i].thread = static_cast<int>(i);
-      fibers_[i].block = index;
+    multiplied_.assign(fibers_.size() / 128, {});
+    at_cluster_barrier_ = 0;
+    blocks_.assign(cluster, Block{});
+    std::size_t live = cluster * threads;
+    for (unsigned i = 0; i < cluster; ++i) {
+      Block& b = blocks_[i];
+      b.live = threads;
+      b.shared.assign(shared_bytes + 1024, 0xff);  // not-a-number, in single precision as in bf16
+      b.shared_from = 1023 - (reinterpret_cast<std::uintptr_t>(b.shared.data()) + 1023) % 1024;
+      b.shared.resize(b.shared_from + shared_bytes);
+      for (std::size_t t = 0; t < threads; ++t) {
+        Fiber& f = fibers_[i * threads_ + t];
+        f.state = State::ready;
+        f.slot = static_cast<int>(i * threads_ + t);
+        f.thread = static_cast<int>(t);
+        f.block = {first.x + i, first.y, first.z};
+      }
     }
     // A warp goes on as far as it can before the next one begins: what needs a barrier and has none shows. In random
     // order it is sometimes held up.
@@ -388,13 +428,18 @@ class Launch {
       for (std::size_t w : order(warps_.size(), warp_order_))
         for (bool again = true; again;) {
           again = false;
-          for (std::size_t lane : order(std::min<std::size_t>(32, threads - 32 * w), lane_order_)) {
+          for (std::size_t lane : order(32, lane_order_)) {
             Fiber& f = fibers_[32 * w + lane];
             if (f.state != State::ready) continue;
+            Block& b = blocks_[block_of(f)];
             step(f);
             if (!fault_.empty()) return give_back_all();
-            if (f.state == State::done) --live;
-            if (at_barrier_ > 0 && at_barrier_ == live) release();
+            if (f.state == State::done) {
+              --live;
+              --b.live;
+            }
+            if (b.at_barrier > 0 && b.at_barrier == b.live) release(b);
+            if (at_cluster_barrier_ > 0 && at_cluster_barrier_ == live) release_cluster();
             ran = again = true;
           }
           if (options.schedule == Schedule::random && random_() % 4 == 0) again = false;
@@ -413,6 +458,10 @@ class Launch {
     }
     if (!boxes_.empty()) fault_ = name_ + ": a block ends before all boxes are there, " + schedule();
   }
+
+  std::size_t block_of(const Fiber& f) const { return static_cast<std::size_t>(f.slot) / threads_; }
+  Block& mine() { return blocks_[block_of(*running_)]; }
+  static unsigned char* shared_of(Block& b) { return b.shared.data() + b.shared_from; }
 
   // ---- sm_90a ----------------------------------------------------------------------------------------------------
 
@@ -438,13 +487,18 @@ class Launch {
   }
 
   static int bytes_of(const Box& box) { return 128 * box.map.lines; }
-  void check_shared(std::uint32_t address, int bytes) {
+  static std::uint32_t address_in(Block& b, const void* place) {
+    return shared_begin + static_cast<std::uint32_t>(static_cast<const unsigned char*>(place) - shared_of(b));
+  }
+  void check_shared(const Block& b, std::uint32_t address, int bytes) {
     if (address < shared_begin || address + static_cast<std::uint32_t>(bytes) - shared_begin >
-                                      static_cast<std::uint32_t>(shared_.size() - shared_from_))
+                                      static_cast<std::uint32_t>(b.shared.size() - b.shared_from))
       fail("memory outside of the block's shared memory is touched");
   }
   void bring(const Box& box) {
-    const std::uint32_t to = shared_address(box.to);
+    Block& b = blocks_[box.block];
+    if (b.live == 0) fail("a box arrives in a block that has ended");
+    const std::uint32_t to = address_in(b, box.to);
     for (int line = 0; line < box.map.lines; ++line)
       for (int i = 0; i < 64; ++i) {
         const std::int64_t at[4] = {std::int64_t{box.at[0]} + i, std::int64_t{box.at[1]} + line, box.at[2], box.at[3]};
@@ -455,7 +509,7 @@ class Launch {
           from += at[d] * box.map.strides[d];
         }
         unsigned char* const there =
-            shared() + swizzled_128(to + static_cast<std::uint32_t>(128 * line + 2 * i)) - shared_begin;
+            shared_of(b) + swizzled_128(to + static_cast<std::uint32_t>(128 * line + 2 * i)) - shared_begin;
         if (inside)
           std::memcpy(there, from, 2);
         else
@@ -484,7 +538,7 @@ class Launch {
     const std::uint32_t offset =
         across ? p / 64 * leading + p % 64 * 2 + k / 8 * stride + k % 8 * 128 : p / 8 * stride + p % 8 * 128 + k * 2;
     const std::uint32_t address = swizzled_128(start + offset);
-    check_shared(address, 2);
+    check_shared(mine(), address, 2);
     return number_at(shared() + address - shared_begin);
   }
   /// The fragments of wgmma.m64nNk16, PTX ISA, "Register fragments".
@@ -510,11 +564,19 @@ class Launch {
   }
 
   /// The barrier opens.
-  void release() {
-    at_barrier_ = 0;
+  void release(Block& b) {
+    b.at_barrier = 0;
     for (Fiber& f : fibers_) {
-      if (!f.at_barrier) continue;
+      if (!f.at_barrier || &blocks_[block_of(f)] != &b) continue;
       f.at_barrier = false;
+      f.state = State::ready;
+    }
+  }
+  void release_cluster() {
+    at_cluster_barrier_ = 0;
+    for (Fiber& f : fibers_) {
+      if (!f.at_cluster_barrier) continue;
+      f.at_cluster_barrier = false;
       f.state = State::ready;
     }
   }
@@ -568,16 +630,14 @@ class Launch {
   std::vector<std::size_t> block_order_, warp_order_, lane_order_;
   std::vector<Fiber> fibers_;
   std::vector<Warp> warps_;
-  std::map<int, Copies> copies_;         ///< by thread
-  std::vector<Box> boxes_;               ///< on their way
-  std::map<const void*, int> unfenced_;  ///< gates, and the thread that began them
-  std::map<int, NamedBarrier> named_barriers_;
-  std::vector<Multiplications> multiplications_;                                  ///< by warp
+  std::map<int, Copies> copies_;                  ///< by thread
+  std::vector<Box> boxes_;                        ///< on their way
+  std::map<const void*, int> unfenced_;           ///< gates, and the thread that began them
+  std::vector<Multiplications> multiplications_;  ///< by warp
   std::vector<std::vector<std::pair<std::uint64_t, std::uint64_t>>> multiplied_;  ///< by warpgroup: descriptors
-  std::size_t at_barrier_ = 0;
-  Place barrier_;  ///< at which they wait
-  std::vector<unsigned char> shared_;
-  std::size_t shared_from_ = 0;
+  std::vector<Block> blocks_;                                                     ///< of the cluster
+  std::size_t threads_ = 0;                                                       ///< of a block, filled up
+  std::size_t at_cluster_barrier_ = 0;
   std::vector<std::unique_ptr<unsigned char[]>> stacks_;
   std::vector<int> free_stacks_;
   Fiber* running_ = nullptr;
@@ -618,10 +678,11 @@ void catch_bad_addresses() {
 void use(const Options& options) { the_launch.options = options; }
 std::int64_t bank_conflicts() { return the_launch.conflicts; }
 
-void run(const char* name, dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& kernel) {
+void run(const char* name, dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& kernel,
+         unsigned cluster) {
   static const bool caught = (catch_bad_addresses(), true);
   (void)caught;
-  the_launch.run(name, grid, block, shared_bytes, kernel);
+  the_launch.run(name, grid, block, shared_bytes, kernel, cluster);
 }
 
 const Thread& current() { return *the_launch.running(); }
@@ -653,9 +714,11 @@ void gate_begin(void* gate, int arrivals) { the_launch.gate_begin(gate, arrivals
 void gate_arrive(void* gate, int bytes) { the_launch.gate_arrive(gate, bytes); }
 void gate_wait(const void* gate, int parity, const Place& place) { the_launch.gate_wait(gate, parity, place); }
 void asynchronous_fence() { the_launch.asynchronous_fence(); }
-void copy_box(void* to, const TensorMap& map, void* gate, const int (&at)[4]) {
-  the_launch.copy_box({static_cast<unsigned char*>(to), map, gate, {at[0], at[1], at[2], at[3]}});
+void copy_box(void* to, const TensorMap& map, void* gate, const int (&at)[4], int sharing) {
+  the_launch.copy_box(to, map, gate, at, sharing);
 }
+void gate_arrive_in(void* gate, int block) { the_launch.gate_arrive_in(gate, block); }
+void cluster_barrier(const Place& place) { the_launch.cluster_barrier(place); }
 void barrier_of(int name, int count, const Place& place) { the_launch.barrier_of(name, count, place); }
 void multiplications_begin(const Place& place) {
   warp(place, nullptr, [](void* const[32]) { the_launch.begin_multiplications(); });

@@ -42,7 +42,9 @@ class Fault : public std::runtime_error {
 /// Runs `kernel` for every thread of every block. Throws Fault: threads of a block at different barriers, lanes of a
 /// warp at different operations, nobody left to run, memory touched outside of a DeviceArray, asynchronous copies and
 /// multiplications that are never waited for (where they are late), and what breaks a rule of those of sm_90a.
-void run(const char* name, dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& kernel);
+/// Blocks of a cluster, which follow each other along x, run together.
+void run(const char* name, dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& kernel,
+         unsigned cluster = 1);
 
 // ---- for device.hpp: the thread that runs now --------------------------------------------------------------------
 
@@ -80,10 +82,13 @@ bool is_possible(const TensorMap& map);
 std::uint32_t shared_address(const void* place);
 void gate_begin(void* gate, int arrivals);
 void gate_arrive(void* gate, int bytes);
+/// At the same place in another block of the cluster.
+void gate_arrive_in(void* gate, int block);
+void cluster_barrier(const Place& place);
 void gate_wait(const void* gate, int parity, const Place& place);
 void asynchronous_fence();
-/// Now or, late, when nobody can go on without it.
-void copy_box(void* to, const TensorMap& map, void* gate, const int (&at)[4]);
+/// Now or, late, when nobody can go on without it; to each of so many blocks by itself.
+void copy_box(void* to, const TensorMap& map, void* gate, const int (&at)[4], int sharing);
 void barrier_of(int name, int count, const Place& place);
 void multiplications_begin(const Place& place);
 void multiplications_commit(const Place& place);
