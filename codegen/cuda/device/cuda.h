@@ -111,7 +111,8 @@ typedef std::uint64_t Gate;
 TESSERA_DEVICE void gate_begin(Gate* gate, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(gate)), "r"(arrivals) : "memory");
 }
-/// At the gate of this block or, in a cluster of several, of one of them.
+/// At the gate of this block or, in a cluster of several, of one of them. It tells of multiplications that have been
+/// waited for, not of anything that this thread wrote.
 template <int cluster>
 TESSERA_DEVICE void gate_arrive(Gate* gate, int block) {
   if constexpr (cluster == 1)
@@ -120,7 +121,7 @@ TESSERA_DEVICE void gate_arrive(Gate* gate, int block) {
     asm volatile(
         "{\n.reg .b32 there;\n"
         "mapa.shared::cluster.u32 there, %0, %1;\n"
-        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n}" ::"r"(shared_address(gate)),
+        "mbarrier.arrive.shared::cluster.b64 _, [there];\n}" ::"r"(shared_address(gate)),
         "r"(block)
         : "memory");
 }
@@ -143,15 +144,16 @@ TESSERA_DEVICE void gate_wait(Gate* gate, int parity) {
 }
 /// What this thread wrote to shared memory (gates, too) before it, asynchronous operations see behind it.
 TESSERA_DEVICE void asynchronous_fence() {
-  asm volatile("fence.mbarrier_init.release.cluster;\nfence.proxy.async;" ::: "memory");
+  asm volatile("fence.mbarrier_init.release.cluster;\nfence.proxy.async.shared::cta;" ::: "memory");
 }
-/// Waits for all threads of all blocks of the cluster.
+/// Waits for all threads of all blocks of the cluster. In one of several, of what they did before it they know gates
+/// that have begun (asynchronous_fence) alone.
 template <int cluster>
 TESSERA_DEVICE void cluster_barrier() {
   if constexpr (cluster == 1)
     barrier();
   else
-    asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+    asm volatile("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait.acquire;" ::: "memory");
 }
 /// Copies a box of a tensor map to shared memory (a multiple of 1024 bytes) without waiting: lines of 64 numbers, 128
 /// bytes, eight of which change their eights' places (the eight at place i of line j lies at i ^ j % 8). What is
