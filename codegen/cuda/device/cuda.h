@@ -305,7 +305,9 @@ inline CUtensorMap tensor_map(const bf16* first, std::int64_t along, std::int64_
   const auto bytes = [](std::int64_t numbers) { return static_cast<cuuint64_t>(numbers) * sizeof(bf16); };
   const cuuint64_t extents[4] = {static_cast<cuuint64_t>(along), static_cast<cuuint64_t>(across),
                                  static_cast<cuuint64_t>(third), static_cast<cuuint64_t>(fourth)};
-  const cuuint64_t strides[3] = {bytes(to_across), bytes(to_third), bytes(to_fourth)};
+  cuuint64_t strides[3] = {bytes(to_across), bytes(to_third), bytes(to_fourth)};
+  for (int i = 1; i < 3; ++i)
+    if (extents[i + 1] == 1) strides[i] = strides[i - 1] * extents[i];  // nobody goes there; as CUDA's manual has it
   const cuuint32_t box[4] = {64, static_cast<cuuint32_t>(lines), 1, 1}, each[4] = {1, 1, 1, 1};
   CUtensorMap map{};
   if (!encode || encode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 4, const_cast<bf16*>(first), extents, strides, box,
