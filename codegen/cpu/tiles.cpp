@@ -16,8 +16,9 @@ using tree::name;
 Emitter::Factor Emitter::factor(bool right) const {
   const Expression& product = expression(step(0).value);
   Factor f;
-  for (int e : {product.a, product.b})
-    if ((lane_step(expression(e).access) != 0) == right) f.access = expression(e).access;
+  for (int e : {product.a, product.b})  // the left one may be computed on its way
+    if (expression(e).kind == Expression::Kind::load && (lane_step(expression(e).access) != 0) == right)
+      f.access = expression(e).access;
   const Layout& layout = plan_.layouts[static_cast<std::size_t>(f.access.tensor)];
   const int axis = right ? kernel_.product.columns : kernel_.product.rows;
   if (axis >= 0) f.across = step_along(f.access, layout, axis);
