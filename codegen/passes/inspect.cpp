@@ -48,7 +48,7 @@ bool computes(const Node& n) {
     case Op::carry_out:
       return false;
     default:
-      return n.type == graph::Type::real && !n.shape.empty() && !n.shape.front().known();
+      return n.type == graph::Type::real && grows(n);
   }
 }
 

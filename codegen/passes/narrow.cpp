@@ -24,8 +24,6 @@ using graph::Region;
 
 namespace {
 
-bool grows(const Node& n) { return !n.shape.empty() && !n.shape.front().known(); }
-
 /// How often each node is read; by yields and outputs as well.
 std::vector<int> readers_of(const Graph& graph) {
   std::vector<int> readers(graph.nodes.size(), 0);

@@ -45,7 +45,6 @@ class Recomputer {
     const int mirror = graph_.regions[static_cast<std::size_t>(reader.region)].mirror;
     return mirror != graph::none && graph_[o].region == mirror;
   }
-  static bool grows(const Node& n) { return !n.shape.empty() && !n.shape.front().known(); }
   bool stays(NodeId id) const { return graph_[id].op == Op::parameter || (kept_[at(id)] && !again_[at(id)]); }
 
   /// Whether all that a pointwise node is made of, perhaps through others, can be read in the backward pass.

@@ -243,8 +243,7 @@ TESSERA_DEVICE void multiply_add_async(float (&sums)[columns / 2], std::uint64_t
 #undef TESSERA_TEN
 #undef TESSERA_MULTIPLY
 
-// ---- the host
-// --------------------------------------------------------------------------------------------------------
+// ---- the host ------------------------------------------------------------------------------------------------------
 
 typedef cudaStream_t Stream;
 
