@@ -75,9 +75,7 @@ class File {
     out += embedded("cpu/simd/math.h");
     for (const std::string& part : parts(vectors))
       out += fmt::format("\n{}", embedded(fmt::format("cpu/simd/{}.h", part)));
-    if (shares_) out += "\n";
-    if (shares_ && entries.find(" threads();") != std::string::npos) out += embedded("cpu/simd/threads.h");
-    if (shares_) out += embedded("cpu/simd/team.h");
+    if (shares_) out += fmt::format("\n{}", embedded("cpu/simd/team.h"));
     if (kernels_.find("v_fetch") != std::string::npos) out += fmt::format("\n{}", embedded("cpu/simd/fetch.h"));
     out += "\n// ---- tables ----\n";
     out += tables_;

@@ -107,7 +107,7 @@ TEST(Emit, RefusesAModelWithoutParametersOrWhoseOutputsDependOnTheLabels) {
   EXPECT_EQ(refusal(looking), "the outputs of tiny depend on the labels, which are there for the loss only");
 }
 
-TEST(Emit, DefinesOnlyWhatAModelNeedsOfTheTeamsOfThreads) {
+TEST(Emit, ModelOfTeamsWithoutWeightsMarksWhatItDoesNotCall) {
   // A large image is worth a team; nothing is shared out by the rows of a weight's gradient, for there is no weight.
   Sketch large;
   large.graph.name = "large";
@@ -120,7 +120,8 @@ TEST(Emit, DefinesOnlyWhatAModelNeedsOfTheTeamsOfThreads) {
   large.loss(large.b.reduce(Op::reduce_sum, y, {0, 1, 2}));
   const std::string text = codegen::generate(large.graph, {}).at("large_avx2.cpp");
   EXPECT_NE(text.find("struct Team"), std::string::npos);
-  EXPECT_EQ(text.find("std::int64_t threads()"), std::string::npos);
+  EXPECT_EQ(text.find("= threads();"), std::string::npos);
+  EXPECT_NE(text.find("[[maybe_unused]] static std::int64_t threads()"), std::string::npos);
 }
 
 TEST(Emit, RefusesAModelWithoutLossOrWithAParameterThatIsNotUsed) {

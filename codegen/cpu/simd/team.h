@@ -1,3 +1,12 @@
+// Threads take whole images. Where there are fewer images than threads, all threads go through every image together and
+// share out the rows of each kernel in whole tiles; which of them computes a row does not change its bits.
+[[maybe_unused]] static std::int64_t threads() {
+#if defined(_OPENMP)
+  return omp_get_max_threads();
+#else
+  return 1;
+#endif
+}
 /// Where a part begins, of `parts` about equal ones.
 static std::int64_t share(std::int64_t rows, std::int64_t tile, std::int64_t part, std::int64_t parts) {
   return (rows + tile - 1) / tile * part / parts * tile;
