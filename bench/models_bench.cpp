@@ -28,7 +28,7 @@ struct Model {
   std::string name;
   std::int64_t image_floats, output_floats, parameter_floats, packed_floats, optimizer_floats;
   using OfBatch = std::int64_t (*)(std::int64_t batch);
-  OfBatch forward_scratch_bytes, train_scratch_bytes, forward_flops, train_flops;
+  OfBatch forward_scratch_bytes, train_scratch_bytes, images_at_once, forward_flops, train_flops;
   const char* (*isa)();
   const char* (*error)(int);
   int (*init)(float*, std::uint64_t);
@@ -38,12 +38,12 @@ struct Model {
 };
 
 #define OF_BATCH(MACRO) [](std::int64_t batch) -> std::int64_t { return MACRO(batch); }
-#define MODEL(name, NAME)                                                                                      \
-  const Model name {                                                                                           \
-    #name, NAME##_IMAGE_FLOATS, NAME##_OUTPUT_FLOATS, NAME##_PARAMETER_FLOATS, NAME##_PACKED_FLOATS,           \
-        NAME##_OPTIMIZER_FLOATS, OF_BATCH(NAME##_FORWARD_SCRATCH_BYTES), OF_BATCH(NAME##_TRAIN_SCRATCH_BYTES), \
-        OF_BATCH(NAME##_FORWARD_FLOPS), OF_BATCH(NAME##_TRAIN_FLOPS), name##_isa, name##_error, name##_init,   \
-        name##_pack, name##_forward, name##_train_step                                                         \
+#define MODEL(name, NAME)                                                                                              \
+  const Model name {                                                                                                   \
+    #name, NAME##_IMAGE_FLOATS, NAME##_OUTPUT_FLOATS, NAME##_PARAMETER_FLOATS, NAME##_PACKED_FLOATS,                   \
+        NAME##_OPTIMIZER_FLOATS, OF_BATCH(NAME##_FORWARD_SCRATCH_BYTES), OF_BATCH(NAME##_TRAIN_SCRATCH_BYTES),         \
+        name##_images_at_once, OF_BATCH(NAME##_FORWARD_FLOPS), OF_BATCH(NAME##_TRAIN_FLOPS), name##_isa, name##_error, \
+        name##_init, name##_pack, name##_forward, name##_train_step                                                    \
   }
 MODEL(vit_mnist, VIT_MNIST);
 MODEL(vit_cifar, VIT_CIFAR);
@@ -93,7 +93,8 @@ void train_step(benchmark::State& state, const Model& model) {
   const Job job(model, batch);
   const Arena gradients = Arena::of_floats(model.parameter_floats, alignment);
   const Arena optimizer = Arena::of_floats(model.optimizer_floats, alignment);
-  const Arena scratch(model.train_scratch_bytes(batch), alignment);
+  const std::int64_t at_once = model.images_at_once(batch);
+  const Arena scratch(model.train_scratch_bytes(at_once), alignment);
   std::vector<std::int32_t> labels(static_cast<std::size_t>(batch));
   for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(i % 10);
   std::int64_t step = 0;
@@ -101,8 +102,8 @@ void train_step(benchmark::State& state, const Model& model) {
   time(state, model, model.train_flops(batch), [&] {
     if (job.code) return job.code;
     return model.train_step(job.parameters.floats(), job.packed.floats(), gradients.floats(), optimizer.floats(),
-                            job.images.floats(), labels.data(), batch, 1, ++step, 0.001f, job.outputs.floats(), &loss,
-                            scratch.data());
+                            job.images.floats(), labels.data(), batch, at_once, 1, ++step, 0.001f, job.outputs.floats(),
+                            &loss, scratch.data());
   });
 }
 

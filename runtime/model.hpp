@@ -132,7 +132,8 @@ struct Model {
 
   std::int64_t (*forward_scratch_bytes)(std::int64_t batch) = nullptr;
   std::int64_t (*evaluate_scratch_bytes)(std::int64_t batch) = nullptr;
-  std::int64_t (*train_scratch_bytes)(std::int64_t batch) = nullptr;
+  std::int64_t (*train_scratch_bytes)(std::int64_t at_once) = nullptr;
+  std::int64_t (*images_at_once)(std::int64_t batch) = nullptr;  ///< in training
   std::int64_t (*inspect_scratch_bytes)(std::int64_t batch) = nullptr;
 
   const char* (*error)(int code) = nullptr;

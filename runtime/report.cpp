@@ -95,8 +95,8 @@ std::string summary_text(const Model& model, const Recipe& recipe) {
   for (const tessera_parameter& p : model.parameters) count += elements(Shape(p.shape, p.shape + p.rank));
   char hash[17];
   std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(model.declaration_hash));
-  const std::int64_t training =
-      4 * (2 * model.parameter_floats + model.optimizer_floats()) + model.train_scratch_bytes(recipe.batch);
+  const std::int64_t training = 4 * (2 * model.parameter_floats + model.optimizer_floats()) +
+                                model.train_scratch_bytes(model.images_at_once(recipe.batch));
   const std::int64_t predicting = 4 * model.parameter_floats + model.forward_scratch_bytes(1);
   std::string out = model.summary;
   if (!out.empty() && out.back() != '\n') out += '\n';

@@ -78,7 +78,8 @@ Session::Session(const Model& model, const Recipe& declared, const TrainOptions&
   if (gpu_) {
     training_.emplace(model_, state_.recipe, *gpu_);
   } else {
-    scratch_.emplace(model_.train_scratch_bytes(batch), model_.alignment);
+    at_once_ = model_.images_at_once(batch);
+    scratch_.emplace(model_.train_scratch_bytes(at_once_), model_.alignment);
     if (state_.recipe.accumulate > 1) gathered_.emplace(Arena::of_floats(model_.parameter_floats, model_.alignment));
   }
   batches_.emplace(train_, state_.recipe, model_.classes, model_.alignment);

@@ -96,8 +96,9 @@ class Session {
   float* packed() { return packed_.floats(); }  ///< room for the packed parameters
   float* gradients() { return gradients_.floats(); }
   float* optimizer() { return optimizer_.floats(); }
-  float* outputs() { return outputs_->floats(); }  ///< [batch, classes]
-  void* scratch() { return scratch_->data(); }     ///< as large as a training step needs
+  float* outputs() { return outputs_->floats(); }    ///< [batch, classes]
+  void* scratch() { return scratch_->data(); }       ///< as large as a training step needs
+  std::int64_t at_once() const { return at_once_; }  ///< so many images of a batch `scratch` is for
 
   /// Throws an Error in the model's words unless `code` is 0.
   void check(int code) const { runtime::check(model_, code); }
@@ -161,6 +162,7 @@ class Session {
   Dataset train_, test_;
   Arena parameters_, packed_, gradients_, optimizer_;
   std::optional<Arena> outputs_, scratch_, gathered_;
+  std::int64_t at_once_ = 0;
   std::int64_t parts_ = 0, gathered_images_ = 0;  ///< of the step that is not yet done
   const Gpu* gpu_;
   std::optional<GpuTraining> training_;

@@ -101,7 +101,7 @@ std::string timing_table(const Model& model, const Recipe& recipe, const std::ve
       const Arena panels = Arena::of_floats(model.packed_floats, model.alignment);
       const Arena gradients = Arena::of_floats(model.parameter_floats, model.alignment);
       const Arena optimizer = Arena::of_floats(model.optimizer_floats(), model.alignment);
-      const Arena scratch(model.train_scratch_bytes(size), model.alignment);
+      const Arena scratch(model.train_scratch_bytes(model.images_at_once(size)), model.alignment);
       std::copy_n(parameters.floats(), model.parameter_floats, trained.floats());
       row("training step", size, median_seconds(runs, counter, [&] {
             float loss = 0;

@@ -399,14 +399,17 @@ class Tessera:
         answers = outputs.copy()
         labels = labels.astype(np.int32)
         gradients, optimizer = self.aligned(parameters.size), self.aligned(self.macro(name, "OPTIMIZER_FLOATS"))
-        train = self.aligned(self.macro(name, "TRAIN_SCRATCH_BYTES", batch) // 4)
+        images_at_once = getattr(library, f"{name}_images_at_once")
+        images_at_once.restype = ctypes.c_int64
+        at_once = images_at_once(ctypes.c_int64(batch))
+        train = self.aligned(self.macro(name, "TRAIN_SCRATCH_BYTES", at_once) // 4)
         loss = np.zeros(1, np.float32)
         train_step = getattr(library, f"{name}_train_step")
         steps = iter(range(1, 1 << 30))
 
         def step():
             check(train_step(*weights, pointer(gradients), pointer(optimizer), pointer(images), pointer(labels),
-                             ctypes.c_int64(batch), ctypes.c_uint64(1), ctypes.c_int64(next(steps)), ctypes.c_float(RATE),
+                             ctypes.c_int64(batch), ctypes.c_int64(at_once), ctypes.c_uint64(1), ctypes.c_int64(next(steps)), ctypes.c_float(RATE),
                              pointer(outputs), pointer(loss), pointer(train)), f"{name}_train_step")
 
         step.keep = forward.keep
@@ -418,7 +421,7 @@ def macro(build, name, what, batch=0):
     """The value of NAME_what in the emitted headers: a number, or one and so much for each image."""
     folder = pathlib.Path(build) / "generated" / name
     headers = "".join(f.read_text() for f in (folder / f"{name}.h", folder / f"{name}_cuda.h") if f.exists())
-    text = re.search(rf"#define {name.upper()}_{what}(\(batch\))? (.*)", headers).group(2)
+    text = re.search(rf"#define {name.upper()}_{what}(\((?:batch|at_once)\))? (.*)", headers).group(2)
     numbers = [int(n) for n in re.findall(r"INT64_C\((\d+)\)", text)] or [int(text.split()[0])]
     return numbers[0] + (numbers[1] * batch if len(numbers) > 1 else 0)
 

@@ -154,6 +154,12 @@ void Emitter::one_tile(Block& b, const Tile& tile) {
     sums[offsets_of_outer()] = sum;
     b.push_back(tree::declare("vec", sum, identity(st)));
   });
+  if (kernel_.goes_on && !to_partials_ && !adds_) {
+    Block stored;
+    for_points(tile,
+               [&] { stored.push_back(tree::assign(sums.at(offsets_of_outer()), load(step(1).stores.front().to))); });
+    go_on(b, std::move(stored));
+  }
   std::vector<int> loops;
   for (int a : st.over)
     if (extent_[static_cast<std::size_t>(a)] < 0 && a != vector_ && !adds_) loops.push_back(a);

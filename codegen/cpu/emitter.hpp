@@ -43,7 +43,13 @@ class Emitter : Values {
   /// what is stored, so that images are gone through one after the other; else the sums go on over all images.
   Emitted sum_over_images();
   Emitted partials();
-  static tree::Expr chunk_bound(tree::Expr chunk);
+  /// The first image of a chunk.
+  tree::Expr chunk_bound(tree::Expr chunk) const;
+  /// How many images a sum over the batch takes up in one call, and the parameter that says so.
+  tree::Expr images() const { return tree::name(kernel_.goes_on ? "group.images" : "batch"); }
+  void add_images(Emitted& e) const;
+  /// A sum goes on from what earlier groups of images have left where it is stored.
+  static void go_on(tree::Block& b, tree::Block sums);
   Emitted combine();
   void finish(Emitted& e);
   std::vector<std::string> describe() const;

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <range/v3/algorithm/any_of.hpp>
+#include <range/v3/algorithm/contains.hpp>
 #include <range/v3/algorithm/find_if.hpp>
 #include <set>
 #include <utility>
@@ -73,8 +74,10 @@ class File {
     out += embedded(fmt::format("cpu/simd/{}.h", vectors));
     out += "\n";
     out += embedded("cpu/simd/math.h");
-    for (const std::string& part : parts(vectors))
-      out += fmt::format("\n{}", embedded(fmt::format("cpu/simd/{}.h", part)));
+    const std::vector<std::string> further = parts(vectors);
+    if (entries.find("group") != std::string::npos || ranges::contains(further, "tiles_products"))
+      out += fmt::format("\n{}", embedded("cpu/simd/group.h"));
+    for (const std::string& part : further) out += fmt::format("\n{}", embedded(fmt::format("cpu/simd/{}.h", part)));
     if (shares_) out += fmt::format("\n{}", embedded("cpu/simd/team.h"));
     if (kernels_.find("v_fetch") != std::string::npos) out += fmt::format("\n{}", embedded("cpu/simd/fetch.h"));
     out += "\n// ---- tables ----\n";
@@ -189,6 +192,7 @@ class File {
     for (std::size_t t = 0; t < plan.program.tensors.size(); ++t) declare_tensor(plan, static_cast<int>(t), f.body);
     Block stages;
     region(plan, 0, stages);
+    if (plan.program.groups) stages = group_after_group(std::move(stages));
     if (uses(stages, "place")) f.body.push_back(tree::declare("std::int64_t", "place", integer(-1)));
     if (uses(stages, "parts")) {
       f.body.push_back(tree::declare("const std::int64_t", "parts", call("threads", {})));
@@ -200,6 +204,16 @@ class File {
     for (const auto& [text, table_name] : table_names_) known.insert(table_name);
     tree::check(f, known);
     return tree::print(f);
+  }
+
+  /// A program whose scratch memory has room for a part of the batch.
+  static Block group_after_group(Block stages) {
+    stages.insert(stages.begin(), tree::declare("const Group", "group",
+                                                call("group_of", {name("batch"), name("chunks"), name("turn")})));
+    return {tree::declare("const std::int64_t", "chunks", call("chunks_of", {name("batch"), name("at_once")})),
+            tree::loop("turn", integer(0),
+                       tree::binary("<", tree::binary("*", name("turn"), name("chunks")), integer(batch_chunks)), 1,
+                       std::move(stages))};
   }
 
   /// Brings every parameter that matrix products read into panels, and copies the others that are read where nothing is
@@ -310,8 +324,10 @@ class File {
   void run(const Plan& plan, const Stage& stage, Block& b) {
     Block shared, after;
     std::string index;
-    Expr count;
+    Expr from = integer(0), count;
     std::int64_t step = 1;
+    const bool groups = plan.program.groups;
+    const Expr images = name(groups ? "group.images" : "batch");
     const bool in_team = goes_in_teams(plan, stage);
     const tree::Statement wait = tree::evaluate(call("team.wait", {}));
     Block alone;  // what the team's first thread does while the others wait
@@ -329,7 +345,7 @@ class File {
         Expr own_count;
         if (e.tasks == Emitted::Tasks::images) {
           own = "image";
-          own_count = name("batch");
+          own_count = images;
           if (e.shared) arguments.push_back(name("team"));
         } else if (e.tasks == Emitted::Tasks::points) {
           own = tree::variable(k.axes[static_cast<std::size_t>(e.parallel)].name);
@@ -352,13 +368,21 @@ class File {
           }
         } else if (e.tasks == Emitted::Tasks::chunks) {
           own = "chunk";
-          own_count = integer(batch_chunks);
+          from = name("group.chunk");
+          own_count = name("group.end");
+          if (!groups) from = integer(0), own_count = integer(batch_chunks);
           arguments.push_back(name("chunk"));
         }
-        for (const tree::Parameter& p : e.function.parameters)
-          if (p.name == "batch" || p.name == "image" || p.name == "layer") arguments.push_back(name(p.name));
+        for (const tree::Parameter& p : e.function.parameters) {
+          if (p.name == "image" && groups)
+            arguments.push_back(name("group.first") + name("image"));
+          else if (p.name == "batch" || p.name == "group" || p.name == "image" || p.name == "layer")
+            arguments.push_back(name(p.name));
+        }
         for (const Argument& a : e.arguments) {
           Expr p = pointer(plan, k, item.kernel, a);
+          if (groups && a.tensor >= 0 && plan.buffer_of[static_cast<std::size_t>(a.tensor)] < 0)
+            p = p + name("group.first") * image_stride(plan, a);
           if (e.tasks == Emitted::Tasks::images)
             p = p + name(is_temporary(plan, a) ? first_image : "image") * image_stride(plan, a);
           arguments.push_back(std::move(p));
@@ -386,7 +410,7 @@ class File {
     if (in_team) {
       shares_ = true;
       b.push_back(tree::pragma("omp parallel"));
-      b.push_back(tree::scope({tree::declare("const Team", "team", call("team_of", {name("batch")})),
+      b.push_back(tree::scope({tree::declare("const Team", "team", call("team_of", {images})),
                                tree::loop("image", name("team.first"),
                                           tree::binary("<", name("image"), name("team.last")), 1, std::move(shared))}));
       return;
@@ -402,7 +426,7 @@ class File {
     if (index.empty())
       b.insert(b.end(), shared.begin(), shared.end());
     else
-      parallel(b, index, stretch ? name("first") : integer(0), count, step, std::move(shared),
+      parallel(b, index, stretch ? name("first") : from, count, step, std::move(shared),
                stretch ? " if (last - first > 65536)" : clause);
     b.insert(b.end(), after.begin(), after.end());
   }
@@ -508,6 +532,12 @@ class File {
                                "share",
                                "threads",
                                "team_of",
+                               "group_of",
+                               "chunks_of",
+                               "group.first",
+                               "group.images",
+                               "group.chunk",
+                               "group.end",
                                "team.first",
                                "team.last",
                                "team.part",

@@ -66,9 +66,10 @@ Emitted Emitter::whole() {
   } else if (kernel_.across_batch) {
     e.tasks = Emitted::Tasks::batch;
     begin_ = integer(0);
-    end_ = name("batch");
+    end_ = images();
+    add_images(e);
   }
-  if (uses_batch() || e.tasks == Emitted::Tasks::batch)
+  if (uses_batch() && (e.tasks != Emitted::Tasks::batch || kernel_.goes_on))
     e.function.parameters.push_back({"const std::int64_t", "batch"});
   if (e.tasks == Emitted::Tasks::images && drops_along(schedule_.parallel))
     e.function.parameters.push_back({"const std::int64_t", "image"});
@@ -138,8 +139,8 @@ Emitted Emitter::sum_over_images() {
   e.tasks = Emitted::Tasks::rows;
   e.parallel = rows;
   e.block = schedule_.tile[static_cast<std::size_t>(rows)];
-  e.function.parameters = {
-      {"const std::int64_t", "begin"}, {"const std::int64_t", "end"}, {"const std::int64_t", "batch"}};
+  e.function.parameters = {{"const std::int64_t", "begin"}, {"const std::int64_t", "end"}};
+  add_images(e);
   add_layer(e);
   if (by_tiles()) {
     e.function.body = gradient_by_tiles();
@@ -156,19 +157,20 @@ Emitted Emitter::sum_over_images() {
   }
   if (depth < least_columns) {
     begin_ = integer(0);
-    end_ = name("batch");
+    end_ = this->images();
     e.function.body = contraction();
   } else {
     set(rows, name(axis_name(rows)));
-    Block zero = zeros({vector_});
-    e.function.body.push_back(tree::loop(axis_name(rows), name("begin"),
-                                         tree::binary("<", name(axis_name(rows)), name("end")), 1, std::move(zero)));
+    Block zero{tree::loop(axis_name(rows), name("begin"), tree::binary("<", name(axis_name(rows)), name("end")), 1,
+                          zeros({vector_}))};
+    if (kernel_.goes_on) zero = {tree::when(tree::binary("==", name("group.first"), integer(0)), std::move(zero))};
+    e.function.body = std::move(zero);
     set(images, name(axis_name(images)));
     adds_ = true;
     Block of_image = fetches([](const Tensor&) { return true; }, name(axis_name(images))), sums = contraction();
     of_image.insert(of_image.end(), sums.begin(), sums.end());
     e.function.body.push_back(tree::loop(axis_name(images), integer(0),
-                                         tree::binary("<", name(axis_name(images)), name("batch")), 1,
+                                         tree::binary("<", name(axis_name(images)), this->images()), 1,
                                          std::move(of_image)));
     adds_ = false;
   }
@@ -180,7 +182,9 @@ Emitted Emitter::partials() {
   Emitted e;
   e.tasks = Emitted::Tasks::chunks;
   e.function.name = kernel_.name + "_partial";
-  e.function.parameters = {{"const std::int64_t", "chunk"}, {"const std::int64_t", "batch"}};
+  e.function.parameters = {{"const std::int64_t", "chunk"}};
+  add_images(e);
+  if (uses_batch() && kernel_.goes_on) e.function.parameters.push_back({"const std::int64_t", "batch"});
   add_layer(e);
   begin_ = name("begin");
   end_ = name("end");
@@ -197,7 +201,19 @@ Emitted Emitter::partials() {
   return e;
 }
 
-Expr Emitter::chunk_bound(Expr chunk) {
+void Emitter::add_images(Emitted& e) const {
+  if (kernel_.goes_on)
+    e.function.parameters.push_back({"const Group&", "group"});
+  else
+    e.function.parameters.push_back({"const std::int64_t", "batch"});
+}
+
+void Emitter::go_on(Block& b, Block sums) {
+  b.push_back(tree::when(tree::binary(">", name("group.first"), integer(0)), std::move(sums)));
+}
+
+Expr Emitter::chunk_bound(Expr chunk) const {
+  if (kernel_.goes_on) return call("group.at", {std::move(chunk)});
   return tree::binary("/", tree::binary("*", std::move(chunk), name("batch")), integer(batch_chunks));
 }
 
@@ -218,8 +234,11 @@ Emitted Emitter::combine() {
     e.function.parameters.push_back({"const std::int64_t", axis_name(parallel)});
     set(parallel, name(axis_name(parallel)));
   }
+  if (kernel_.goes_on) add_images(e);
   if (uses_batch()) e.function.parameters.push_back({"const std::int64_t", "batch"});
   add_layer(e);
+  const Expr first = kernel_.goes_on ? name("group.chunk") : integer(0);
+  const Expr end = kernel_.goes_on ? name("group.end") : integer(batch_chunks);
   std::vector<int> loops;
   for (int a : outer)
     if (a != parallel && a != vector_) loops.push_back(a);
@@ -231,9 +250,10 @@ Emitted Emitter::combine() {
       if (!step(s).reduces) continue;
       std::string sum = fmt::format("sum{}", reduction);
       b.push_back(tree::declare("vec", sum, identity(step(s))));
+      if (kernel_.goes_on) go_on(b, {tree::assign(sum, load(step(1).stores.front().to))});
       Expr at = name("partial") + partial_index(reduction, name("chunk"));
       Block body{tree::assign(sum, accumulate(step(s), name(sum), dense_load(at)))};
-      b.push_back(tree::loop("chunk", integer(0), tree::binary("<", name("chunk"), integer(batch_chunks)), 1, body));
+      b.push_back(tree::loop("chunk", first, tree::binary("<", name("chunk"), end), 1, body));
       locals_[{static_cast<int>(s), offsets_of_outer()}] = name(sum);
       ++reduction;
     }
@@ -437,6 +457,12 @@ std::int64_t points_of_image(const Kernel& kernel) {
 
 const std::set<std::string>& known_names() {
   static const std::set<std::string> names{"lanes",
+                                           "group.first",
+                                           "group.images",
+                                           "group.chunk",
+                                           "group.end",
+                                           "group.at",
+                                           "group_of",
                                            "team.begin",
                                            "team.end",
                                            "std::min<std::int64_t>",

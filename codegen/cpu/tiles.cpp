@@ -128,11 +128,13 @@ Block Emitter::gradient_by_tiles() {
   return nest(loops, [&](Block& b) {
     for (int a : {rows, columns, images}) set(a, nullptr);
     if (depth_axis() >= 0) set(depth_axis(), nullptr);
-    b.push_back(tree::evaluate(call(
-        gradient_name(),
-        {name("begin"), name("end"), name("batch"), address(left.access, false), of_image(left), integer(left.across),
-         integer(left.along), address(right.access, false), of_image(right), integer(right.along), address(to, true),
-         integer(step_along(to, plan_.layouts[static_cast<std::size_t>(to.tensor)], rows))})));
+    b.push_back(tree::evaluate(
+        call(gradient_name(),
+             {name("begin"), name("end"),
+              kernel_.goes_on ? name("group") : call("group_of", {name("batch"), integer(batch_chunks), integer(0)}),
+              address(left.access, false), of_image(left), integer(left.across), integer(left.along),
+              address(right.access, false), of_image(right), integer(right.along), address(to, true),
+              integer(step_along(to, plan_.layouts[static_cast<std::size_t>(to.tensor)], rows))})));
   });
 }
 

@@ -178,6 +178,8 @@ Expr Values::keep(const Expression& x) {
   for (const Affine::Part& p : x.element.parts) {
     const bool shared_out = p.axis == schedule_.parallel && schedule_.block == 1;
     element = element + (shared_out ? name("image") * p.coefficient : along(p.axis, p.coefficient));
+    if (kernel_.goes_on && extent_[static_cast<std::size_t>(p.axis)] < 0)
+      element = element + name("group.first") * p.coefficient;
     if (p.axis == vector_) step = p.coefficient;
   }
   Expr stream = integer(x.dropout);

@@ -44,6 +44,8 @@ class Values {
   /// Forgets the names given so far: a scope ends.
   void reset() { values_.clear(); }
 
+  /// An element, or a vector of them.
+  tree::Expr load(const Access& access);
   /// A vector at consecutive addresses, of as many lanes as are in use.
   tree::Expr dense_load(tree::Expr at) const;
   /// `uniform`: all lanes hold the one number that is stored. `of`: "_bf16" where it is stored as that.
@@ -78,7 +80,6 @@ class Values {
   const std::set<int>& axes_of(int e);
   bool sweeps(int e);
   tree::Expr make(tree::Block& b, int e);
-  tree::Expr load(const Access& access);
   tree::Expr keep(const Expression& x);
   const Tensor& tensor(const Access& access) const;
   tree::Expr offset_in_panels(const Access& access, const Layout& layout) const;

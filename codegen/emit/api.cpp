@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 #include <range/v3/algorithm/find.hpp>
 #include <tuple>
@@ -189,6 +190,14 @@ std::string run_program(const ModelFiles& m, const tree::Function& f, const std:
   std::string random;
   for (const tree::Parameter& p : f.parameters) {
     if (p.name == "seed" || p.name == "step") continue;
+    if (p.name == "at_once") {
+      const bool groups = m.plan(program).program.groups;
+      checks += fmt::format(
+          "  if ({}) return {}_ERROR_AT_ONCE;\n",
+          groups ? fmt::format("at_once < (batch + {}) / {}", batch_chunks - 1, batch_chunks) : "at_once < batch", u);
+      if (groups) arguments.push_back(p.name);
+      continue;
+    }
     if (p.name == "packed" && !reads_packed(m.plan(program).program)) {
       checks += "  (void)packed;  // these kernels read the parameters as they are\n";
       continue;
@@ -368,6 +377,23 @@ std::string learning_rate(const graph::Recipe& r) {
   return body;
 }
 
+/// For each thread a chunk of the batch, and more where images are small: as many as fit into a second cache, so that
+/// what is done once for each group does not weigh.
+std::string images_at_once(const ModelFiles& m) {
+  const KernelProgram& program = m.plan("loss_and_gradients").program;
+  if (!program.groups) return "  return batch;\n";
+  constexpr std::int64_t near_reals = 1 << 18;
+  const std::int64_t image = std::max<std::int64_t>(1, m.plan("loss_and_gradients").scratch.per_batch);
+  return fmt::format(R"cpp(#if defined(_OPENMP)
+  const std::int64_t threads = omp_get_max_threads();
+#else
+  const std::int64_t threads = 1;
+#endif
+  return std::min(batch, threads * std::max<std::int64_t>({0}, (batch + {1}) / {2}));
+)cpp",
+                     (near_reals + image - 1) / image, batch_chunks - 1, batch_chunks);
+}
+
 std::string body_of(const ModelFiles& m, const tree::Function& f) {
   const std::string n = m.name, u = m.upper(), r = m.real, what = f.name.substr(n.size() + 1);
   const graph::Recipe& recipe = m.forward.recipe;
@@ -385,11 +411,17 @@ std::string body_of(const ModelFiles& m, const tree::Function& f) {
       return "TESSERA_ISA names kernels that do not exist or that this processor cannot run";
     case {0}_ERROR_STEP:
       return "steps are counted from 1";
+    case {0}_ERROR_AT_ONCE:
+      return "{2}";
     default:
       return "unknown error code";
   }}
 )cpp",
-                       u, m.classes());
+                       u, m.classes(),
+                       m.plan("loss_and_gradients").program.groups
+                           ? "at least a sixteenth of the batch has to be worked on at once"
+                           : "all images of the batch have to be worked on at once");
+  if (what == "images_at_once") return images_at_once(m);
   if (what == "isa") return "  const int isa = choose_isa();\n  return isa < 0 ? \"\" : isa_names[isa];\n";
   if (what == "summary") return "  return" + literal(summary(m)) + ";\n";
   const bool packs = what == "pack" || what == "pack_forward";
@@ -422,11 +454,13 @@ std::string body_of(const ModelFiles& m, const tree::Function& f) {
     return fmt::format(R"cpp({3}  if (step < 1) return {1}_ERROR_STEP;
   int code = {0}_pack(parameters, packed);
   if (!code)
-    code = {0}_loss_and_gradients(parameters, packed, images, {2}, batch, seed, step, outputs, loss, gradients, scratch);
+    code = {0}_loss_and_gradients(parameters, packed, images, {2}, batch, at_once, seed, step, outputs, loss, gradients,
+                                {4}scratch);
   return code ? code : {0}_update(parameters, gradients, optimizer, step, learning_rate);
 )cpp",
                        n, u, softens(recipe) ? "targets" : "labels",
-                       keeps_state(m) ? fmt::format("  if (!optimizer) return {}_ERROR_NULL;\n", u) : "");
+                       keeps_state(m) ? fmt::format("  if (!optimizer) return {}_ERROR_NULL;\n", u) : "",
+                       std::string(n.size(), ' '));
   return run_program(m, f, what);
 }
 

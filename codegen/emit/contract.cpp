@@ -17,10 +17,7 @@ Contract contract(const ModelFiles& m) {
   const std::int64_t real = m.real == "double" ? 8 : 4, label = softens(recipe) ? real * m.classes() : 4, loss = real;
   std::int64_t pixels = 1;
   for (const std::int64_t size : m.image_shape()) pixels *= size;
-  auto scratch = [&](const char* program) {
-    const Extent& reals = m.plan(program).scratch;
-    return Extent{reals.fixed * real, reals.per_batch * real};
-  };
+  const Extent& scratch = m.plan("forward").scratch;
 
   Contract c;
   for (const ArenaEntry& e : m.arena.entries) c.parameters += e.reals * e.count;
@@ -30,10 +27,9 @@ Contract contract(const ModelFiles& m) {
   const std::int64_t weights = c.parameter_bytes + real * m.packed.reals;
   c.forward_bytes =
       Extent{(takes_parameters(m.plan("forward").program) ? c.parameter_bytes : 0) + real * m.packed.forward_reals, 0} +
-      images_and_outputs + scratch("forward");
+      images_and_outputs + Extent{scratch.fixed * real, scratch.per_batch * real};
   const std::int64_t gradient_bytes = c.parameter_bytes;
-  c.train_bytes = Extent{weights + gradient_bytes + c.optimizer_bytes + loss, label} + images_and_outputs +
-                  scratch("loss_and_gradients");
+  c.train_bytes = Extent{weights + gradient_bytes + c.optimizer_bytes + loss, label} + images_and_outputs;
   c.forward_flops = m.forward_flops;
   c.train_flops = m.gradient_flops + flops(m.plan("update").program.graph);
   // The norm of the gradients is no graph's: a square and a sum for each number.

@@ -64,6 +64,7 @@ std::vector<tree::Parameter> entry_parameters(const KernelProgram& of, const std
     p.push_back({"const std::int32_t*", "labels"});
   if (takes_random(of)) p.push_back({"const std::int32_t*", "random"});
   p.push_back({"const std::int64_t", "batch"});
+  if (of.groups) p.push_back({"const std::int64_t", "at_once"});
   p.push_back({out, "outputs"});
   if (program != "forward") p.push_back({out, "loss"});
   if (program == "loss_and_gradients") p.push_back({out, "gradients"});

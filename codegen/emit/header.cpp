@@ -70,14 +70,21 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
   add("evaluate", {parameters, packed, images, labels, batch, outputs, loss, scratch},
       {"As forward, and the mean loss over the batch."});
   const tree::Parameter wanted = softens(recipe) ? tree::Parameter{in, "targets"} : labels;
+  const tree::Parameter at_once{"int64_t", "at_once"};
+  const bool groups = m.plan("loss_and_gradients").program.groups;
+  add("images_at_once", {batch},
+      {groups ? "So many images of a batch fill the threads, and take memory for no more than that: `at_once` below."
+              : "All of them: what is computed of an image depends on the others. `at_once` below."},
+      "int64_t");
+  std::vector<std::string> said{
+      "Overwrites gradients, which lie as the parameters do. What dropout drops is a function of seed and step.",
+      groups
+          ? "Works on `at_once` images at a time, at least on a sixteenth of the batch: the bits are the same for all."
+          : "`at_once` is the batch, or more."};
+  if (softens(recipe)) said.push_back(fmt::format("Targets are probabilities, [batch, {}].", m.classes()));
   add("loss_and_gradients",
-      {parameters, packed, images, wanted, batch, seed, step, outputs, loss, {out, "gradients"}, scratch},
-      softens(recipe)
-          ? std::vector<std::string>{"Overwrites gradients, which lie as the parameters do. What dropout drops is a "
-                                     "function of seed and step.",
-                                     fmt::format("Targets are probabilities, [batch, {}].", m.classes())}
-          : std::vector<std::string>{"Overwrites gradients, which lie as the parameters do. What dropout drops is a "
-                                     "function of seed and step."});
+      {parameters, packed, images, wanted, batch, at_once, seed, step, outputs, loss, {out, "gradients"}, scratch},
+      std::move(said));
   add("input_gradient", {parameters, packed, images, labels, batch, outputs, loss, {out, "image_gradients"}, scratch},
       {fmt::format("The gradient of the loss with respect to each pixel: [batch, {}].",
                    fmt::join(m.image_shape(), ", "))});
@@ -101,6 +108,7 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
        images,
        wanted,
        batch,
+       at_once,
        seed,
        step,
        {"float", "learning_rate"},
@@ -120,15 +128,17 @@ std::string names_of(const std::vector<Target>& targets) {
   return list;
 }
 
-std::string macro_of_batch(const ModelFiles& m, const std::string& what, const Extent& e) {
-  return fmt::format("#define {}_{}(batch) (INT64_C({}) + INT64_C({}) * (int64_t)(batch))\n", m.upper(), what, e.fixed,
-                     e.per_batch);
+std::string macro_of_batch(const ModelFiles& m, const std::string& what, const Extent& e,
+                           const std::string& images = "batch") {
+  return fmt::format("#define {0}_{1}({4}) (INT64_C({2}) + INT64_C({3}) * (int64_t)({4}))\n", m.upper(), what, e.fixed,
+                     e.per_batch, images);
 }
 
 std::string scratch_macro(const ModelFiles& m, const std::string& what, const std::string& program) {
   const Extent& e = m.plan(program).scratch;
   const std::int64_t bytes = m.real == "double" ? 8 : 4;
-  return macro_of_batch(m, what + "_SCRATCH_BYTES", {e.fixed * bytes, e.per_batch * bytes});
+  return macro_of_batch(m, what + "_SCRATCH_BYTES", {e.fixed * bytes, e.per_batch * bytes},
+                        program == "loss_and_gradients" ? "at_once" : "batch");
 }
 
 }  // namespace
@@ -204,7 +214,10 @@ typedef struct tessera_parameter {{
   out += fmt::format("#define {}_PARAMETER_BYTES INT64_C({})\n", u, c.parameter_bytes);
   out += fmt::format("#define {}_OPTIMIZER_BYTES INT64_C({})\n", u, c.optimizer_bytes);
   out += macro_of_batch(m, "FORWARD_BYTES", c.forward_bytes);
-  out += macro_of_batch(m, "TRAIN_BYTES", c.train_bytes);
+  out += fmt::format(
+      "#define {0}_TRAIN_BYTES(batch, at_once) \\\n"
+      "  (INT64_C({1}) + INT64_C({2}) * (int64_t)(batch) + {0}_TRAIN_SCRATCH_BYTES(at_once))\n",
+      u, c.train_bytes.fixed, c.train_bytes.per_batch);
   out += macro_of_batch(m, "FORWARD_FLOPS", c.forward_flops);
   out += macro_of_batch(m, "TRAIN_FLOPS", c.train_flops);
 
@@ -215,7 +228,8 @@ enum {{
   {1}_ERROR_BATCH = 2, /* the batch is not positive */
   {1}_ERROR_LABEL = 3, /* a label is not in [0, {3}) */
   {1}_ERROR_ISA = 4,   /* TESSERA_ISA names kernels that do not exist or that this processor cannot run */
-  {1}_ERROR_STEP = 5   /* the step is not positive */
+  {1}_ERROR_STEP = 5,  /* the step is not positive */
+  {1}_ERROR_AT_ONCE = 6 /* fewer images at once than {4} */
 }};
 
 extern const tessera_parameter {0}_parameters[{1}_PARAMETERS];
@@ -223,7 +237,8 @@ extern const tessera_parameter {0}_parameters[{1}_PARAMETERS];
 /* The layers whose magnitudes {0}_inspect gives, in the order in which they run. */
 extern const char* const {0}_layers[{1}_LAYERS];
 )c",
-                     n, u, m.real, m.classes());
+                     n, u, m.real, m.classes(),
+                     m.plan("loss_and_gradients").program.groups ? "a sixteenth of the batch" : "the batch holds");
   for (const tree::Function& f : api_functions(m)) {
     out += "\n";
     for (const std::string& line : f.comment) out += "/* " + line + " */\n";

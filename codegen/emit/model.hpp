@@ -61,7 +61,7 @@ struct Contract {
   std::int64_t optimizer_bytes = 0;
   Extent forward_bytes;  ///< packed parameters or, where there are none, parameters; images, outputs and scratch
   Extent train_bytes;    ///< parameters, as they are and packed, gradients, optimiser state, images, labels or targets,
-                         ///< outputs, loss, scratch
+                         ///< outputs, loss; not scratch, which is for as many images as are worked on at once
   Extent forward_flops;
   Extent train_flops;  ///< of one step: loss, gradients and update
 };

@@ -105,8 +105,8 @@ std::string filled(const std::string& head, const std::vector<std::string>& argu
 std::string timed_step(const ModelFiles& m) {
   return filled("  return " + m.name + "_train_step(",
                 {"parameters", "packed", "gradients", "optimizer", "batch.images",
-                 softens(m.forward.recipe) ? "batch.targets" : "batch.labels", "batch.size", "1", "1", "1e-4f",
-                 "outputs", "loss", "scratch"},
+                 softens(m.forward.recipe) ? "batch.targets" : "batch.labels", "batch.size",
+                 m.name + "_images_at_once(batch.size)", "1", "1", "1e-4f", "outputs", "loss", "scratch"},
                 ");");
 }
 
@@ -118,9 +118,10 @@ std::string turn_on_cpu(const ModelFiles& m, const std::string& margin) {
   };
   const bool gathers = m.forward.recipe.accumulate > 1;
   return margin + "float loss = 0;\n" + call(n + "_pack", {"run.parameters()", "run.packed()"}) +
-         call(n + "_loss_and_gradients", {"run.parameters()", "run.packed()", "batch->images", "batch->" + targets,
-                                          "batch->size", "run.recipe().seed", gathers ? "run.part()" : "run.step()",
-                                          "run.outputs()", "&loss", "run.gradients()", "run.scratch()"}) +
+         call(n + "_loss_and_gradients",
+              {"run.parameters()", "run.packed()", "batch->images", "batch->" + targets, "batch->size", "run.at_once()",
+               "run.recipe().seed", gathers ? "run.part()" : "run.step()", "run.outputs()", "&loss", "run.gradients()",
+               "run.scratch()"}) +
          margin +
          (gathers ? "if (!run.gather(loss)) continue;  // until enough batches make a step\n"
                   : "run.count(loss);  // ends the run where something is not a number\n") +
@@ -161,7 +162,7 @@ const Recipe declared{{
 
 std::int64_t forward_scratch_bytes(std::int64_t batch) {{ return {1}_FORWARD_SCRATCH_BYTES(batch); }}
 std::int64_t evaluate_scratch_bytes(std::int64_t batch) {{ return {1}_EVALUATE_SCRATCH_BYTES(batch); }}
-std::int64_t train_scratch_bytes(std::int64_t batch) {{ return {1}_TRAIN_SCRATCH_BYTES(batch); }}
+std::int64_t train_scratch_bytes(std::int64_t at_once) {{ return {1}_TRAIN_SCRATCH_BYTES(at_once); }}
 std::int64_t inspect_scratch_bytes(std::int64_t batch) {{ return {1}_INSPECT_SCRATCH_BYTES(batch); }}
 
 int train_step(float* parameters, float* packed, float* gradients, float* optimizer, const Batch& batch, float* outputs,
@@ -186,6 +187,7 @@ const Model model{{
     .forward_scratch_bytes = forward_scratch_bytes,
     .evaluate_scratch_bytes = evaluate_scratch_bytes,
     .train_scratch_bytes = train_scratch_bytes,
+    .images_at_once = {0}_images_at_once,
     .inspect_scratch_bytes = inspect_scratch_bytes,
     .error = {0}_error,
     .isa = {0}_isa,

@@ -269,17 +269,33 @@ std::string summary(const ModelFiles& m) {
     rows.push_back({what, polynomial(e, symbol), grouped(e.at(batch))});
   };
   const Contract c = contract(m);
+  const bool groups = m.plan("loss_and_gradients").program.groups;
+  const Extent& training = m.plan("loss_and_gradients").scratch;
+  const std::int64_t at_once = groups ? (batch + batch_chunks - 1) / batch_chunks : batch;
+  const std::string images = groups ? "A" : symbol;
+  const auto train_row = [&](const std::string& what, const Extent& e) {
+    const Extent scratch{training.fixed * real_bytes, training.per_batch * real_bytes};
+    const Extent of_batch{e.fixed + scratch.fixed, e.per_batch};
+    rows.push_back({what, polynomial(of_batch, symbol) + fmt::format(" + {} * {}", grouped(scratch.per_batch), images),
+                    grouped(of_batch.at(batch) + scratch.per_batch * at_once)});
+  };
   row("parameters", {c.parameters, 0});
   row("parameter bytes", {c.parameter_bytes, 0});
   row("optimizer bytes", {c.optimizer_bytes, 0});
   for (const Plan& p : m.plans)
-    if (p.scratch != Extent{})
+    if (p.program.name == "loss_and_gradients")
+      train_row("loss_and_gradients scratch bytes", {});
+    else if (p.scratch != Extent{})
       row(p.program.name + " scratch bytes", {p.scratch.fixed * real_bytes, p.scratch.per_batch * real_bytes});
   row("forward bytes in all", c.forward_bytes);
-  row("training step bytes in all", c.train_bytes);
+  train_row("training step bytes in all", c.train_bytes);
   row("forward FLOPs", c.forward_flops);
   row("training step FLOPs", c.train_flops);
-  return shape_table(m.forward) + "\ncontract\n" + table(rows);
+  return shape_table(m.forward) + "\ncontract\n" + table(rows) +
+         (groups
+              ? fmt::format("  A: the images of a batch that are worked on at once, at least a {}th of it, as here\n",
+                            batch_chunks)
+              : "");
 }
 
 }  // namespace tessera::codegen

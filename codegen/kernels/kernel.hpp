@@ -104,6 +104,7 @@ struct Kernel {
   std::vector<Step> steps;
   std::vector<NodeId> nodes;  ///< of the graph, which it computes
   bool across_batch = false;  ///< an inner axis is the batch
+  bool goes_on = false;       ///< sums over the batch are added to what is stored, group after group of images
   Product product;            ///< found when the kernels are planned
   std::vector<Kernel> fused;  ///< that run within this one, before it: a plan's choice
 };
@@ -170,6 +171,7 @@ struct KernelProgram {
   std::vector<Tensor> tensors;
   std::vector<Kernel> kernels;
   std::vector<std::vector<Item>> order;  ///< by region; region 0 is the program
+  bool groups = false;                   ///< a batch may be worked on group after group: a plan's choice
 };
 
 /// Whether gradients are what a program computes.

@@ -150,8 +150,10 @@ std::pair<int, double> best_axis(const KernelProgram& program, const std::vector
                                  const Target& target) {
   std::pair<int, double> best{-1, 0};
   for (int a = 0; a < static_cast<int>(kernel.axes.size()); ++a) {
-    // The batch is shared out among threads; lanes run over it only where there is nothing else to sum over.
-    if (!kernel.axes[static_cast<std::size_t>(a)].dim.known() && tasks_of(kernel) != Tasks::serial) continue;
+    // The batch is shared out among threads; lanes run over it only where there is nothing else to sum over, and where
+    // it is summed at once.
+    if (!kernel.axes[static_cast<std::size_t>(a)].dim.known() && (tasks_of(kernel) != Tasks::serial || kernel.goes_on))
+      continue;
     if (labels_vary_along(kernel, a)) continue;
     double cost = estimate(program, layouts, kernel, a, target);
     if (best.first < 0 || cost < best.second) best = {a, cost};

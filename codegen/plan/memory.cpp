@@ -190,6 +190,7 @@ void place_buffers(Plan& plan) {
         live(a.tensor, span.first, span.second);
       }
     });
+    if (kernel.goes_on) live(kernel.steps[1].stores.front().to.tensor, 0, times.span[0].second);
     if (tasks_of(kernel) == Tasks::chunks) {
       std::int64_t reals = 0;
       for (const Step& s : kernel.steps) reals += s.reduces ? 1 : 0;
@@ -299,6 +300,9 @@ class Replay {
                                 name(b.tensor < 0 ? partial_of(b.kernel) : b.tensor)));
     }
     region(0, 0, 0);
+    if (!p_.groups) return;
+    next_group_ = true;  // finds the sums of the first one
+    region(0, 0, 0);
   }
 
  private:
@@ -392,6 +396,13 @@ class Replay {
       read(a.tensor, slot(a, r, iteration, layer));
     });
     if (summed) read(partial_of(k), 0);
+    if (const Kernel& sums = kernel(k); next_group_ && sums.goes_on) {
+      const Access& to = sums.steps[1].stores.front().to;
+      if (p_.tensors[static_cast<std::size_t>(to.tensor)].storage == Storage::scratch) {
+        read(to.tensor, slot(to, r, iteration, layer));
+        ranges.pop_back();  // it is added to where it lies
+      }
+    }
     return ranges;
   }
 
@@ -421,6 +432,7 @@ class Replay {
   const Plan& plan_;
   const KernelProgram& p_;
   std::map<Slot, Value> values_;
+  bool next_group_ = false;
 };
 
 }  // namespace

@@ -327,6 +327,8 @@ const char* vit_cifar_error(int code) {
       return "TESSERA_ISA names kernels that do not exist or that this processor cannot run";
     case VIT_CIFAR_ERROR_STEP:
       return "steps are counted from 1";
+    case VIT_CIFAR_ERROR_AT_ONCE:
+      return "at least a sixteenth of the batch has to be worked on at once";
     default:
       return "unknown error code";
   }
@@ -414,19 +416,20 @@ const char* vit_cifar_summary(void) {
     "  3,195,146 in all\n"
     "\n"
     "contract\n"
-    "                                   B images                       B = 128\n"
-    "  parameters                       3,195,146                      3,195,146\n"
-    "  parameter bytes                  12,780,608                     12,780,608\n"
-    "  optimizer bytes                  25,561,216                     25,561,216\n"
-    "  forward scratch bytes            603,264 * B                    77,217,792\n"
-    "  evaluate scratch bytes           603,264 * B                    77,217,792\n"
-    "  loss_and_gradients scratch bytes 1,131,520 + 5,365,632 * B      687,932,416\n"
-    "  input_gradient scratch bytes     3,810,240 * B                  487,710,720\n"
-    "  inspect scratch bytes            667,712 * B                    85,467,136\n"
-    "  forward bytes in all             12,780,608 + 615,592 * B       91,576,384\n"
-    "  training step bytes in all       77,666,628 + 5,377,964 * B     766,046,020\n"
-    "  forward FLOPs                    440,346,718 * B                56,364,379,904\n"
-    "  training step FLOPs              41,536,978 + 1,318,099,376 * B 168,758,257,106\n";
+    "                                   B images                                B = 128\n"
+    "  parameters                       3,195,146                               3,195,146\n"
+    "  parameter bytes                  12,780,608                              12,780,608\n"
+    "  optimizer bytes                  25,561,216                              25,561,216\n"
+    "  forward scratch bytes            603,264 * B                             77,217,792\n"
+    "  evaluate scratch bytes           603,264 * B                             77,217,792\n"
+    "  loss_and_gradients scratch bytes 1,132,608 + 5,365,632 * A               44,057,664\n"
+    "  input_gradient scratch bytes     3,810,240 * B                           487,710,720\n"
+    "  inspect scratch bytes            667,712 * B                             85,467,136\n"
+    "  forward bytes in all             12,780,608 + 615,592 * B                91,576,384\n"
+    "  training step bytes in all       77,667,716 + 12,332 * B + 5,365,632 * A 122,171,268\n"
+    "  forward FLOPs                    440,346,718 * B                         56,364,379,904\n"
+    "  training step FLOPs              41,536,978 + 1,318,099,376 * B          168,758,257,106\n"
+    "  A: the images of a batch that are worked on at once, at least a 16th of it, as here\n";
 }
 
 int vit_cifar_init(float* parameters, uint64_t seed) {
@@ -531,11 +534,21 @@ int vit_cifar_evaluate(const float* parameters, const float* packed, const float
   }
 }
 
+int64_t vit_cifar_images_at_once(int64_t batch) {
+#if defined(_OPENMP)
+  const std::int64_t threads = omp_get_max_threads();
+#else
+  const std::int64_t threads = 1;
+#endif
+  return std::min(batch, threads * std::max<std::int64_t>(1, (batch + 15) / 16));
+}
+
 int vit_cifar_loss_and_gradients(const float* parameters, const float* packed, const float* images,
-                                 const int32_t* labels, int64_t batch, uint64_t seed, int64_t step, float* outputs,
-                                 float* loss, float* gradients, void* scratch) {
+                                 const int32_t* labels, int64_t batch, int64_t at_once, uint64_t seed, int64_t step,
+                                 float* outputs, float* loss, float* gradients, void* scratch) {
   if (!parameters || !packed || !images || !labels || !outputs || !loss || !gradients || !scratch) return VIT_CIFAR_ERROR_NULL;
   if (batch < 1) return VIT_CIFAR_ERROR_BATCH;
+  if (at_once < (batch + 15) / 16) return VIT_CIFAR_ERROR_AT_ONCE;
   zero_gaps(gradients);
   if (!labels_fit(labels, batch)) return VIT_CIFAR_ERROR_LABEL;
   const std::uint64_t at = static_cast<std::uint64_t>(step);
@@ -543,17 +556,17 @@ int vit_cifar_loss_and_gradients(const float* parameters, const float* packed, c
                                   static_cast<std::int32_t>(at), static_cast<std::int32_t>(at >> 32)};
   switch (choose_isa()) {
     case 0:
-      vit_cifar_loss_and_gradients_scalar(parameters, packed, images, labels, random, batch, outputs, loss, gradients,
-                                          static_cast<float*>(scratch));
+      vit_cifar_loss_and_gradients_scalar(parameters, packed, images, labels, random, batch, at_once, outputs, loss,
+                                          gradients, static_cast<float*>(scratch));
       return VIT_CIFAR_OK;
 #if defined(__x86_64__)
     case 1:
-      vit_cifar_loss_and_gradients_avx2(parameters, packed, images, labels, random, batch, outputs, loss, gradients,
-                                        static_cast<float*>(scratch));
+      vit_cifar_loss_and_gradients_avx2(parameters, packed, images, labels, random, batch, at_once, outputs, loss,
+                                        gradients, static_cast<float*>(scratch));
       return VIT_CIFAR_OK;
     case 2:
-      vit_cifar_loss_and_gradients_avx512(parameters, packed, images, labels, random, batch, outputs, loss, gradients,
-                                          static_cast<float*>(scratch));
+      vit_cifar_loss_and_gradients_avx512(parameters, packed, images, labels, random, batch, at_once, outputs, loss,
+                                          gradients, static_cast<float*>(scratch));
       return VIT_CIFAR_OK;
 #endif
     default:
@@ -643,13 +656,14 @@ float vit_cifar_learning_rate(double rate, int64_t step, int64_t steps_per_epoch
 }
 
 int vit_cifar_train_step(float* parameters, float* packed, float* gradients, float* optimizer, const float* images,
-                         const int32_t* labels, int64_t batch, uint64_t seed, int64_t step, float learning_rate,
-                         float* outputs, float* loss, void* scratch) {
+                         const int32_t* labels, int64_t batch, int64_t at_once, uint64_t seed, int64_t step,
+                         float learning_rate, float* outputs, float* loss, void* scratch) {
   if (!optimizer) return VIT_CIFAR_ERROR_NULL;
   if (step < 1) return VIT_CIFAR_ERROR_STEP;
   int code = vit_cifar_pack(parameters, packed);
   if (!code)
-    code = vit_cifar_loss_and_gradients(parameters, packed, images, labels, batch, seed, step, outputs, loss, gradients, scratch);
+    code = vit_cifar_loss_and_gradients(parameters, packed, images, labels, batch, at_once, seed, step, outputs, loss, gradients,
+                                         scratch);
   return code ? code : vit_cifar_update(parameters, gradients, optimizer, step, learning_rate);
 }
 

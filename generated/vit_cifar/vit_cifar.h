@@ -41,7 +41,7 @@ typedef struct tessera_parameter {
 #define VIT_CIFAR_LAYERS 58 /* rows of the table of layers */
 #define VIT_CIFAR_FORWARD_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(603264) * (int64_t)(batch))
 #define VIT_CIFAR_EVALUATE_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(603264) * (int64_t)(batch))
-#define VIT_CIFAR_TRAIN_SCRATCH_BYTES(batch) (INT64_C(1131520) + INT64_C(5365632) * (int64_t)(batch))
+#define VIT_CIFAR_TRAIN_SCRATCH_BYTES(at_once) (INT64_C(1132608) + INT64_C(5365632) * (int64_t)(at_once))
 #define VIT_CIFAR_INPUT_GRADIENT_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(3810240) * (int64_t)(batch))
 #define VIT_CIFAR_INSPECT_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(667712) * (int64_t)(batch))
 
@@ -52,7 +52,8 @@ typedef struct tessera_parameter {
 #define VIT_CIFAR_PARAMETER_BYTES INT64_C(12780608)
 #define VIT_CIFAR_OPTIMIZER_BYTES INT64_C(25561216)
 #define VIT_CIFAR_FORWARD_BYTES(batch) (INT64_C(12780608) + INT64_C(615592) * (int64_t)(batch))
-#define VIT_CIFAR_TRAIN_BYTES(batch) (INT64_C(77666628) + INT64_C(5377964) * (int64_t)(batch))
+#define VIT_CIFAR_TRAIN_BYTES(batch, at_once) \
+  (INT64_C(76535108) + INT64_C(12332) * (int64_t)(batch) + VIT_CIFAR_TRAIN_SCRATCH_BYTES(at_once))
 #define VIT_CIFAR_FORWARD_FLOPS(batch) (INT64_C(0) + INT64_C(440346718) * (int64_t)(batch))
 #define VIT_CIFAR_TRAIN_FLOPS(batch) (INT64_C(41536978) + INT64_C(1318099376) * (int64_t)(batch))
 
@@ -62,7 +63,8 @@ enum {
   VIT_CIFAR_ERROR_BATCH = 2, /* the batch is not positive */
   VIT_CIFAR_ERROR_LABEL = 3, /* a label is not in [0, 10) */
   VIT_CIFAR_ERROR_ISA = 4,   /* TESSERA_ISA names kernels that do not exist or that this processor cannot run */
-  VIT_CIFAR_ERROR_STEP = 5   /* the step is not positive */
+  VIT_CIFAR_ERROR_STEP = 5,  /* the step is not positive */
+  VIT_CIFAR_ERROR_AT_ONCE = 6 /* fewer images at once than a sixteenth of the batch */
 };
 
 extern const tessera_parameter vit_cifar_parameters[VIT_CIFAR_PARAMETERS];
@@ -97,10 +99,14 @@ int vit_cifar_forward(const float* parameters, const float* packed, const float*
 int vit_cifar_evaluate(const float* parameters, const float* packed, const float* images, const int32_t* labels,
                        int64_t batch, float* outputs, float* loss, void* scratch);
 
+/* So many images of a batch fill the threads, and take memory for no more than that: `at_once` below. */
+int64_t vit_cifar_images_at_once(int64_t batch);
+
 /* Overwrites gradients, which lie as the parameters do. What dropout drops is a function of seed and step. */
+/* Works on `at_once` images at a time, at least on a sixteenth of the batch: the bits are the same for all. */
 int vit_cifar_loss_and_gradients(const float* parameters, const float* packed, const float* images,
-                                 const int32_t* labels, int64_t batch, uint64_t seed, int64_t step, float* outputs,
-                                 float* loss, float* gradients, void* scratch);
+                                 const int32_t* labels, int64_t batch, int64_t at_once, uint64_t seed, int64_t step,
+                                 float* outputs, float* loss, float* gradients, void* scratch);
 
 /* The gradient of the loss with respect to each pixel: [batch, 3, 32, 32]. */
 int vit_cifar_input_gradient(const float* parameters, const float* packed, const float* images, const int32_t* labels,
@@ -119,8 +125,8 @@ float vit_cifar_learning_rate(double rate, int64_t step, int64_t steps_per_epoch
 
 /* pack, loss_and_gradients and update in one call. */
 int vit_cifar_train_step(float* parameters, float* packed, float* gradients, float* optimizer, const float* images,
-                         const int32_t* labels, int64_t batch, uint64_t seed, int64_t step, float learning_rate,
-                         float* outputs, float* loss, void* scratch);
+                         const int32_t* labels, int64_t batch, int64_t at_once, uint64_t seed, int64_t step,
+                         float learning_rate, float* outputs, float* loss, void* scratch);
 
 #ifdef __cplusplus
 }

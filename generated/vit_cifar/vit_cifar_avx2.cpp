@@ -325,6 +325,25 @@ typedef __m256 vec;
 }
 #endif
 
+/// The images of a batch that are worked on together, as many as scratch memory has room for: whole chunks of it, of
+/// which there are 16. Sums over the batch go on from group to group, chunk after chunk or image after image, so that
+/// their bits do not depend on how many groups there are.
+struct Group {
+  std::int64_t batch, chunk, end;  ///< chunks, from the first to before the last
+  std::int64_t first, images;
+
+  /// Where a chunk begins, counted from the group's first image.
+  std::int64_t at(std::int64_t which) const { return which * batch / 16 - first; }
+};
+[[maybe_unused]] static Group group_of(std::int64_t batch, std::int64_t chunks, std::int64_t group) {
+  const std::int64_t chunk = group * chunks, end = std::min<std::int64_t>(16, chunk + chunks);
+  return {batch, chunk, end, chunk * batch / 16, end * batch / 16 - chunk * batch / 16};
+}
+/// How many chunks so many images are at least.
+[[maybe_unused]] static std::int64_t chunks_of(std::int64_t batch, std::int64_t images) {
+  return std::min(images, batch) * 16 / batch;
+}
+
 // Matrix products read a weight, [columns, depth], from panels: [columns / width][depth][width].
 /// Copies a weight into panels of `width` columns; the last panel is filled up with zeros. Element [column, k] is at
 /// weight[column * across + k * along].
@@ -3953,33 +3972,33 @@ static void transformer_blocks_backward(const real* d_transformer_blocks_5_norm1
   }
 }
 
-// b < B (summed); lanes along b
-static void divide_forward_train(const std::int64_t batch, const real* add, const real* reduce_sum, real* loss) {
+// b < B (summed)
+static void divide_forward_sum_of_batch(const Group& group, real* divide_forward_sum, const real* add,
+                                        const real* reduce_sum) {
   vec sum0 = v_zero();
-  for (std::int64_t b = 0; b + 8 <= batch; b += 8) {
-    const vec x0 = v_load_strided(add + b * 1341408, 1341408, lanes);
-    const vec x1 = v_load_strided(reduce_sum + b * 1341408, 1341408, lanes);
+  if (group.first > 0) sum0 = v_set(divide_forward_sum[0]);
+  for (std::int64_t b = 0; b < group.images; ++b) {
+    const vec x0 = v_set(add[b * 1341408]);
+    const vec x1 = v_set(reduce_sum[b * 1341408]);
     const vec t2 = v_sub(x0, x1);
     sum0 = v_add(sum0, t2);
   }
-  const std::int64_t b_rest = (batch - 0) / 8 * 8;
-  if (b_rest < batch) {
-    const vec x3 = v_load_strided(add + b_rest * 1341408, 1341408, static_cast<int>(batch - b_rest));
-    const vec x4 = v_load_strided(reduce_sum + b_rest * 1341408, 1341408, static_cast<int>(batch - b_rest));
-    const vec t5 = v_sub(x3, x4);
-    sum0 = v_add(sum0, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
-  }
-  const vec all0 = v_set(v_sum(sum0));
-  const vec t6 = v_set(static_cast<real>(batch));
-  const vec t7 = v_div(all0, t6);
-  v_store_n(loss, t7, 1);
+  v_store_n(divide_forward_sum, sum0, 1);
+}
+
+// 
+static void divide_forward_train(const std::int64_t batch, const real* divide_forward_sum, real* loss) {
+  const vec x0 = v_set(divide_forward_sum[0]);
+  const vec t1 = v_set(static_cast<real>(batch));
+  const vec t2 = v_div(x0, t1);
+  v_store_n(loss, t2, 1);
 }
 
 // b < B (summed), classes < CLASSES=10; lanes along classes
-static void head_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch, const real* d_multiply,
+static void head_bias_gradient_partial(const std::int64_t chunk, const Group& group, const real* d_multiply,
                                        real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
@@ -3993,22 +4012,28 @@ static void head_bias_gradient_partial(const std::int64_t chunk, const std::int6
 }
 
 // b < B (summed), classes < CLASSES=10; lanes along classes
-static void head_bias_gradient_sum(real* gradient_head_bias, const real* partial) {
+static void head_bias_gradient_sum(const Group& group, real* gradient_head_bias, const real* partial) {
   {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + chunk * 10));
+    if (group.first > 0) sum0 = v_load(gradient_head_bias);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      sum0 = v_add(sum0, v_load(partial + chunk * 10));
+    }
     v_store(gradient_head_bias, sum0);
   }
   {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load_n(partial + (chunk * 10 + 8), 2));
+    if (group.first > 0) sum0 = v_load_n(gradient_head_bias + 8, 2);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      sum0 = v_add(sum0, v_load_n(partial + (chunk * 10 + 8), 2));
+    }
     v_store_n(gradient_head_bias + 8, sum0, 2);
   }
 }
 
 // classes < CLASSES=10, d < D=256, b < B (summed); lanes along d
-static void head_weight_gradient(const std::int64_t begin, const std::int64_t end, const std::int64_t batch,
-                                 const real* d_multiply, const real* norm_add, real* gradient_head_weight) {
+static void head_weight_gradient(const std::int64_t begin, const std::int64_t end, const Group& group,
+                                 real* gradient_head_weight, const real* d_multiply, const real* norm_add) {
   for (std::int64_t d = 0; d < 256; d += 16) {
     for (std::int64_t classes = begin; classes < end; classes += 5) {
       vec sum0 = v_zero();
@@ -4021,7 +4046,19 @@ static void head_weight_gradient(const std::int64_t begin, const std::int64_t en
       vec sum7 = v_zero();
       vec sum8 = v_zero();
       vec sum9 = v_zero();
-      for (std::int64_t b = 0; b < batch; ++b) {
+      if (group.first > 0) {
+        sum0 = v_load(gradient_head_weight + (classes * 256 + d));
+        sum1 = v_load(gradient_head_weight + (classes * 256 + d + 8));
+        sum2 = v_load(gradient_head_weight + (classes * 256 + d + 256));
+        sum3 = v_load(gradient_head_weight + (classes * 256 + d + 264));
+        sum4 = v_load(gradient_head_weight + (classes * 256 + d + 512));
+        sum5 = v_load(gradient_head_weight + (classes * 256 + d + 520));
+        sum6 = v_load(gradient_head_weight + (classes * 256 + d + 768));
+        sum7 = v_load(gradient_head_weight + (classes * 256 + d + 776));
+        sum8 = v_load(gradient_head_weight + (classes * 256 + d + 1024));
+        sum9 = v_load(gradient_head_weight + (classes * 256 + d + 1032));
+      }
+      for (std::int64_t b = 0; b < group.images; ++b) {
         const vec x0 = v_set(d_multiply[classes + b * 1341408]);
         const vec x1 = v_load(norm_add + (d + b * 1341408));
         sum0 = v_fma(x0, x1, sum0);
@@ -4055,10 +4092,10 @@ static void head_weight_gradient(const std::int64_t begin, const std::int64_t en
 }
 
 // b < B (summed), i < 1 (summed), d < D=256; lanes along d
-static void norm_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch, const real* d_head_einsum,
+static void norm_weight_gradient_partial(const std::int64_t chunk, const Group& group, const real* d_head_einsum,
                                          const real* norm_multiply, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 256; d += 64) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -4108,19 +4145,22 @@ static void norm_weight_gradient_partial(const std::int64_t chunk, const std::in
 }
 
 // b < B (summed), i < 1 (summed), d < D=256; lanes along d
-static void norm_weight_gradient_sum(real* gradient_norm_weight, const real* partial) {
+static void norm_weight_gradient_sum(const Group& group, real* gradient_norm_weight, const real* partial) {
   for (std::int64_t d = 0; d < 256; d += 8) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    if (group.first > 0) sum0 = v_load(gradient_norm_weight + d);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    }
     v_store(gradient_norm_weight + d, sum0);
   }
 }
 
 // b < B (summed), i < 1 (summed), d < D=256; lanes along d
-static void norm_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch, const real* d_head_einsum,
+static void norm_bias_gradient_partial(const std::int64_t chunk, const Group& group, const real* d_head_einsum,
                                        real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 256; d += 64) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -4162,20 +4202,23 @@ static void norm_bias_gradient_partial(const std::int64_t chunk, const std::int6
 }
 
 // b < B (summed), i < 1 (summed), d < D=256; lanes along d
-static void norm_bias_gradient_sum(real* gradient_norm_bias, const real* partial) {
+static void norm_bias_gradient_sum(const Group& group, real* gradient_norm_bias, const real* partial) {
   for (std::int64_t d = 0; d < 256; d += 8) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    if (group.first > 0) sum0 = v_load(gradient_norm_bias + d);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    }
     v_store(gradient_norm_bias + d, sum0);
   }
 }
 
 // b < B (summed), i < 1 (summed), d < D=256; lanes along d
-static void transformer_blocks_5_ffn_linear2_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void transformer_blocks_5_ffn_linear2_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                                    const real* d_transformer_blocks_5_ffn_multiply,
                                                                    real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 256; d += 64) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -4217,21 +4260,25 @@ static void transformer_blocks_5_ffn_linear2_bias_gradient_partial(const std::in
 }
 
 // b < B (summed), i < 1 (summed), d < D=256; lanes along d
-static void transformer_blocks_5_ffn_linear2_bias_gradient_sum(real* gradient_transformer_blocks_5_ffn_linear2_bias,
+static void transformer_blocks_5_ffn_linear2_bias_gradient_sum(const Group& group,
+                                                               real* gradient_transformer_blocks_5_ffn_linear2_bias,
                                                                const real* partial) {
   for (std::int64_t d = 0; d < 256; d += 8) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_5_ffn_linear2_bias + d);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    }
     v_store(gradient_transformer_blocks_5_ffn_linear2_bias + d, sum0);
   }
 }
 
 // d < D=256, m < M=512, b < B (summed), i < 1 (summed); lanes along m
 static void transformer_blocks_5_ffn_linear2_weight_gradient(const std::int64_t begin, const std::int64_t end,
-                                                             const std::int64_t batch,
+                                                             const Group& group,
+                                                             real* gradient_transformer_blocks_5_ffn_linear2_weight,
                                                              const real* d_transformer_blocks_5_ffn_multiply,
-                                                             const real* transformer_blocks_5_ffn_gelu,
-                                                             real* gradient_transformer_blocks_5_ffn_linear2_weight) {
+                                                             const real* transformer_blocks_5_ffn_gelu) {
   for (std::int64_t m = 0; m < 512; m += 16) {
     for (std::int64_t d = begin; d < end; d += 4) {
       vec sum0 = v_zero();
@@ -4242,7 +4289,17 @@ static void transformer_blocks_5_ffn_linear2_weight_gradient(const std::int64_t 
       vec sum5 = v_zero();
       vec sum6 = v_zero();
       vec sum7 = v_zero();
-      for (std::int64_t b = 0; b < batch; ++b) {
+      if (group.first > 0) {
+        sum0 = v_load(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m));
+        sum1 = v_load(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 8));
+        sum2 = v_load(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 512));
+        sum3 = v_load(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 520));
+        sum4 = v_load(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 1024));
+        sum5 = v_load(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 1032));
+        sum6 = v_load(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 1536));
+        sum7 = v_load(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 1544));
+      }
+      for (std::int64_t b = 0; b < group.images; ++b) {
         for (std::int64_t i = 0; i < 1; ++i) {
           const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1341408 + i * 256]);
           const vec x1 = v_load(transformer_blocks_5_ffn_gelu + (m + b * 1341408 + i * 512));
@@ -4273,11 +4330,11 @@ static void transformer_blocks_5_ffn_linear2_weight_gradient(const std::int64_t 
 }
 
 // b < B (summed), i < 1 (summed), m < M=512; lanes along m
-static void transformer_blocks_5_ffn_linear1_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void transformer_blocks_5_ffn_linear1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                                    const real* d_transformer_blocks_5_ffn_multiply_2,
                                                                    real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t m = 0; m < 512; m += 64) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -4319,21 +4376,25 @@ static void transformer_blocks_5_ffn_linear1_bias_gradient_partial(const std::in
 }
 
 // b < B (summed), i < 1 (summed), m < M=512; lanes along m
-static void transformer_blocks_5_ffn_linear1_bias_gradient_sum(real* gradient_transformer_blocks_5_ffn_linear1_bias,
+static void transformer_blocks_5_ffn_linear1_bias_gradient_sum(const Group& group,
+                                                               real* gradient_transformer_blocks_5_ffn_linear1_bias,
                                                                const real* partial) {
   for (std::int64_t m = 0; m < 512; m += 8) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 512 + m)));
+    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_5_ffn_linear1_bias + m);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      sum0 = v_add(sum0, v_load(partial + (chunk * 512 + m)));
+    }
     v_store(gradient_transformer_blocks_5_ffn_linear1_bias + m, sum0);
   }
 }
 
 // m < M=512, d < D=256, b < B (summed), i < 1 (summed); lanes along d
 static void transformer_blocks_5_ffn_linear1_weight_gradient(const std::int64_t begin, const std::int64_t end,
-                                                             const std::int64_t batch,
+                                                             const Group& group,
+                                                             real* gradient_transformer_blocks_5_ffn_linear1_weight,
                                                              const real* d_transformer_blocks_5_ffn_multiply_2,
-                                                             const real* transformer_blocks_5_norm2_add,
-                                                             real* gradient_transformer_blocks_5_ffn_linear1_weight) {
+                                                             const real* transformer_blocks_5_norm2_add) {
   for (std::int64_t d = 0; d < 256; d += 16) {
     for (std::int64_t m = begin; m < end; m += 4) {
       vec sum0 = v_zero();
@@ -4344,7 +4405,17 @@ static void transformer_blocks_5_ffn_linear1_weight_gradient(const std::int64_t 
       vec sum5 = v_zero();
       vec sum6 = v_zero();
       vec sum7 = v_zero();
-      for (std::int64_t b = 0; b < batch; ++b) {
+      if (group.first > 0) {
+        sum0 = v_load(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d));
+        sum1 = v_load(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 8));
+        sum2 = v_load(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 256));
+        sum3 = v_load(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 264));
+        sum4 = v_load(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 512));
+        sum5 = v_load(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 520));
+        sum6 = v_load(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 768));
+        sum7 = v_load(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 776));
+      }
+      for (std::int64_t b = 0; b < group.images; ++b) {
         for (std::int64_t i = 0; i < 1; ++i) {
           const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1341408 + i * 512]);
           const vec x1 = v_load(transformer_blocks_5_norm2_add + (d + b * 1341408 + i * 256));
@@ -4375,12 +4446,12 @@ static void transformer_blocks_5_ffn_linear1_weight_gradient(const std::int64_t 
 }
 
 // b < B (summed), i < 1 (summed), d < D=256; lanes along d
-static void transformer_blocks_5_norm2_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void transformer_blocks_5_norm2_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                                const real* d_transformer_blocks_5_ffn_linear1_einsum,
                                                                const real* transformer_blocks_5_norm2_multiply,
                                                                real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 256; d += 64) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -4430,21 +4501,25 @@ static void transformer_blocks_5_norm2_weight_gradient_partial(const std::int64_
 }
 
 // b < B (summed), i < 1 (summed), d < D=256; lanes along d
-static void transformer_blocks_5_norm2_weight_gradient_sum(real* gradient_transformer_blocks_5_norm2_weight,
+static void transformer_blocks_5_norm2_weight_gradient_sum(const Group& group,
+                                                           real* gradient_transformer_blocks_5_norm2_weight,
                                                            const real* partial) {
   for (std::int64_t d = 0; d < 256; d += 8) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_5_norm2_weight + d);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    }
     v_store(gradient_transformer_blocks_5_norm2_weight + d, sum0);
   }
 }
 
 // b < B (summed), i < 1 (summed), d < D=256; lanes along d
-static void transformer_blocks_5_norm2_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void transformer_blocks_5_norm2_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                              const real* d_transformer_blocks_5_ffn_linear1_einsum,
                                                              real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 256; d += 64) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -4486,22 +4561,25 @@ static void transformer_blocks_5_norm2_bias_gradient_partial(const std::int64_t 
 }
 
 // b < B (summed), i < 1 (summed), d < D=256; lanes along d
-static void transformer_blocks_5_norm2_bias_gradient_sum(real* gradient_transformer_blocks_5_norm2_bias,
+static void transformer_blocks_5_norm2_bias_gradient_sum(const Group& group,
+                                                         real* gradient_transformer_blocks_5_norm2_bias,
                                                          const real* partial) {
   for (std::int64_t d = 0; d < 256; d += 8) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_5_norm2_bias + d);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    }
     v_store(gradient_transformer_blocks_5_norm2_bias + d, sum0);
   }
 }
 
 // b < B (summed), i < 1 (summed), d < D=256; lanes along d
-static void transformer_blocks_5_attention_out_proj_bias_gradient_partial(const std::int64_t chunk,
-                                                                          const std::int64_t batch,
+static void transformer_blocks_5_attention_out_proj_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                                           const real* d_transformer_blocks_5_add,
                                                                           real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 256; d += 64) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -4543,21 +4621,25 @@ static void transformer_blocks_5_attention_out_proj_bias_gradient_partial(const 
 }
 
 // b < B (summed), i < 1 (summed), d < D=256; lanes along d
-static void transformer_blocks_5_attention_out_proj_bias_gradient_sum(real* gradient_transformer_blocks_5_attention_out_proj_bias,
+static void transformer_blocks_5_attention_out_proj_bias_gradient_sum(const Group& group,
+                                                                      real* gradient_transformer_blocks_5_attention_out_proj_bias,
                                                                       const real* partial) {
   for (std::int64_t d = 0; d < 256; d += 8) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_5_attention_out_proj_bias + d);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    }
     v_store(gradient_transformer_blocks_5_attention_out_proj_bias + d, sum0);
   }
 }
 
 // d < D=256, h < H*K=256, b < B (summed), i < 1 (summed); lanes along h
 static void transformer_blocks_5_attention_out_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
-                                                                    const std::int64_t batch,
+                                                                    const Group& group,
+                                                                    real* gradient_transformer_blocks_5_attention_out_proj_weight,
                                                                     const real* d_transformer_blocks_5_add,
-                                                                    const real* transformer_blocks_5_attention_rearrange,
-                                                                    real* gradient_transformer_blocks_5_attention_out_proj_weight) {
+                                                                    const real* transformer_blocks_5_attention_rearrange) {
   for (std::int64_t h = 0; h < 256; h += 16) {
     for (std::int64_t d = begin; d < end; d += 4) {
       vec sum0 = v_zero();
@@ -4568,7 +4650,17 @@ static void transformer_blocks_5_attention_out_proj_weight_gradient(const std::i
       vec sum5 = v_zero();
       vec sum6 = v_zero();
       vec sum7 = v_zero();
-      for (std::int64_t b = 0; b < batch; ++b) {
+      if (group.first > 0) {
+        sum0 = v_load(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h));
+        sum1 = v_load(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 8));
+        sum2 = v_load(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 256));
+        sum3 = v_load(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 264));
+        sum4 = v_load(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 512));
+        sum5 = v_load(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 520));
+        sum6 = v_load(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 768));
+        sum7 = v_load(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 776));
+      }
+      for (std::int64_t b = 0; b < group.images; ++b) {
         for (std::int64_t i = 0; i < 1; ++i) {
           const vec x0 = v_set(d_transformer_blocks_5_add[d + b * 1341408 + i * 256]);
           const vec x1 = v_load(transformer_blocks_5_attention_rearrange + (h + b * 1341408 + i * 256));
@@ -4599,12 +4691,11 @@ static void transformer_blocks_5_attention_out_proj_weight_gradient(const std::i
 }
 
 // b < B (summed), n < N+1=65 (summed), d < 3*D=768; lanes along d
-static void transformer_blocks_5_attention_in_proj_bias_gradient_partial(const std::int64_t chunk,
-                                                                         const std::int64_t batch,
+static void transformer_blocks_5_attention_in_proj_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                                          const real* d_transformer_blocks_5_attention_rearrange,
                                                                          real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 768; d += 64) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -4646,27 +4737,33 @@ static void transformer_blocks_5_attention_in_proj_bias_gradient_partial(const s
 }
 
 // b < B (summed), n < N+1=65 (summed), d < 3*D=768; lanes along d
-static void transformer_blocks_5_attention_in_proj_bias_gradient_sum(real* gradient_transformer_blocks_5_attention_in_proj_bias,
+static void transformer_blocks_5_attention_in_proj_bias_gradient_sum(const Group& group,
+                                                                     real* gradient_transformer_blocks_5_attention_in_proj_bias,
                                                                      const real* partial) {
   for (std::int64_t d = 0; d < 768; d += 8) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 768 + d)));
+    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_5_attention_in_proj_bias + d);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      sum0 = v_add(sum0, v_load(partial + (chunk * 768 + d)));
+    }
     v_store(gradient_transformer_blocks_5_attention_in_proj_bias + d, sum0);
   }
 }
 
 // d < 3*D=768, d2 < D=256, b < B (summed), n < N+1=65 (summed); lanes along d2
 static void transformer_blocks_5_attention_in_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
-                                                                   const std::int64_t batch,
+                                                                   const Group& group,
                                                                    real* gradient_transformer_blocks_5_attention_in_proj_weight,
                                                                    const real* d_transformer_blocks_5_attention_rearrange,
                                                                    const real* transformer_blocks_5_norm1_add) {
-  for (std::int64_t d = begin; d < end; ++d) {
-    for (std::int64_t d2 = 0; d2 < 256; d2 += 8) {
-      v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2), v_zero());
+  if (group.first == 0) {
+    for (std::int64_t d = begin; d < end; ++d) {
+      for (std::int64_t d2 = 0; d2 < 256; d2 += 8) {
+        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2), v_zero());
+      }
     }
   }
-  for (std::int64_t b = 0; b < batch; ++b) {
+  for (std::int64_t b = 0; b < group.images; ++b) {
     v_fetch(d_transformer_blocks_5_attention_rearrange + b * 1341408, 49920);
     v_fetch(transformer_blocks_5_norm1_add + b * 1341408, 16640);
     for (std::int64_t d2 = 0; d2 < 256; d2 += 16) {
@@ -4735,12 +4832,12 @@ static void transformer_blocks_5_attention_in_proj_weight_gradient(const std::in
 }
 
 // b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void transformer_blocks_5_norm1_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void transformer_blocks_5_norm1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                                const real* d_transformer_blocks_5_attention_einsum_5,
                                                                const real* transformer_blocks_5_norm1_multiply,
                                                                real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 256; d += 64) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -4790,21 +4887,25 @@ static void transformer_blocks_5_norm1_weight_gradient_partial(const std::int64_
 }
 
 // b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void transformer_blocks_5_norm1_weight_gradient_sum(real* gradient_transformer_blocks_5_norm1_weight,
+static void transformer_blocks_5_norm1_weight_gradient_sum(const Group& group,
+                                                           real* gradient_transformer_blocks_5_norm1_weight,
                                                            const real* partial) {
   for (std::int64_t d = 0; d < 256; d += 8) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_5_norm1_weight + d);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    }
     v_store(gradient_transformer_blocks_5_norm1_weight + d, sum0);
   }
 }
 
 // b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void transformer_blocks_5_norm1_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void transformer_blocks_5_norm1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                              const real* d_transformer_blocks_5_attention_einsum_5,
                                                              real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 256; d += 64) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -4846,11 +4947,15 @@ static void transformer_blocks_5_norm1_bias_gradient_partial(const std::int64_t 
 }
 
 // b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void transformer_blocks_5_norm1_bias_gradient_sum(real* gradient_transformer_blocks_5_norm1_bias,
+static void transformer_blocks_5_norm1_bias_gradient_sum(const Group& group,
+                                                         real* gradient_transformer_blocks_5_norm1_bias,
                                                          const real* partial) {
   for (std::int64_t d = 0; d < 256; d += 8) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_5_norm1_bias + d);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    }
     v_store(gradient_transformer_blocks_5_norm1_bias + d, sum0);
   }
 }
@@ -6024,11 +6129,11 @@ static void transformer_blocks_norm1_backward_2(const real* d_transformer_blocks
 }
 
 // b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void transformer_blocks_ffn_linear2_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void transformer_blocks_ffn_linear2_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                                  const real* d_transformer_blocks_ffn_multiply,
                                                                  real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 256; d += 64) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -6070,27 +6175,33 @@ static void transformer_blocks_ffn_linear2_bias_gradient_partial(const std::int6
 }
 
 // b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void transformer_blocks_ffn_linear2_bias_gradient_sum(real* gradient_transformer_blocks_ffn_linear2_bias,
+static void transformer_blocks_ffn_linear2_bias_gradient_sum(const Group& group,
+                                                             real* gradient_transformer_blocks_ffn_linear2_bias,
                                                              const real* partial) {
   for (std::int64_t d = 0; d < 256; d += 8) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_ffn_linear2_bias + d);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    }
     v_store(gradient_transformer_blocks_ffn_linear2_bias + d, sum0);
   }
 }
 
 // d < D=256, m < M=512, b < B (summed), n < N+1=65 (summed); lanes along m
 static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t begin, const std::int64_t end,
-                                                           const std::int64_t batch,
+                                                           const Group& group,
                                                            real* gradient_transformer_blocks_ffn_linear2_weight,
                                                            const real* d_transformer_blocks_ffn_multiply,
                                                            const real* d_transformer_blocks_ffn_linear2_copy) {
-  for (std::int64_t d = begin; d < end; ++d) {
-    for (std::int64_t m = 0; m < 512; m += 8) {
-      v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m), v_zero());
+  if (group.first == 0) {
+    for (std::int64_t d = begin; d < end; ++d) {
+      for (std::int64_t m = 0; m < 512; m += 8) {
+        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m), v_zero());
+      }
     }
   }
-  for (std::int64_t b = 0; b < batch; ++b) {
+  for (std::int64_t b = 0; b < group.images; ++b) {
     v_fetch(d_transformer_blocks_ffn_multiply + b * 1341408, 16640);
     v_fetch(d_transformer_blocks_ffn_linear2_copy + b * 1341408, 33280);
     for (std::int64_t m = 0; m < 512; m += 16) {
@@ -6141,11 +6252,11 @@ static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t be
 }
 
 // b < B (summed), n < N+1=65 (summed), m < M=512; lanes along m
-static void transformer_blocks_ffn_linear1_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void transformer_blocks_ffn_linear1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                                  const real* d_transformer_blocks_ffn_multiply_2,
                                                                  real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t m = 0; m < 512; m += 64) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -6187,27 +6298,33 @@ static void transformer_blocks_ffn_linear1_bias_gradient_partial(const std::int6
 }
 
 // b < B (summed), n < N+1=65 (summed), m < M=512; lanes along m
-static void transformer_blocks_ffn_linear1_bias_gradient_sum(real* gradient_transformer_blocks_ffn_linear1_bias,
+static void transformer_blocks_ffn_linear1_bias_gradient_sum(const Group& group,
+                                                             real* gradient_transformer_blocks_ffn_linear1_bias,
                                                              const real* partial) {
   for (std::int64_t m = 0; m < 512; m += 8) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 512 + m)));
+    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_ffn_linear1_bias + m);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      sum0 = v_add(sum0, v_load(partial + (chunk * 512 + m)));
+    }
     v_store(gradient_transformer_blocks_ffn_linear1_bias + m, sum0);
   }
 }
 
 // m < M=512, d < D=256, b < B (summed), n < N+1=65 (summed); lanes along d
 static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t begin, const std::int64_t end,
-                                                           const std::int64_t batch,
+                                                           const Group& group,
                                                            real* gradient_transformer_blocks_ffn_linear1_weight,
                                                            const real* d_transformer_blocks_ffn_multiply_2,
                                                            const real* d_transformer_blocks_ffn_linear1_copy) {
-  for (std::int64_t m = begin; m < end; ++m) {
-    for (std::int64_t d = 0; d < 256; d += 8) {
-      v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d), v_zero());
+  if (group.first == 0) {
+    for (std::int64_t m = begin; m < end; ++m) {
+      for (std::int64_t d = 0; d < 256; d += 8) {
+        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d), v_zero());
+      }
     }
   }
-  for (std::int64_t b = 0; b < batch; ++b) {
+  for (std::int64_t b = 0; b < group.images; ++b) {
     v_fetch(d_transformer_blocks_ffn_multiply_2 + b * 1341408, 33280);
     v_fetch(d_transformer_blocks_ffn_linear1_copy + b * 1341408, 16640);
     for (std::int64_t d = 0; d < 256; d += 16) {
@@ -6258,12 +6375,12 @@ static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t be
 }
 
 // b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void transformer_blocks_norm2_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void transformer_blocks_norm2_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                              const real* d_transformer_blocks_ffn_linear1_einsum,
                                                              const real* transformer_blocks_norm2_multiply,
                                                              real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 256; d += 64) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -6313,21 +6430,25 @@ static void transformer_blocks_norm2_weight_gradient_partial(const std::int64_t 
 }
 
 // b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void transformer_blocks_norm2_weight_gradient_sum(real* gradient_transformer_blocks_norm2_weight,
+static void transformer_blocks_norm2_weight_gradient_sum(const Group& group,
+                                                         real* gradient_transformer_blocks_norm2_weight,
                                                          const real* partial) {
   for (std::int64_t d = 0; d < 256; d += 8) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_norm2_weight + d);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    }
     v_store(gradient_transformer_blocks_norm2_weight + d, sum0);
   }
 }
 
 // b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void transformer_blocks_norm2_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void transformer_blocks_norm2_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                            const real* d_transformer_blocks_ffn_linear1_einsum,
                                                            real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 256; d += 64) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -6369,22 +6490,24 @@ static void transformer_blocks_norm2_bias_gradient_partial(const std::int64_t ch
 }
 
 // b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void transformer_blocks_norm2_bias_gradient_sum(real* gradient_transformer_blocks_norm2_bias,
+static void transformer_blocks_norm2_bias_gradient_sum(const Group& group, real* gradient_transformer_blocks_norm2_bias,
                                                        const real* partial) {
   for (std::int64_t d = 0; d < 256; d += 8) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_norm2_bias + d);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    }
     v_store(gradient_transformer_blocks_norm2_bias + d, sum0);
   }
 }
 
 // b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void transformer_blocks_attention_out_proj_bias_gradient_partial(const std::int64_t chunk,
-                                                                        const std::int64_t batch,
+static void transformer_blocks_attention_out_proj_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                                         const real* d_transformer_blocks_add,
                                                                         real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 256; d += 64) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -6426,27 +6549,33 @@ static void transformer_blocks_attention_out_proj_bias_gradient_partial(const st
 }
 
 // b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void transformer_blocks_attention_out_proj_bias_gradient_sum(real* gradient_transformer_blocks_attention_out_proj_bias,
+static void transformer_blocks_attention_out_proj_bias_gradient_sum(const Group& group,
+                                                                    real* gradient_transformer_blocks_attention_out_proj_bias,
                                                                     const real* partial) {
   for (std::int64_t d = 0; d < 256; d += 8) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_attention_out_proj_bias + d);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    }
     v_store(gradient_transformer_blocks_attention_out_proj_bias + d, sum0);
   }
 }
 
 // d < D=256, h < H*K=256, b < B (summed), n < N+1=65 (summed); lanes along h
 static void transformer_blocks_attention_out_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
-                                                                  const std::int64_t batch,
+                                                                  const Group& group,
                                                                   real* gradient_transformer_blocks_attention_out_proj_weight,
                                                                   const real* d_transformer_blocks_add,
                                                                   const real* transformer_blocks_attention_rearrange) {
-  for (std::int64_t d = begin; d < end; ++d) {
-    for (std::int64_t h = 0; h < 256; h += 8) {
-      v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h), v_zero());
+  if (group.first == 0) {
+    for (std::int64_t d = begin; d < end; ++d) {
+      for (std::int64_t h = 0; h < 256; h += 8) {
+        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h), v_zero());
+      }
     }
   }
-  for (std::int64_t b = 0; b < batch; ++b) {
+  for (std::int64_t b = 0; b < group.images; ++b) {
     v_fetch(d_transformer_blocks_add + b * 1341408, 16640);
     v_fetch(transformer_blocks_attention_rearrange + b * 1341408, 16640);
     for (std::int64_t h = 0; h < 256; h += 16) {
@@ -6497,12 +6626,11 @@ static void transformer_blocks_attention_out_proj_weight_gradient(const std::int
 }
 
 // b < B (summed), n < N+1=65 (summed), d < 3*D=768; lanes along d
-static void transformer_blocks_attention_in_proj_bias_gradient_partial(const std::int64_t chunk,
-                                                                       const std::int64_t batch,
+static void transformer_blocks_attention_in_proj_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                                        const real* d_transformer_blocks_attention_rearrange,
                                                                        real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 768; d += 64) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -6544,27 +6672,33 @@ static void transformer_blocks_attention_in_proj_bias_gradient_partial(const std
 }
 
 // b < B (summed), n < N+1=65 (summed), d < 3*D=768; lanes along d
-static void transformer_blocks_attention_in_proj_bias_gradient_sum(real* gradient_transformer_blocks_attention_in_proj_bias,
+static void transformer_blocks_attention_in_proj_bias_gradient_sum(const Group& group,
+                                                                   real* gradient_transformer_blocks_attention_in_proj_bias,
                                                                    const real* partial) {
   for (std::int64_t d = 0; d < 768; d += 8) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 768 + d)));
+    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_attention_in_proj_bias + d);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      sum0 = v_add(sum0, v_load(partial + (chunk * 768 + d)));
+    }
     v_store(gradient_transformer_blocks_attention_in_proj_bias + d, sum0);
   }
 }
 
 // d < 3*D=768, d2 < D=256, b < B (summed), n < N+1=65 (summed); lanes along d2
 static void transformer_blocks_attention_in_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
-                                                                 const std::int64_t batch,
+                                                                 const Group& group,
                                                                  real* gradient_transformer_blocks_attention_in_proj_weight,
                                                                  const real* d_transformer_blocks_attention_rearrange,
                                                                  const real* d_transformer_blocks_attention_copy_2) {
-  for (std::int64_t d = begin; d < end; ++d) {
-    for (std::int64_t d2 = 0; d2 < 256; d2 += 8) {
-      v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2), v_zero());
+  if (group.first == 0) {
+    for (std::int64_t d = begin; d < end; ++d) {
+      for (std::int64_t d2 = 0; d2 < 256; d2 += 8) {
+        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2), v_zero());
+      }
     }
   }
-  for (std::int64_t b = 0; b < batch; ++b) {
+  for (std::int64_t b = 0; b < group.images; ++b) {
     v_fetch(d_transformer_blocks_attention_rearrange + b * 1341408, 49920);
     v_fetch(d_transformer_blocks_attention_copy_2 + b * 1341408, 16640);
     for (std::int64_t d2 = 0; d2 < 256; d2 += 16) {
@@ -6633,12 +6767,12 @@ static void transformer_blocks_attention_in_proj_weight_gradient(const std::int6
 }
 
 // b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void transformer_blocks_norm1_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void transformer_blocks_norm1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                              const real* d_transformer_blocks_attention_einsum_5,
                                                              const real* transformer_blocks_norm1_multiply,
                                                              real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 256; d += 64) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -6688,21 +6822,25 @@ static void transformer_blocks_norm1_weight_gradient_partial(const std::int64_t 
 }
 
 // b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void transformer_blocks_norm1_weight_gradient_sum(real* gradient_transformer_blocks_norm1_weight,
+static void transformer_blocks_norm1_weight_gradient_sum(const Group& group,
+                                                         real* gradient_transformer_blocks_norm1_weight,
                                                          const real* partial) {
   for (std::int64_t d = 0; d < 256; d += 8) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_norm1_weight + d);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    }
     v_store(gradient_transformer_blocks_norm1_weight + d, sum0);
   }
 }
 
 // b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void transformer_blocks_norm1_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void transformer_blocks_norm1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                            const real* d_transformer_blocks_attention_einsum_5,
                                                            real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 256; d += 64) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -6744,11 +6882,14 @@ static void transformer_blocks_norm1_bias_gradient_partial(const std::int64_t ch
 }
 
 // b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void transformer_blocks_norm1_bias_gradient_sum(real* gradient_transformer_blocks_norm1_bias,
+static void transformer_blocks_norm1_bias_gradient_sum(const Group& group, real* gradient_transformer_blocks_norm1_bias,
                                                        const real* partial) {
   for (std::int64_t d = 0; d < 256; d += 8) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_norm1_bias + d);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    }
     v_store(gradient_transformer_blocks_norm1_bias + d, sum0);
   }
 }
@@ -6767,10 +6908,10 @@ static void multiply_backward_2(const std::int64_t image, const real* d_transfor
 }
 
 // b < B (summed), n < D*N+D=16640; lanes along n
-static void reduce_sum_backward_partial(const std::int64_t chunk, const std::int64_t batch, const real* d_multiply_2,
+static void reduce_sum_backward_partial(const std::int64_t chunk, const Group& group, const real* d_multiply_2,
                                         real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t n = 0; n < 16640; n += 64) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -6810,10 +6951,13 @@ static void reduce_sum_backward_partial(const std::int64_t chunk, const std::int
 }
 
 // b < B (summed), n < D*N+D=16640; lanes along n
-static void reduce_sum_backward_sum(real* d_reduce_sum, const real* partial) {
+static void reduce_sum_backward_sum(const Group& group, real* d_reduce_sum, const real* partial) {
   for (std::int64_t n = 0; n < 16640; n += 8) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 16640 + n)));
+    if (group.first > 0) sum0 = v_load(d_reduce_sum + n);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      sum0 = v_add(sum0, v_load(partial + (chunk * 16640 + n)));
+    }
     v_store(d_reduce_sum + n, sum0);
   }
 }
@@ -6831,10 +6975,10 @@ static void pos_embed_gradient(const real* d_reduce_sum, real* gradient_pos_embe
 }
 
 // b < B (summed), n < N=64 (summed), d < D=256; lanes along d
-static void patch_embed_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
-                                              const real* d_multiply_2, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+static void patch_embed_bias_gradient_partial(const std::int64_t chunk, const Group& group, const real* d_multiply_2,
+                                              real* partial) {
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 256; d += 64) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -6876,22 +7020,27 @@ static void patch_embed_bias_gradient_partial(const std::int64_t chunk, const st
 }
 
 // b < B (summed), n < N=64 (summed), d < D=256; lanes along d
-static void patch_embed_bias_gradient_sum(real* gradient_patch_embed_bias, const real* partial) {
+static void patch_embed_bias_gradient_sum(const Group& group, real* gradient_patch_embed_bias, const real* partial) {
   for (std::int64_t d = 0; d < 256; d += 8) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    if (group.first > 0) sum0 = v_load(gradient_patch_embed_bias + d);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    }
     v_store(gradient_patch_embed_bias + d, sum0);
   }
 }
 
 // d < D=256, c < C*P*P=48, b < B (summed), n < N=64 (summed); lanes along c
-static void patch_embed_weight_gradient(const std::int64_t begin, const std::int64_t end, const std::int64_t batch,
+static void patch_embed_weight_gradient(const std::int64_t begin, const std::int64_t end, const Group& group,
                                         real* gradient_patch_embed_weight, const real* d_multiply_2,
                                         const real* rearrange) {
-  for (std::int64_t d = begin; d < end; ++d) {
-    for (std::int64_t c = 0; c < 48; c += 8) v_store(gradient_patch_embed_weight + (d * 48 + c), v_zero());
+  if (group.first == 0) {
+    for (std::int64_t d = begin; d < end; ++d) {
+      for (std::int64_t c = 0; c < 48; c += 8) v_store(gradient_patch_embed_weight + (d * 48 + c), v_zero());
+    }
   }
-  for (std::int64_t b = 0; b < batch; ++b) {
+  for (std::int64_t b = 0; b < group.images; ++b) {
     v_fetch(d_multiply_2 + b * 1341408, 16640);
     for (std::int64_t c = 0; c < 48; c += 16) {
       for (std::int64_t d = begin; d < end; d += 4) {
@@ -6941,10 +7090,10 @@ static void patch_embed_weight_gradient(const std::int64_t begin, const std::int
 }
 
 // b < B (summed), d < D=256; lanes along d
-static void reduce_sum_backward_2_partial(const std::int64_t chunk, const std::int64_t batch, const real* d_multiply_2,
+static void reduce_sum_backward_2_partial(const std::int64_t chunk, const Group& group, const real* d_multiply_2,
                                           real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 256; d += 64) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -6984,10 +7133,13 @@ static void reduce_sum_backward_2_partial(const std::int64_t chunk, const std::i
 }
 
 // b < B (summed), d < D=256; lanes along d
-static void reduce_sum_backward_2_sum(real* d_reduce_sum_2, const real* partial) {
+static void reduce_sum_backward_2_sum(const Group& group, real* d_reduce_sum_2, const real* partial) {
   for (std::int64_t d = 0; d < 256; d += 8) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    if (group.first > 0) sum0 = v_load(d_reduce_sum_2 + d);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
+    }
     v_store(d_reduce_sum_2 + d, sum0);
   }
 }
@@ -9229,626 +9381,652 @@ void vit_cifar_evaluate_avx2(const float* packed, const float* images, const std
 
 void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* packed, const float* images,
                                        const std::int32_t* labels, const std::int32_t* random, const std::int64_t batch,
-                                       float* outputs, float* loss, float* gradients, float* scratch) {
-  // [B, N=64, C*P*P=48], every 1341408 reals, live from kernel 0 to 98
-  float* const rearrange = scratch + 1536160;
+                                       const std::int64_t at_once, float* outputs, float* loss, float* gradients,
+                                       float* scratch) {
+  // [B, N=64, C*P*P=48], every 1341408 reals, live from kernel 0 to 99
+  float* const rearrange = scratch + 1536432;
   // [B, N+1=65, D=256] x 2 slots, every 1341408 reals, live from kernel 0 to 21
-  float* const transformer_blocks_carry = scratch + 1469600;
-  // [B, N+1=65] x 5 slots, every 1341408 reals, live from kernel 4 to 93
-  float* const transformer_blocks_norm1_rsqrt = scratch + 1623488;
-  // [B, N+1=65, D=256] x 5 slots, every 1341408 reals, live from kernel 4 to 93
-  float* const transformer_blocks_norm1_multiply = scratch + 1036960;
+  float* const transformer_blocks_carry = scratch + 1469872;
+  // [B, N+1=65] x 5 slots, every 1341408 reals, live from kernel 4 to 94
+  float* const transformer_blocks_norm1_rsqrt = scratch + 1623760;
+  // [B, N+1=65, D=256] x 5 slots, every 1341408 reals, live from kernel 4 to 94
+  float* const transformer_blocks_norm1_multiply = scratch + 1037232;
   // [B, N+1=65, D=256], every 1341408 reals, live from kernel 4 to 5
-  float* const transformer_blocks_norm1_add = scratch + 1336480;
-  // [B, N+1=65, 3*D=768] x 5 slots, every 1341408 reals, live from kernel 4 to 93
-  float* const transformer_blocks_attention_add = scratch + 282880;
+  float* const transformer_blocks_norm1_add = scratch + 1336752;
+  // [B, N+1=65, 3*D=768] x 5 slots, every 1341408 reals, live from kernel 4 to 94
+  float* const transformer_blocks_attention_add = scratch + 283152;
   // [B, H=8, K=32, N+1=65], every 1341408 reals, live from kernel 6 to 7
-  float* const transformer_blocks_attention_copy = scratch + 1370288;
+  float* const transformer_blocks_attention_copy = scratch + 1370560;
   // [B, H=8, N+1=65, N+1=65], every 1341408 reals, live from kernel 7 to 8
-  float* const transformer_blocks_attention_einsum = scratch + 1336480;
-  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 1341408 reals, live from kernel 4 to 93
-  float* const transformer_blocks_attention_divide = scratch + 532480;
-  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 1341408 reals, live from kernel 4 to 93
-  float* const transformer_blocks_attention_multiply = scratch + 701520;
-  // [B, N+1=65, H*K=256] x 5 slots, every 1341408 reals, live from kernel 4 to 93
-  float* const transformer_blocks_attention_rearrange = scratch + 1120160;
+  float* const transformer_blocks_attention_einsum = scratch + 1336752;
+  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 1341408 reals, live from kernel 4 to 94
+  float* const transformer_blocks_attention_divide = scratch + 532752;
+  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 1341408 reals, live from kernel 4 to 94
+  float* const transformer_blocks_attention_multiply = scratch + 701792;
+  // [B, N+1=65, H*K=256] x 5 slots, every 1341408 reals, live from kernel 4 to 94
+  float* const transformer_blocks_attention_rearrange = scratch + 1120432;
   // [B, N+1=65, D=256], every 1341408 reals, live from kernel 10 to 11
-  float* const transformer_blocks_attention_out_proj_einsum = scratch + 1336480;
-  // [B, N+1=65] x 5 slots, every 1341408 reals, live from kernel 4 to 93
-  float* const transformer_blocks_norm2_rsqrt = scratch + 1623888;
+  float* const transformer_blocks_attention_out_proj_einsum = scratch + 1336752;
+  // [B, N+1=65] x 5 slots, every 1341408 reals, live from kernel 4 to 94
+  float* const transformer_blocks_norm2_rsqrt = scratch + 1624160;
   // [B, N+1=65, D=256], every 1341408 reals, live from kernel 11 to 13
-  float* const transformer_blocks_add = scratch + 1369760;
-  // [B, N+1=65, D=256] x 5 slots, every 1341408 reals, live from kernel 4 to 93
-  float* const transformer_blocks_norm2_multiply = scratch + 1203360;
+  float* const transformer_blocks_add = scratch + 1370032;
+  // [B, N+1=65, D=256] x 5 slots, every 1341408 reals, live from kernel 4 to 94
+  float* const transformer_blocks_norm2_multiply = scratch + 1203632;
   // [B, N+1=65, D=256], every 1341408 reals, live from kernel 11 to 12
-  float* const transformer_blocks_norm2_add = scratch + 1386400;
-  // [B, N+1=65, M=512] x 5 slots, every 1341408 reals, live from kernel 4 to 93
-  float* const transformer_blocks_ffn_multiply = scratch + 870560;
+  float* const transformer_blocks_norm2_add = scratch + 1386672;
+  // [B, N+1=65, M=512] x 5 slots, every 1341408 reals, live from kernel 4 to 94
+  float* const transformer_blocks_ffn_multiply = scratch + 870832;
   // [B, N+1=65, M=512], every 1341408 reals, live from kernel 12 to 13
-  float* const transformer_blocks_ffn_gelu = scratch + 1336480;
+  float* const transformer_blocks_ffn_gelu = scratch + 1336752;
   // [B, N+1=65], every 1341408 reals, live from kernel 14 to 43
-  float* const transformer_blocks_5_norm1_rsqrt = scratch + 1522848;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 14 to 61
-  float* const transformer_blocks_5_norm1_multiply = scratch + 1436320;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 14 to 60
-  float* const transformer_blocks_5_norm1_add = scratch + 1452960;
-  // [B, N+1=65, 3*D=768], every 1341408 reals, live from kernel 15 to 38
-  float* const transformer_blocks_5_attention_add = scratch + 1369760;
-  // [B, H=8, K=32, N+1=65], every 1341408 reals, live from kernel 16 to 17
-  float* const transformer_blocks_5_attention_copy = scratch + 1502880;
-  // [B, H=8, 1, N+1=65], every 1341408 reals, live from kernel 17 to 18
-  float* const transformer_blocks_5_attention_einsum = scratch + 1522928;
-  // [B, H=8, 1, N+1=65], every 1341408 reals, live from kernel 18 to 36
-  float* const transformer_blocks_5_attention_divide = scratch + 1502880;
-  // [B, H=8, 1, N+1=65], every 1341408 reals, live from kernel 18 to 35
-  float* const transformer_blocks_5_attention_multiply = scratch + 1503408;
-  // [B, 1, H*K=256], every 1341408 reals, live from kernel 14 to 58
-  float* const transformer_blocks_5_attention_rearrange = scratch + 1520544;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 20 to 21
-  float* const transformer_blocks_5_attention_out_proj_einsum = scratch + 1504192;
-  // [B, 1], every 1341408 reals, live from kernel 21 to 31
-  float* const transformer_blocks_5_norm2_rsqrt = scratch + 1504448;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 21 to 24
-  float* const transformer_blocks_5_add = scratch + 1503936;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 55
-  float* const transformer_blocks_5_norm2_multiply = scratch + 1521312;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 54
-  float* const transformer_blocks_5_norm2_add = scratch + 1521568;
-  // [B, 1, M=512], every 1341408 reals, live from kernel 14 to 52
-  float* const transformer_blocks_5_ffn_gelu = scratch + 1520032;
-  // [B, 1, M=512], every 1341408 reals, live from kernel 22 to 29
-  float* const d_transformer_blocks_5_ffn_gelu_gradient = scratch + 1469600;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 23 to 24
-  float* const transformer_blocks_5_ffn_linear2_einsum = scratch + 1470112;
-  // [B, 1], every 1341408 reals, live from kernel 24 to 28
-  float* const norm_rsqrt = scratch + 1470368;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 49
-  float* const norm_multiply = scratch + 1522336;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 48
-  float* const norm_add = scratch + 1522592;
-  // [B], every 1341408 reals, live from kernel 14 to 46
-  float* const add = scratch + 1523472;
-  // [B], every 1341408 reals, live from kernel 14 to 46
-  float* const reduce_sum = scratch + 1523488;
-  // [B, CLASSES=10], every 1341408 reals, live from kernel 14 to 48
-  float* const d_multiply = scratch + 1523456;
-  // [B, D=256], every 1341408 reals, live from kernel 14 to 50
-  float* const d_head_einsum = scratch + 1522080;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 28 to 31
-  float* const d_norm_multiply = scratch + 1470112;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 52
-  float* const d_transformer_blocks_5_ffn_multiply = scratch + 1521824;
-  // [B, 1, M=512], every 1341408 reals, live from kernel 14 to 54
-  float* const d_transformer_blocks_5_ffn_multiply_2 = scratch + 1519520;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 56
-  float* const d_transformer_blocks_5_ffn_linear1_einsum = scratch + 1521056;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 58
-  float* const d_transformer_blocks_5_add = scratch + 1520800;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 32 to 35
-  float* const d_transformer_blocks_5_attention_out_proj_einsum = scratch + 1486768;
-  // [B, H=8, K=32, N+1=65], every 1341408 reals, live from kernel 33 to 34
-  float* const d_transformer_blocks_5_attention_copy = scratch + 1469600;
-  // [B, H=8, 1, N+1=65], every 1341408 reals, live from kernel 34 to 36
-  float* const d_transformer_blocks_5_attention_einsum = scratch + 1486240;
-  // [B, H=8, N+1=65, K=32], every 1341408 reals, live from kernel 35 to 41
-  float* const d_transformer_blocks_5_attention_einsum_2 = scratch + 1469600;
-  // [B, H=8, 1, N+1=65], every 1341408 reals, live from kernel 36 to 38
-  float* const d_transformer_blocks_5_attention_multiply = scratch + 1503408;
-  // [B, H=8, 1, K=32], every 1341408 reals, live from kernel 37 to 39
-  float* const d_transformer_blocks_5_attention_einsum_3 = scratch + 1502880;
-  // [B, H=8, N+1=65, K=32], every 1341408 reals, live from kernel 38 to 40
-  float* const d_transformer_blocks_5_attention_einsum_4 = scratch + 1486240;
-  // [B, N+1=65, 3*D=768], every 1341408 reals, live from kernel 0 to 60
-  float* const d_transformer_blocks_5_attention_rearrange = scratch + 1286560;
+  float* const transformer_blocks_5_norm1_rsqrt = scratch + 1523120;
   // [B, N+1=65, D=256], every 1341408 reals, live from kernel 14 to 62
-  float* const d_transformer_blocks_5_attention_einsum_5 = scratch + 1419680;
+  float* const transformer_blocks_5_norm1_multiply = scratch + 1436592;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 14 to 61
+  float* const transformer_blocks_5_norm1_add = scratch + 1453232;
+  // [B, N+1=65, 3*D=768], every 1341408 reals, live from kernel 15 to 38
+  float* const transformer_blocks_5_attention_add = scratch + 1370032;
+  // [B, H=8, K=32, N+1=65], every 1341408 reals, live from kernel 16 to 17
+  float* const transformer_blocks_5_attention_copy = scratch + 1503152;
+  // [B, H=8, 1, N+1=65], every 1341408 reals, live from kernel 17 to 18
+  float* const transformer_blocks_5_attention_einsum = scratch + 1523200;
+  // [B, H=8, 1, N+1=65], every 1341408 reals, live from kernel 18 to 36
+  float* const transformer_blocks_5_attention_divide = scratch + 1503152;
+  // [B, H=8, 1, N+1=65], every 1341408 reals, live from kernel 18 to 35
+  float* const transformer_blocks_5_attention_multiply = scratch + 1503680;
+  // [B, 1, H*K=256], every 1341408 reals, live from kernel 14 to 59
+  float* const transformer_blocks_5_attention_rearrange = scratch + 1520816;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 20 to 21
+  float* const transformer_blocks_5_attention_out_proj_einsum = scratch + 1504464;
+  // [B, 1], every 1341408 reals, live from kernel 21 to 31
+  float* const transformer_blocks_5_norm2_rsqrt = scratch + 1504720;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 21 to 24
+  float* const transformer_blocks_5_add = scratch + 1504208;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 56
+  float* const transformer_blocks_5_norm2_multiply = scratch + 1521584;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 55
+  float* const transformer_blocks_5_norm2_add = scratch + 1521840;
+  // [B, 1, M=512], every 1341408 reals, live from kernel 14 to 53
+  float* const transformer_blocks_5_ffn_gelu = scratch + 1520304;
+  // [B, 1, M=512], every 1341408 reals, live from kernel 22 to 29
+  float* const d_transformer_blocks_5_ffn_gelu_gradient = scratch + 1469872;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 23 to 24
+  float* const transformer_blocks_5_ffn_linear2_einsum = scratch + 1470384;
+  // [B, 1], every 1341408 reals, live from kernel 24 to 28
+  float* const norm_rsqrt = scratch + 1470640;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 50
+  float* const norm_multiply = scratch + 1522608;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 49
+  float* const norm_add = scratch + 1522864;
+  // [B], every 1341408 reals, live from kernel 14 to 46
+  float* const add = scratch + 1523744;
+  // [B], every 1341408 reals, live from kernel 14 to 46
+  float* const reduce_sum = scratch + 1523760;
+  // [B, CLASSES=10], every 1341408 reals, live from kernel 14 to 49
+  float* const d_multiply = scratch + 1523728;
+  // [B, D=256], every 1341408 reals, live from kernel 14 to 51
+  float* const d_head_einsum = scratch + 1522352;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 28 to 31
+  float* const d_norm_multiply = scratch + 1470384;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 53
+  float* const d_transformer_blocks_5_ffn_multiply = scratch + 1522096;
+  // [B, 1, M=512], every 1341408 reals, live from kernel 14 to 55
+  float* const d_transformer_blocks_5_ffn_multiply_2 = scratch + 1519792;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 57
+  float* const d_transformer_blocks_5_ffn_linear1_einsum = scratch + 1521328;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 59
+  float* const d_transformer_blocks_5_add = scratch + 1521072;
+  // [B, 1, D=256], every 1341408 reals, live from kernel 32 to 35
+  float* const d_transformer_blocks_5_attention_out_proj_einsum = scratch + 1487040;
+  // [B, H=8, K=32, N+1=65], every 1341408 reals, live from kernel 33 to 34
+  float* const d_transformer_blocks_5_attention_copy = scratch + 1469872;
+  // [B, H=8, 1, N+1=65], every 1341408 reals, live from kernel 34 to 36
+  float* const d_transformer_blocks_5_attention_einsum = scratch + 1486512;
+  // [B, H=8, N+1=65, K=32], every 1341408 reals, live from kernel 35 to 41
+  float* const d_transformer_blocks_5_attention_einsum_2 = scratch + 1469872;
+  // [B, H=8, 1, N+1=65], every 1341408 reals, live from kernel 36 to 38
+  float* const d_transformer_blocks_5_attention_multiply = scratch + 1503680;
+  // [B, H=8, 1, K=32], every 1341408 reals, live from kernel 37 to 39
+  float* const d_transformer_blocks_5_attention_einsum_3 = scratch + 1503152;
+  // [B, H=8, N+1=65, K=32], every 1341408 reals, live from kernel 38 to 40
+  float* const d_transformer_blocks_5_attention_einsum_4 = scratch + 1486512;
+  // [B, N+1=65, 3*D=768], every 1341408 reals, live from kernel 0 to 61
+  float* const d_transformer_blocks_5_attention_rearrange = scratch + 1286832;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 14 to 63
+  float* const d_transformer_blocks_5_attention_einsum_5 = scratch + 1419952;
   // [B, N+1=65, D=256], every 1341408 reals, live from kernel 43 to 45
-  float* const d_transformer_blocks_5_norm1_multiply = scratch + 1369760;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 63 to 83
-  float* const d_transformer_blocks_ffn_multiply = scratch + 1519520;
-  // [B, N+1=65, D=256] x 2 slots, every 1341408 reals, live from kernel 14 to 94
-  float* const d_transformer_blocks_carry = scratch + 1336480;
-  // [B, N+1=65, M=512], every 1341408 reals, live from kernel 63 to 85
-  float* const d_transformer_blocks_ffn_multiply_2 = scratch + 1369760;
-  // [B, N+1=65, M=512], every 1341408 reals, live from kernel 63 to 83
-  float* const d_transformer_blocks_ffn_linear2_copy = scratch + 1403040;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 63 to 87
-  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 1486240;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 63 to 85
-  float* const d_transformer_blocks_ffn_linear1_copy = scratch + 1502880;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 63 to 89
-  float* const d_transformer_blocks_add = scratch + 1469600;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 69 to 72
-  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 1589680;
-  // [B, H=8, K=32, N+1=65], every 1341408 reals, live from kernel 70 to 71
-  float* const d_transformer_blocks_attention_copy = scratch + 1539232;
-  // [B, H=8, N+1=65, N+1=65], every 1341408 reals, live from kernel 71 to 73
-  float* const d_transformer_blocks_attention_einsum = scratch + 1555872;
-  // [B, H=8, N+1=65, K=32], every 1341408 reals, live from kernel 72 to 78
-  float* const d_transformer_blocks_attention_einsum_2 = scratch + 1539232;
-  // [B, H=8, N+1=65, N+1=65], every 1341408 reals, live from kernel 73 to 75
-  float* const d_transformer_blocks_attention_multiply = scratch + 1589680;
-  // [B, H=8, N+1=65, K=32], every 1341408 reals, live from kernel 74 to 76
-  float* const d_transformer_blocks_attention_einsum_3 = scratch + 1555872;
+  float* const d_transformer_blocks_5_norm1_multiply = scratch + 1370032;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 64 to 84
+  float* const d_transformer_blocks_ffn_multiply = scratch + 1519792;
+  // [B, N+1=65, D=256] x 2 slots, every 1341408 reals, live from kernel 14 to 95
+  float* const d_transformer_blocks_carry = scratch + 1336752;
+  // [B, N+1=65, M=512], every 1341408 reals, live from kernel 64 to 86
+  float* const d_transformer_blocks_ffn_multiply_2 = scratch + 1370032;
+  // [B, N+1=65, M=512], every 1341408 reals, live from kernel 64 to 84
+  float* const d_transformer_blocks_ffn_linear2_copy = scratch + 1403312;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 64 to 88
+  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 1486512;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 64 to 86
+  float* const d_transformer_blocks_ffn_linear1_copy = scratch + 1503152;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 64 to 90
+  float* const d_transformer_blocks_add = scratch + 1469872;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 70 to 73
+  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 1589952;
+  // [B, H=8, K=32, N+1=65], every 1341408 reals, live from kernel 71 to 72
+  float* const d_transformer_blocks_attention_copy = scratch + 1539504;
+  // [B, H=8, N+1=65, N+1=65], every 1341408 reals, live from kernel 72 to 74
+  float* const d_transformer_blocks_attention_einsum = scratch + 1556144;
+  // [B, H=8, N+1=65, K=32], every 1341408 reals, live from kernel 73 to 79
+  float* const d_transformer_blocks_attention_einsum_2 = scratch + 1539504;
+  // [B, H=8, N+1=65, N+1=65], every 1341408 reals, live from kernel 74 to 76
+  float* const d_transformer_blocks_attention_multiply = scratch + 1589952;
   // [B, H=8, N+1=65, K=32], every 1341408 reals, live from kernel 75 to 77
-  float* const d_transformer_blocks_attention_einsum_4 = scratch + 1572512;
-  // [B, N+1=65, 3*D=768], every 1341408 reals, live from kernel 63 to 91
-  float* const d_transformer_blocks_attention_rearrange = scratch + 1286560;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 63 to 93
-  float* const d_transformer_blocks_attention_einsum_5 = scratch + 1436320;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 63 to 91
-  float* const d_transformer_blocks_attention_copy_2 = scratch + 1452960;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 94 to 99
-  float* const d_multiply_2 = scratch + 282880;
-  // [N+1=65, D=256], live from kernel 95 to 96
+  float* const d_transformer_blocks_attention_einsum_3 = scratch + 1556144;
+  // [B, H=8, N+1=65, K=32], every 1341408 reals, live from kernel 76 to 78
+  float* const d_transformer_blocks_attention_einsum_4 = scratch + 1572784;
+  // [B, N+1=65, 3*D=768], every 1341408 reals, live from kernel 64 to 92
+  float* const d_transformer_blocks_attention_rearrange = scratch + 1286832;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 64 to 94
+  float* const d_transformer_blocks_attention_einsum_5 = scratch + 1436592;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 64 to 92
+  float* const d_transformer_blocks_attention_copy_2 = scratch + 1453232;
+  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 95 to 100
+  float* const d_multiply_2 = scratch + 283152;
+  // [N+1=65, D=256], live from kernel 0 to 101
   float* const d_reduce_sum = scratch + 266240;
-  // [D=256], live from kernel 99 to 100
-  float* const d_reduce_sum_2 = scratch + 4096;
+  // [D=256], live from kernel 0 to 101
+  float* const d_reduce_sum_2 = scratch + 282880;
+  // [1], live from kernel 0 to 101
+  float* const divide_forward_sum = scratch + 283136;
   const std::int64_t parts = threads();
+  const std::int64_t chunks = chunks_of(batch, at_once);
+  for (std::int64_t turn = 0; turn * chunks < 16; ++turn) {
+    const Group group = group_of(batch, chunks, turn);
 #pragma omp parallel for schedule(static)
-  for (std::int64_t image = 0; image < batch; ++image) {
-    rearrange_forward(images + image * 3072, rearrange + image * 1341408);
-    patch_embed_forward_train(image, packed + 37136, rearrange + image * 1341408, parameters + 3182352,
-                              parameters + 3165712, random, transformer_blocks_carry + image * 1341408);
-    multiply_forward(image, parameters + 3194896, parameters + 3165712, random,
-                     transformer_blocks_carry + image * 1341408);
-    transformer_blocks_5_attention_backward_8(d_transformer_blocks_5_attention_rearrange + image * 1341408);
-  }
-  // transformer_blocks: 5 layers
-  for (std::int64_t layer = 0; layer < 5; ++layer) {
-#pragma omp parallel
-    {
-      const Team team = team_of(batch);
-      for (std::int64_t image = team.first; image < team.last; ++image) {
-        if (team.part == 0) {
-          transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1341408,
-                                                 transformer_blocks_norm1_rsqrt + layer * 80 + image * 1341408,
-                                                 transformer_blocks_norm1_multiply + layer * 16640 + image * 1341408,
-                                                 parameters + 3165200 - layer * 527104,
-                                                 parameters + 3165456 - layer * 527104,
-                                                 transformer_blocks_norm1_add + team.first * 1341408);
-        }
-        team.wait();
-        transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
-                                             transformer_blocks_norm1_add + team.first * 1341408,
-                                             parameters + 2967824 - layer * 527104,
-                                             transformer_blocks_attention_add + layer * 49920 + image * 1341408);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1341408,
-                                                 transformer_blocks_attention_copy + team.first * 1341408);
-        }
-        team.wait();
-        transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + layer * 49920 + image * 1341408,
-                                               transformer_blocks_attention_copy + team.first * 1341408,
-                                               transformer_blocks_attention_einsum + team.first * 1341408);
-        team.wait();
-        transformer_blocks_attention_forward_4_train(team, image, layer,
-                                                     transformer_blocks_attention_einsum + team.first * 1341408,
-                                                     transformer_blocks_attention_divide + layer * 33808 + image * 1341408,
-                                                     random,
-                                                     transformer_blocks_attention_multiply + layer * 33808 + image * 1341408);
-        team.wait();
-        transformer_blocks_attention_forward_5_train(team,
-                                                     transformer_blocks_attention_multiply + layer * 33808 + image * 1341408,
-                                                     transformer_blocks_attention_add + layer * 49920 + image * 1341408,
-                                                     transformer_blocks_attention_rearrange + layer * 16640 + image * 1341408);
-        team.wait();
-        transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
-                                                      transformer_blocks_attention_rearrange + layer * 16640 + image * 1341408,
-                                                      transformer_blocks_attention_out_proj_einsum + team.first * 1341408);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1341408,
-                                                                transformer_blocks_attention_out_proj_einsum + team.first * 1341408,
-                                                                parameters + 2902032 - layer * 527104,
-                                                                transformer_blocks_norm2_rsqrt + layer * 80 + image * 1341408,
-                                                                transformer_blocks_add + team.first * 1341408,
-                                                                transformer_blocks_norm2_multiply + layer * 16640 + image * 1341408,
-                                                                parameters + 2901520 - layer * 527104,
-                                                                parameters + 2901776 - layer * 527104,
-                                                                transformer_blocks_norm2_add + team.first * 1341408);
-        }
-        team.wait();
-        transformer_blocks_ffn_linear1_forward_train(team, image, layer, packed + 1622288 + layer * 131072,
-                                                     transformer_blocks_norm2_add + team.first * 1341408,
-                                                     parameters + 2769936 - layer * 527104, random,
-                                                     transformer_blocks_ffn_multiply + layer * 33280 + image * 1341408,
-                                                     transformer_blocks_ffn_gelu + team.first * 1341408);
-        team.wait();
-        transformer_blocks_ffn_linear2_forward_train(team, image, layer, packed + 2408720 + layer * 131072,
-                                                     transformer_blocks_ffn_gelu + team.first * 1341408,
-                                                     transformer_blocks_add + team.first * 1341408,
-                                                     parameters + 2638608 - layer * 527104, random,
-                                                     transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1341408);
-        team.wait();
-      }
+    for (std::int64_t image = 0; image < group.images; ++image) {
+      rearrange_forward(images + group.first * 3072 + image * 3072, rearrange + image * 1341408);
+      patch_embed_forward_train(group.first + image, packed + 37136, rearrange + image * 1341408, parameters + 3182352,
+                                parameters + 3165712, random, transformer_blocks_carry + image * 1341408);
+      multiply_forward(group.first + image, parameters + 3194896, parameters + 3165712, random,
+                       transformer_blocks_carry + image * 1341408);
+      transformer_blocks_5_attention_backward_8(d_transformer_blocks_5_attention_rearrange + image * 1341408);
     }
-  }
+    // transformer_blocks: 5 layers
+    for (std::int64_t layer = 0; layer < 5; ++layer) {
 #pragma omp parallel
-  {
-    const Team team = team_of(batch);
-    for (std::int64_t image = team.first; image < team.last; ++image) {
-      if (team.part == 0) {
-        transformer_blocks_5_norm1_forward_train(transformer_blocks_carry + 16640 + image * 1341408,
-                                                 transformer_blocks_5_norm1_rsqrt + team.first * 1341408,
-                                                 transformer_blocks_5_norm1_multiply + image * 1341408,
-                                                 parameters + 529680, parameters + 529936,
-                                                 transformer_blocks_5_norm1_add + image * 1341408);
-      }
-      team.wait();
-      transformer_blocks_5_attention_forward(team, packed + 1032464, transformer_blocks_5_norm1_add + image * 1341408,
-                                             parameters + 332304,
-                                             transformer_blocks_5_attention_add + team.first * 1341408);
-      team.wait();
-      if (team.part == 0) {
-        transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 1341408,
-                                                 transformer_blocks_5_attention_copy + team.first * 1341408);
-        transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 1341408,
-                                                 transformer_blocks_5_attention_copy + team.first * 1341408,
-                                                 transformer_blocks_5_attention_einsum + team.first * 1341408);
-        transformer_blocks_5_attention_forward_4_train(image,
-                                                       transformer_blocks_5_attention_einsum + team.first * 1341408,
-                                                       transformer_blocks_5_attention_divide + team.first * 1341408,
+      {
+        const Team team = team_of(group.images);
+        for (std::int64_t image = team.first; image < team.last; ++image) {
+          if (team.part == 0) {
+            transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1341408,
+                                                   transformer_blocks_norm1_rsqrt + layer * 80 + image * 1341408,
+                                                   transformer_blocks_norm1_multiply + layer * 16640 + image * 1341408,
+                                                   parameters + 3165200 - layer * 527104,
+                                                   parameters + 3165456 - layer * 527104,
+                                                   transformer_blocks_norm1_add + team.first * 1341408);
+          }
+          team.wait();
+          transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
+                                               transformer_blocks_norm1_add + team.first * 1341408,
+                                               parameters + 2967824 - layer * 527104,
+                                               transformer_blocks_attention_add + layer * 49920 + image * 1341408);
+          team.wait();
+          if (team.part == 0) {
+            transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1341408,
+                                                   transformer_blocks_attention_copy + team.first * 1341408);
+          }
+          team.wait();
+          transformer_blocks_attention_forward_3(team,
+                                                 transformer_blocks_attention_add + layer * 49920 + image * 1341408,
+                                                 transformer_blocks_attention_copy + team.first * 1341408,
+                                                 transformer_blocks_attention_einsum + team.first * 1341408);
+          team.wait();
+          transformer_blocks_attention_forward_4_train(team, group.first + image, layer,
+                                                       transformer_blocks_attention_einsum + team.first * 1341408,
+                                                       transformer_blocks_attention_divide + layer * 33808 + image * 1341408,
                                                        random,
-                                                       transformer_blocks_5_attention_multiply + team.first * 1341408);
-        transformer_blocks_5_attention_forward_5_train(transformer_blocks_5_attention_multiply + team.first * 1341408,
-                                                       transformer_blocks_5_attention_add + team.first * 1341408,
-                                                       transformer_blocks_5_attention_rearrange + image * 1341408);
-        transformer_blocks_5_attention_out_proj_forward(packed + 1556752,
-                                                        transformer_blocks_5_attention_rearrange + image * 1341408,
-                                                        transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408);
-        transformer_blocks_5_attention_out_proj_forward_2_train(transformer_blocks_carry + 16640 + image * 1341408,
-                                                                transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408,
-                                                                parameters + 266512,
-                                                                transformer_blocks_5_norm2_rsqrt + team.first * 1341408,
-                                                                transformer_blocks_5_add + team.first * 1341408,
-                                                                transformer_blocks_5_norm2_multiply + image * 1341408,
-                                                                parameters + 266000, parameters + 266256,
-                                                                transformer_blocks_5_norm2_add + image * 1341408);
-        transformer_blocks_5_ffn_linear1_backward(image, packed + 2277648,
-                                                  transformer_blocks_5_norm2_add + image * 1341408, parameters + 134416,
-                                                  random, transformer_blocks_5_ffn_gelu + image * 1341408,
-                                                  d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1341408);
-        transformer_blocks_5_ffn_linear2_forward(packed + 3064080, transformer_blocks_5_ffn_gelu + image * 1341408,
-                                                 transformer_blocks_5_ffn_linear2_einsum + team.first * 1341408);
-        transformer_blocks_5_ffn_linear2_forward_2_train(image, transformer_blocks_5_add + team.first * 1341408,
-                                                         transformer_blocks_5_ffn_linear2_einsum + team.first * 1341408,
-                                                         parameters + 3088, random, norm_rsqrt + team.first * 1341408,
-                                                         norm_multiply + image * 1341408, parameters + 2576,
-                                                         parameters + 2832, norm_add + image * 1341408);
-        head_forward(norm_add + image * 1341408, parameters + 16, parameters, outputs + image * 10);
-        multiply_backward(batch, outputs + image * 10, d_multiply + image * 1341408, labels + image,
-                          add + image * 1341408, reduce_sum + image * 1341408);
-        head_backward(d_multiply + image * 1341408, parameters + 16, d_head_einsum + image * 1341408);
-        norm_backward(image, d_head_einsum + image * 1341408, parameters + 2576, norm_multiply + image * 1341408,
-                      norm_rsqrt + team.first * 1341408, d_norm_multiply + team.first * 1341408, random,
-                      d_transformer_blocks_5_ffn_multiply + image * 1341408);
-        transformer_blocks_5_ffn_linear2_backward(image, packed + 3850512,
-                                                  d_transformer_blocks_5_ffn_multiply + image * 1341408,
-                                                  d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1341408,
-                                                  random, d_transformer_blocks_5_ffn_multiply_2 + image * 1341408);
-        transformer_blocks_5_ffn_linear1_backward_2(packed + 4636944,
-                                                    d_transformer_blocks_5_ffn_multiply_2 + image * 1341408,
-                                                    d_transformer_blocks_5_ffn_linear1_einsum + image * 1341408);
-        transformer_blocks_5_norm2_backward(d_transformer_blocks_5_ffn_linear1_einsum + image * 1341408,
-                                            parameters + 266000, transformer_blocks_5_norm2_multiply + image * 1341408,
-                                            d_norm_multiply + team.first * 1341408,
-                                            transformer_blocks_5_norm2_rsqrt + team.first * 1341408,
-                                            d_transformer_blocks_5_add + image * 1341408);
-        transformer_blocks_5_attention_out_proj_backward(packed + 5095696, d_transformer_blocks_5_add + image * 1341408,
-                                                         d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408);
-        transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + team.first * 1341408,
-                                                d_transformer_blocks_5_attention_copy + team.first * 1341408);
-        transformer_blocks_5_attention_backward_2(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408,
-                                                  d_transformer_blocks_5_attention_copy + team.first * 1341408,
-                                                  d_transformer_blocks_5_attention_einsum + team.first * 1341408);
-        transformer_blocks_5_attention_backward_3(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408,
-                                                  transformer_blocks_5_attention_multiply + team.first * 1341408,
-                                                  d_transformer_blocks_5_attention_einsum_2 + team.first * 1341408);
-        transformer_blocks_5_attention_backward_4(image, d_transformer_blocks_5_attention_einsum + team.first * 1341408,
-                                                  random, transformer_blocks_5_attention_divide + team.first * 1341408,
-                                                  d_transformer_blocks_5_attention_multiply + team.first * 1341408);
-        transformer_blocks_5_attention_backward_5(d_transformer_blocks_5_attention_multiply + team.first * 1341408,
-                                                  transformer_blocks_5_attention_add + team.first * 1341408,
-                                                  d_transformer_blocks_5_attention_einsum_3 + team.first * 1341408);
-        transformer_blocks_5_attention_backward_6(d_transformer_blocks_5_attention_multiply + team.first * 1341408,
-                                                  transformer_blocks_5_attention_add + team.first * 1341408,
-                                                  d_transformer_blocks_5_attention_einsum_4 + team.first * 1341408);
-        transformer_blocks_5_attention_backward_7(d_transformer_blocks_5_attention_einsum_3 + team.first * 1341408,
-                                                  d_transformer_blocks_5_attention_rearrange + image * 1341408);
-        transformer_blocks_5_attention_backward_9(d_transformer_blocks_5_attention_einsum_4 + team.first * 1341408,
-                                                  d_transformer_blocks_5_attention_rearrange + image * 1341408);
-        transformer_blocks_5_attention_backward_10(d_transformer_blocks_5_attention_einsum_2 + team.first * 1341408,
-                                                   d_transformer_blocks_5_attention_rearrange + image * 1341408);
+                                                       transformer_blocks_attention_multiply + layer * 33808 + image * 1341408);
+          team.wait();
+          transformer_blocks_attention_forward_5_train(team,
+                                                       transformer_blocks_attention_multiply + layer * 33808 + image * 1341408,
+                                                       transformer_blocks_attention_add + layer * 49920 + image * 1341408,
+                                                       transformer_blocks_attention_rearrange + layer * 16640 + image * 1341408);
+          team.wait();
+          transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
+                                                        transformer_blocks_attention_rearrange + layer * 16640 + image * 1341408,
+                                                        transformer_blocks_attention_out_proj_einsum + team.first * 1341408);
+          team.wait();
+          if (team.part == 0) {
+            transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1341408,
+                                                                  transformer_blocks_attention_out_proj_einsum + team.first * 1341408,
+                                                                  parameters + 2902032 - layer * 527104,
+                                                                  transformer_blocks_norm2_rsqrt + layer * 80 + image * 1341408,
+                                                                  transformer_blocks_add + team.first * 1341408,
+                                                                  transformer_blocks_norm2_multiply + layer * 16640 + image * 1341408,
+                                                                  parameters + 2901520 - layer * 527104,
+                                                                  parameters + 2901776 - layer * 527104,
+                                                                  transformer_blocks_norm2_add + team.first * 1341408);
+          }
+          team.wait();
+          transformer_blocks_ffn_linear1_forward_train(team, group.first + image, layer,
+                                                       packed + 1622288 + layer * 131072,
+                                                       transformer_blocks_norm2_add + team.first * 1341408,
+                                                       parameters + 2769936 - layer * 527104, random,
+                                                       transformer_blocks_ffn_multiply + layer * 33280 + image * 1341408,
+                                                       transformer_blocks_ffn_gelu + team.first * 1341408);
+          team.wait();
+          transformer_blocks_ffn_linear2_forward_train(team, group.first + image, layer,
+                                                       packed + 2408720 + layer * 131072,
+                                                       transformer_blocks_ffn_gelu + team.first * 1341408,
+                                                       transformer_blocks_add + team.first * 1341408,
+                                                       parameters + 2638608 - layer * 527104, random,
+                                                       transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1341408);
+          team.wait();
+        }
       }
-      team.wait();
-      transformer_blocks_5_attention_backward_11(team, packed + 6144272,
-                                                 d_transformer_blocks_5_attention_rearrange + image * 1341408,
-                                                 d_transformer_blocks_5_attention_einsum_5 + image * 1341408);
-      team.wait();
-      if (team.part == 0) {
-        transformer_blocks_5_norm1_backward(d_transformer_blocks_5_attention_einsum_5 + image * 1341408,
-                                            parameters + 529680, transformer_blocks_5_norm1_multiply + image * 1341408,
-                                            transformer_blocks_5_norm1_rsqrt + team.first * 1341408,
-                                            d_transformer_blocks_5_norm1_multiply + team.first * 1341408);
-        transformer_blocks_backward_2(d_transformer_blocks_5_norm1_multiply + team.first * 1341408,
-                                      d_transformer_blocks_5_add + image * 1341408,
-                                      d_transformer_blocks_carry + image * 1341408);
-        transformer_blocks_backward(d_transformer_blocks_5_norm1_multiply + team.first * 1341408,
-                                    d_transformer_blocks_carry + image * 1341408);
-      }
-      team.wait();
     }
-  }
-  divide_forward_train(batch, add, reduce_sum, loss);
-#pragma omp parallel for schedule(static)
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) head_bias_gradient_partial(chunk, batch, d_multiply, scratch);
-  head_bias_gradient_sum(gradients, scratch);
-#pragma omp parallel for schedule(static)
-  for (std::int64_t part = 0; part < parts; ++part) {
-    head_weight_gradient(share(10, 5, part, parts), share(10, 5, part + 1, parts), batch, d_multiply, norm_add,
-                         gradients + 16);
-  }
-#pragma omp parallel for schedule(static)
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-    norm_weight_gradient_partial(chunk, batch, d_head_einsum, norm_multiply, scratch);
-    norm_bias_gradient_partial(chunk, batch, d_head_einsum, scratch + 4096);
-    transformer_blocks_5_ffn_linear2_bias_gradient_partial(chunk, batch, d_transformer_blocks_5_ffn_multiply,
-                                                           scratch + 8192);
-  }
-  norm_weight_gradient_sum(gradients + 2576, scratch);
-  norm_bias_gradient_sum(gradients + 2832, scratch + 4096);
-  transformer_blocks_5_ffn_linear2_bias_gradient_sum(gradients + 3088, scratch + 8192);
-#pragma omp parallel for schedule(static)
-  for (std::int64_t part = 0; part < parts; ++part) {
-    transformer_blocks_5_ffn_linear2_weight_gradient(share(256, 4, part, parts), share(256, 4, part + 1, parts), batch,
-                                                     d_transformer_blocks_5_ffn_multiply, transformer_blocks_5_ffn_gelu,
-                                                     gradients + 3344);
-  }
-#pragma omp parallel for schedule(static)
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-    transformer_blocks_5_ffn_linear1_bias_gradient_partial(chunk, batch, d_transformer_blocks_5_ffn_multiply_2,
-                                                           scratch);
-  }
-  transformer_blocks_5_ffn_linear1_bias_gradient_sum(gradients + 134416, scratch);
-#pragma omp parallel for schedule(static)
-  for (std::int64_t part = 0; part < parts; ++part) {
-    transformer_blocks_5_ffn_linear1_weight_gradient(share(512, 4, part, parts), share(512, 4, part + 1, parts), batch,
-                                                     d_transformer_blocks_5_ffn_multiply_2,
-                                                     transformer_blocks_5_norm2_add, gradients + 134928);
-  }
-#pragma omp parallel for schedule(static)
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-    transformer_blocks_5_norm2_weight_gradient_partial(chunk, batch, d_transformer_blocks_5_ffn_linear1_einsum,
-                                                       transformer_blocks_5_norm2_multiply, scratch);
-    transformer_blocks_5_norm2_bias_gradient_partial(chunk, batch, d_transformer_blocks_5_ffn_linear1_einsum,
-                                                     scratch + 4096);
-    transformer_blocks_5_attention_out_proj_bias_gradient_partial(chunk, batch, d_transformer_blocks_5_add,
-                                                                  scratch + 8192);
-  }
-  transformer_blocks_5_norm2_weight_gradient_sum(gradients + 266000, scratch);
-  transformer_blocks_5_norm2_bias_gradient_sum(gradients + 266256, scratch + 4096);
-  transformer_blocks_5_attention_out_proj_bias_gradient_sum(gradients + 266512, scratch + 8192);
-#pragma omp parallel for schedule(static)
-  for (std::int64_t part = 0; part < parts; ++part) {
-    transformer_blocks_5_attention_out_proj_weight_gradient(share(256, 4, part, parts), share(256, 4, part + 1, parts),
-                                                            batch, d_transformer_blocks_5_add,
-                                                            transformer_blocks_5_attention_rearrange,
-                                                            gradients + 266768);
-  }
-#pragma omp parallel for schedule(static)
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-    transformer_blocks_5_attention_in_proj_bias_gradient_partial(chunk, batch,
-                                                                 d_transformer_blocks_5_attention_rearrange, scratch);
-  }
-  transformer_blocks_5_attention_in_proj_bias_gradient_sum(gradients + 332304, scratch);
-#pragma omp parallel for schedule(static)
-  for (std::int64_t part = 0; part < parts; ++part) {
-    transformer_blocks_5_attention_in_proj_weight_gradient(share(768, 6, part, parts), share(768, 6, part + 1, parts),
-                                                           batch, gradients + 333072,
-                                                           d_transformer_blocks_5_attention_rearrange,
-                                                           transformer_blocks_5_norm1_add);
-  }
-#pragma omp parallel for schedule(static)
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-    transformer_blocks_5_norm1_weight_gradient_partial(chunk, batch, d_transformer_blocks_5_attention_einsum_5,
-                                                       transformer_blocks_5_norm1_multiply, scratch);
-    transformer_blocks_5_norm1_bias_gradient_partial(chunk, batch, d_transformer_blocks_5_attention_einsum_5,
-                                                     scratch + 4096);
-  }
-  transformer_blocks_5_norm1_weight_gradient_sum(gradients + 529680, scratch);
-  transformer_blocks_5_norm1_bias_gradient_sum(gradients + 529936, scratch + 4096);
-  // transformer_blocks: 5 layers, the last one first
-  for (std::int64_t pass = 0; pass < 5; ++pass) {
-    const std::int64_t layer = 4 - pass;
 #pragma omp parallel
     {
-      const Team team = team_of(batch);
+      const Team team = team_of(group.images);
       for (std::int64_t image = team.first; image < team.last; ++image) {
         if (team.part == 0) {
-          transformer_blocks_ffn_backward(image, layer, d_transformer_blocks_carry + pass % 2 * 16640 + image * 1341408,
-                                          random, d_transformer_blocks_ffn_multiply + image * 1341408);
+          transformer_blocks_5_norm1_forward_train(transformer_blocks_carry + 16640 + image * 1341408,
+                                                   transformer_blocks_5_norm1_rsqrt + team.first * 1341408,
+                                                   transformer_blocks_5_norm1_multiply + image * 1341408,
+                                                   parameters + 529680, parameters + 529936,
+                                                   transformer_blocks_5_norm1_add + image * 1341408);
         }
         team.wait();
-        transformer_blocks_ffn_linear2_backward(team, image, layer, packed + 3195152 + layer * 131072,
-                                                d_transformer_blocks_ffn_multiply + image * 1341408,
-                                                transformer_blocks_ffn_multiply + layer * 33280 + image * 1341408,
-                                                random, d_transformer_blocks_ffn_multiply_2 + image * 1341408);
-        team.wait();
-        transformer_blocks_ffn_backward_2(team, transformer_blocks_ffn_multiply + layer * 33280 + image * 1341408,
-                                          d_transformer_blocks_ffn_linear2_copy + image * 1341408);
-        team.wait();
-        transformer_blocks_ffn_linear1_backward(team, packed + 3981584 + layer * 131072,
-                                                d_transformer_blocks_ffn_multiply_2 + image * 1341408,
-                                                d_transformer_blocks_ffn_linear1_einsum + image * 1341408);
+        transformer_blocks_5_attention_forward(team, packed + 1032464, transformer_blocks_5_norm1_add + image * 1341408,
+                                               parameters + 332304,
+                                               transformer_blocks_5_attention_add + team.first * 1341408);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_norm2_backward(transformer_blocks_norm2_multiply + layer * 16640 + image * 1341408,
-                                            parameters + 2901520 - layer * 527104,
-                                            parameters + 2901776 - layer * 527104,
-                                            d_transformer_blocks_ffn_linear1_copy + image * 1341408);
-          transformer_blocks_norm2_backward_2(d_transformer_blocks_ffn_linear1_einsum + image * 1341408,
-                                              parameters + 2901520 - layer * 527104,
-                                              transformer_blocks_norm2_multiply + layer * 16640 + image * 1341408,
-                                              d_transformer_blocks_carry + pass % 2 * 16640 + image * 1341408,
-                                              transformer_blocks_norm2_rsqrt + layer * 80 + image * 1341408,
-                                              d_transformer_blocks_add + image * 1341408);
+          transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 1341408,
+                                                   transformer_blocks_5_attention_copy + team.first * 1341408);
+          transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 1341408,
+                                                   transformer_blocks_5_attention_copy + team.first * 1341408,
+                                                   transformer_blocks_5_attention_einsum + team.first * 1341408);
+          transformer_blocks_5_attention_forward_4_train(group.first + image,
+                                                         transformer_blocks_5_attention_einsum + team.first * 1341408,
+                                                         transformer_blocks_5_attention_divide + team.first * 1341408,
+                                                         random,
+                                                         transformer_blocks_5_attention_multiply + team.first * 1341408);
+          transformer_blocks_5_attention_forward_5_train(transformer_blocks_5_attention_multiply + team.first * 1341408,
+                                                         transformer_blocks_5_attention_add + team.first * 1341408,
+                                                         transformer_blocks_5_attention_rearrange + image * 1341408);
+          transformer_blocks_5_attention_out_proj_forward(packed + 1556752,
+                                                          transformer_blocks_5_attention_rearrange + image * 1341408,
+                                                          transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408);
+          transformer_blocks_5_attention_out_proj_forward_2_train(transformer_blocks_carry + 16640 + image * 1341408,
+                                                                  transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408,
+                                                                  parameters + 266512,
+                                                                  transformer_blocks_5_norm2_rsqrt + team.first * 1341408,
+                                                                  transformer_blocks_5_add + team.first * 1341408,
+                                                                  transformer_blocks_5_norm2_multiply + image * 1341408,
+                                                                  parameters + 266000, parameters + 266256,
+                                                                  transformer_blocks_5_norm2_add + image * 1341408);
+          transformer_blocks_5_ffn_linear1_backward(group.first + image, packed + 2277648,
+                                                    transformer_blocks_5_norm2_add + image * 1341408,
+                                                    parameters + 134416, random,
+                                                    transformer_blocks_5_ffn_gelu + image * 1341408,
+                                                    d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1341408);
+          transformer_blocks_5_ffn_linear2_forward(packed + 3064080, transformer_blocks_5_ffn_gelu + image * 1341408,
+                                                   transformer_blocks_5_ffn_linear2_einsum + team.first * 1341408);
+          transformer_blocks_5_ffn_linear2_forward_2_train(group.first + image,
+                                                           transformer_blocks_5_add + team.first * 1341408,
+                                                           transformer_blocks_5_ffn_linear2_einsum + team.first * 1341408,
+                                                           parameters + 3088, random, norm_rsqrt + team.first * 1341408,
+                                                           norm_multiply + image * 1341408, parameters + 2576,
+                                                           parameters + 2832, norm_add + image * 1341408);
+          head_forward(norm_add + image * 1341408, parameters + 16, parameters,
+                       outputs + group.first * 10 + image * 10);
+          multiply_backward(batch, outputs + group.first * 10 + image * 10, d_multiply + image * 1341408,
+                            labels + group.first + image, add + image * 1341408, reduce_sum + image * 1341408);
+          head_backward(d_multiply + image * 1341408, parameters + 16, d_head_einsum + image * 1341408);
+          norm_backward(group.first + image, d_head_einsum + image * 1341408, parameters + 2576,
+                        norm_multiply + image * 1341408, norm_rsqrt + team.first * 1341408,
+                        d_norm_multiply + team.first * 1341408, random,
+                        d_transformer_blocks_5_ffn_multiply + image * 1341408);
+          transformer_blocks_5_ffn_linear2_backward(group.first + image, packed + 3850512,
+                                                    d_transformer_blocks_5_ffn_multiply + image * 1341408,
+                                                    d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1341408,
+                                                    random, d_transformer_blocks_5_ffn_multiply_2 + image * 1341408);
+          transformer_blocks_5_ffn_linear1_backward_2(packed + 4636944,
+                                                      d_transformer_blocks_5_ffn_multiply_2 + image * 1341408,
+                                                      d_transformer_blocks_5_ffn_linear1_einsum + image * 1341408);
+          transformer_blocks_5_norm2_backward(d_transformer_blocks_5_ffn_linear1_einsum + image * 1341408,
+                                              parameters + 266000,
+                                              transformer_blocks_5_norm2_multiply + image * 1341408,
+                                              d_norm_multiply + team.first * 1341408,
+                                              transformer_blocks_5_norm2_rsqrt + team.first * 1341408,
+                                              d_transformer_blocks_5_add + image * 1341408);
+          transformer_blocks_5_attention_out_proj_backward(packed + 5095696,
+                                                           d_transformer_blocks_5_add + image * 1341408,
+                                                           d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408);
+          transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + team.first * 1341408,
+                                                  d_transformer_blocks_5_attention_copy + team.first * 1341408);
+          transformer_blocks_5_attention_backward_2(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408,
+                                                    d_transformer_blocks_5_attention_copy + team.first * 1341408,
+                                                    d_transformer_blocks_5_attention_einsum + team.first * 1341408);
+          transformer_blocks_5_attention_backward_3(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408,
+                                                    transformer_blocks_5_attention_multiply + team.first * 1341408,
+                                                    d_transformer_blocks_5_attention_einsum_2 + team.first * 1341408);
+          transformer_blocks_5_attention_backward_4(group.first + image,
+                                                    d_transformer_blocks_5_attention_einsum + team.first * 1341408,
+                                                    random,
+                                                    transformer_blocks_5_attention_divide + team.first * 1341408,
+                                                    d_transformer_blocks_5_attention_multiply + team.first * 1341408);
+          transformer_blocks_5_attention_backward_5(d_transformer_blocks_5_attention_multiply + team.first * 1341408,
+                                                    transformer_blocks_5_attention_add + team.first * 1341408,
+                                                    d_transformer_blocks_5_attention_einsum_3 + team.first * 1341408);
+          transformer_blocks_5_attention_backward_6(d_transformer_blocks_5_attention_multiply + team.first * 1341408,
+                                                    transformer_blocks_5_attention_add + team.first * 1341408,
+                                                    d_transformer_blocks_5_attention_einsum_4 + team.first * 1341408);
+          transformer_blocks_5_attention_backward_7(d_transformer_blocks_5_attention_einsum_3 + team.first * 1341408,
+                                                    d_transformer_blocks_5_attention_rearrange + image * 1341408);
+          transformer_blocks_5_attention_backward_9(d_transformer_blocks_5_attention_einsum_4 + team.first * 1341408,
+                                                    d_transformer_blocks_5_attention_rearrange + image * 1341408);
+          transformer_blocks_5_attention_backward_10(d_transformer_blocks_5_attention_einsum_2 + team.first * 1341408,
+                                                     d_transformer_blocks_5_attention_rearrange + image * 1341408);
         }
         team.wait();
-        transformer_blocks_attention_out_proj_backward(team, packed + 4768016 + layer * 65536,
-                                                       d_transformer_blocks_add + image * 1341408,
-                                                       d_transformer_blocks_attention_out_proj_einsum + team.first * 1341408);
+        transformer_blocks_5_attention_backward_11(team, packed + 6144272,
+                                                   d_transformer_blocks_5_attention_rearrange + image * 1341408,
+                                                   d_transformer_blocks_5_attention_einsum_5 + image * 1341408);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1341408,
-                                                d_transformer_blocks_attention_copy + team.first * 1341408);
-        }
-        team.wait();
-        transformer_blocks_attention_backward_2(team,
-                                                d_transformer_blocks_attention_out_proj_einsum + team.first * 1341408,
-                                                d_transformer_blocks_attention_copy + team.first * 1341408,
-                                                d_transformer_blocks_attention_einsum + team.first * 1341408);
-        team.wait();
-        transformer_blocks_attention_backward_3(team,
-                                                d_transformer_blocks_attention_out_proj_einsum + team.first * 1341408,
-                                                transformer_blocks_attention_multiply + layer * 33808 + image * 1341408,
-                                                d_transformer_blocks_attention_einsum_2 + team.first * 1341408);
-        team.wait();
-        transformer_blocks_attention_backward_4(team, image, layer,
-                                                d_transformer_blocks_attention_einsum + team.first * 1341408, random,
-                                                transformer_blocks_attention_divide + layer * 33808 + image * 1341408,
-                                                d_transformer_blocks_attention_multiply + team.first * 1341408);
-        team.wait();
-        transformer_blocks_attention_backward_5(team, d_transformer_blocks_attention_multiply + team.first * 1341408,
-                                                transformer_blocks_attention_add + layer * 49920 + image * 1341408,
-                                                d_transformer_blocks_attention_einsum_3 + team.first * 1341408);
-        team.wait();
-        transformer_blocks_attention_backward_6(team, d_transformer_blocks_attention_multiply + team.first * 1341408,
-                                                transformer_blocks_attention_add + layer * 49920 + image * 1341408,
-                                                d_transformer_blocks_attention_einsum_4 + team.first * 1341408);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + team.first * 1341408,
-                                                  d_transformer_blocks_attention_rearrange + image * 1341408);
-          transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + team.first * 1341408,
-                                                  d_transformer_blocks_attention_rearrange + image * 1341408);
-          transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + team.first * 1341408,
-                                                  d_transformer_blocks_attention_rearrange + image * 1341408);
-        }
-        team.wait();
-        transformer_blocks_attention_backward_10(team, packed + 5161232 + layer * 196608,
-                                                 d_transformer_blocks_attention_rearrange + image * 1341408,
-                                                 d_transformer_blocks_attention_einsum_5 + image * 1341408);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_norm1_backward(transformer_blocks_norm1_multiply + layer * 16640 + image * 1341408,
-                                            parameters + 3165200 - layer * 527104,
-                                            parameters + 3165456 - layer * 527104,
-                                            d_transformer_blocks_attention_copy_2 + image * 1341408);
-          transformer_blocks_norm1_backward_2(d_transformer_blocks_attention_einsum_5 + image * 1341408,
-                                              parameters + 3165200 - layer * 527104,
-                                              transformer_blocks_norm1_multiply + layer * 16640 + image * 1341408,
-                                              d_transformer_blocks_add + image * 1341408,
-                                              transformer_blocks_norm1_rsqrt + layer * 80 + image * 1341408,
-                                              d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1341408);
+          transformer_blocks_5_norm1_backward(d_transformer_blocks_5_attention_einsum_5 + image * 1341408,
+                                              parameters + 529680,
+                                              transformer_blocks_5_norm1_multiply + image * 1341408,
+                                              transformer_blocks_5_norm1_rsqrt + team.first * 1341408,
+                                              d_transformer_blocks_5_norm1_multiply + team.first * 1341408);
+          transformer_blocks_backward_2(d_transformer_blocks_5_norm1_multiply + team.first * 1341408,
+                                        d_transformer_blocks_5_add + image * 1341408,
+                                        d_transformer_blocks_carry + image * 1341408);
+          transformer_blocks_backward(d_transformer_blocks_5_norm1_multiply + team.first * 1341408,
+                                      d_transformer_blocks_carry + image * 1341408);
         }
         team.wait();
       }
     }
+    divide_forward_sum_of_batch(group, divide_forward_sum, add, reduce_sum);
+    divide_forward_train(batch, divide_forward_sum, loss);
 #pragma omp parallel for schedule(static)
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-      transformer_blocks_ffn_linear2_bias_gradient_partial(chunk, batch, d_transformer_blocks_ffn_multiply, scratch);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      head_bias_gradient_partial(chunk, group, d_multiply, scratch);
     }
-    transformer_blocks_ffn_linear2_bias_gradient_sum(gradients + 2638608 - layer * 527104, scratch);
+    head_bias_gradient_sum(group, gradients, scratch);
 #pragma omp parallel for schedule(static)
     for (std::int64_t part = 0; part < parts; ++part) {
-      transformer_blocks_ffn_linear2_weight_gradient(share(256, 4, part, parts), share(256, 4, part + 1, parts), batch,
-                                                     gradients + 2638864 - layer * 527104,
-                                                     d_transformer_blocks_ffn_multiply,
-                                                     d_transformer_blocks_ffn_linear2_copy);
+      head_weight_gradient(share(10, 5, part, parts), share(10, 5, part + 1, parts), group, gradients + 16, d_multiply,
+                           norm_add);
     }
 #pragma omp parallel for schedule(static)
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-      transformer_blocks_ffn_linear1_bias_gradient_partial(chunk, batch, d_transformer_blocks_ffn_multiply_2, scratch);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      norm_weight_gradient_partial(chunk, group, d_head_einsum, norm_multiply, scratch);
+      norm_bias_gradient_partial(chunk, group, d_head_einsum, scratch + 4096);
+      transformer_blocks_5_ffn_linear2_bias_gradient_partial(chunk, group, d_transformer_blocks_5_ffn_multiply,
+                                                             scratch + 8192);
     }
-    transformer_blocks_ffn_linear1_bias_gradient_sum(gradients + 2769936 - layer * 527104, scratch);
+    norm_weight_gradient_sum(group, gradients + 2576, scratch);
+    norm_bias_gradient_sum(group, gradients + 2832, scratch + 4096);
+    transformer_blocks_5_ffn_linear2_bias_gradient_sum(group, gradients + 3088, scratch + 8192);
 #pragma omp parallel for schedule(static)
     for (std::int64_t part = 0; part < parts; ++part) {
-      transformer_blocks_ffn_linear1_weight_gradient(share(512, 4, part, parts), share(512, 4, part + 1, parts), batch,
-                                                     gradients + 2770448 - layer * 527104,
-                                                     d_transformer_blocks_ffn_multiply_2,
-                                                     d_transformer_blocks_ffn_linear1_copy);
+      transformer_blocks_5_ffn_linear2_weight_gradient(share(256, 4, part, parts), share(256, 4, part + 1, parts),
+                                                       group, gradients + 3344, d_transformer_blocks_5_ffn_multiply,
+                                                       transformer_blocks_5_ffn_gelu);
     }
 #pragma omp parallel for schedule(static)
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-      transformer_blocks_norm2_weight_gradient_partial(chunk, batch, d_transformer_blocks_ffn_linear1_einsum,
-                                                       transformer_blocks_norm2_multiply + layer * 16640, scratch);
-      transformer_blocks_norm2_bias_gradient_partial(chunk, batch, d_transformer_blocks_ffn_linear1_einsum,
-                                                     scratch + 4096);
-      transformer_blocks_attention_out_proj_bias_gradient_partial(chunk, batch, d_transformer_blocks_add,
-                                                                  scratch + 8192);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      transformer_blocks_5_ffn_linear1_bias_gradient_partial(chunk, group, d_transformer_blocks_5_ffn_multiply_2,
+                                                             scratch);
     }
-    transformer_blocks_norm2_weight_gradient_sum(gradients + 2901520 - layer * 527104, scratch);
-    transformer_blocks_norm2_bias_gradient_sum(gradients + 2901776 - layer * 527104, scratch + 4096);
-    transformer_blocks_attention_out_proj_bias_gradient_sum(gradients + 2902032 - layer * 527104, scratch + 8192);
+    transformer_blocks_5_ffn_linear1_bias_gradient_sum(group, gradients + 134416, scratch);
 #pragma omp parallel for schedule(static)
     for (std::int64_t part = 0; part < parts; ++part) {
-      transformer_blocks_attention_out_proj_weight_gradient(share(256, 4, part, parts), share(256, 4, part + 1, parts),
-                                                            batch, gradients + 2902288 - layer * 527104,
-                                                            d_transformer_blocks_add,
-                                                            transformer_blocks_attention_rearrange + layer * 16640);
+      transformer_blocks_5_ffn_linear1_weight_gradient(share(512, 4, part, parts), share(512, 4, part + 1, parts),
+                                                       group, gradients + 134928, d_transformer_blocks_5_ffn_multiply_2,
+                                                       transformer_blocks_5_norm2_add);
     }
 #pragma omp parallel for schedule(static)
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-      transformer_blocks_attention_in_proj_bias_gradient_partial(chunk, batch, d_transformer_blocks_attention_rearrange,
-                                                                 scratch);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      transformer_blocks_5_norm2_weight_gradient_partial(chunk, group, d_transformer_blocks_5_ffn_linear1_einsum,
+                                                         transformer_blocks_5_norm2_multiply, scratch);
+      transformer_blocks_5_norm2_bias_gradient_partial(chunk, group, d_transformer_blocks_5_ffn_linear1_einsum,
+                                                       scratch + 4096);
+      transformer_blocks_5_attention_out_proj_bias_gradient_partial(chunk, group, d_transformer_blocks_5_add,
+                                                                    scratch + 8192);
     }
-    transformer_blocks_attention_in_proj_bias_gradient_sum(gradients + 2967824 - layer * 527104, scratch);
+    transformer_blocks_5_norm2_weight_gradient_sum(group, gradients + 266000, scratch);
+    transformer_blocks_5_norm2_bias_gradient_sum(group, gradients + 266256, scratch + 4096);
+    transformer_blocks_5_attention_out_proj_bias_gradient_sum(group, gradients + 266512, scratch + 8192);
 #pragma omp parallel for schedule(static)
     for (std::int64_t part = 0; part < parts; ++part) {
-      transformer_blocks_attention_in_proj_weight_gradient(share(768, 6, part, parts), share(768, 6, part + 1, parts),
-                                                           batch, gradients + 2968592 - layer * 527104,
-                                                           d_transformer_blocks_attention_rearrange,
-                                                           d_transformer_blocks_attention_copy_2);
+      transformer_blocks_5_attention_out_proj_weight_gradient(share(256, 4, part, parts),
+                                                              share(256, 4, part + 1, parts), group, gradients + 266768,
+                                                              d_transformer_blocks_5_add,
+                                                              transformer_blocks_5_attention_rearrange);
     }
 #pragma omp parallel for schedule(static)
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-      transformer_blocks_norm1_weight_gradient_partial(chunk, batch, d_transformer_blocks_attention_einsum_5,
-                                                       transformer_blocks_norm1_multiply + layer * 16640, scratch);
-      transformer_blocks_norm1_bias_gradient_partial(chunk, batch, d_transformer_blocks_attention_einsum_5,
-                                                     scratch + 4096);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      transformer_blocks_5_attention_in_proj_bias_gradient_partial(chunk, group,
+                                                                   d_transformer_blocks_5_attention_rearrange, scratch);
     }
-    transformer_blocks_norm1_weight_gradient_sum(gradients + 3165200 - layer * 527104, scratch);
-    transformer_blocks_norm1_bias_gradient_sum(gradients + 3165456 - layer * 527104, scratch + 4096);
-  }
+    transformer_blocks_5_attention_in_proj_bias_gradient_sum(group, gradients + 332304, scratch);
 #pragma omp parallel for schedule(static)
-  for (std::int64_t image = 0; image < batch; ++image) {
-    multiply_backward_2(image, d_transformer_blocks_carry + 16640 + image * 1341408, random,
-                        d_multiply_2 + image * 1341408);
-  }
+    for (std::int64_t part = 0; part < parts; ++part) {
+      transformer_blocks_5_attention_in_proj_weight_gradient(share(768, 6, part, parts), share(768, 6, part + 1, parts),
+                                                             group, gradients + 333072,
+                                                             d_transformer_blocks_5_attention_rearrange,
+                                                             transformer_blocks_5_norm1_add);
+    }
 #pragma omp parallel for schedule(static)
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-    reduce_sum_backward_partial(chunk, batch, d_multiply_2, scratch);
-  }
-  reduce_sum_backward_sum(d_reduce_sum, scratch);
-  pos_embed_gradient(d_reduce_sum, gradients + 3165712);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      transformer_blocks_5_norm1_weight_gradient_partial(chunk, group, d_transformer_blocks_5_attention_einsum_5,
+                                                         transformer_blocks_5_norm1_multiply, scratch);
+      transformer_blocks_5_norm1_bias_gradient_partial(chunk, group, d_transformer_blocks_5_attention_einsum_5,
+                                                       scratch + 4096);
+    }
+    transformer_blocks_5_norm1_weight_gradient_sum(group, gradients + 529680, scratch);
+    transformer_blocks_5_norm1_bias_gradient_sum(group, gradients + 529936, scratch + 4096);
+    // transformer_blocks: 5 layers, the last one first
+    for (std::int64_t pass = 0; pass < 5; ++pass) {
+      const std::int64_t layer = 4 - pass;
+#pragma omp parallel
+      {
+        const Team team = team_of(group.images);
+        for (std::int64_t image = team.first; image < team.last; ++image) {
+          if (team.part == 0) {
+            transformer_blocks_ffn_backward(group.first + image, layer,
+                                            d_transformer_blocks_carry + pass % 2 * 16640 + image * 1341408, random,
+                                            d_transformer_blocks_ffn_multiply + image * 1341408);
+          }
+          team.wait();
+          transformer_blocks_ffn_linear2_backward(team, group.first + image, layer, packed + 3195152 + layer * 131072,
+                                                  d_transformer_blocks_ffn_multiply + image * 1341408,
+                                                  transformer_blocks_ffn_multiply + layer * 33280 + image * 1341408,
+                                                  random, d_transformer_blocks_ffn_multiply_2 + image * 1341408);
+          team.wait();
+          transformer_blocks_ffn_backward_2(team, transformer_blocks_ffn_multiply + layer * 33280 + image * 1341408,
+                                            d_transformer_blocks_ffn_linear2_copy + image * 1341408);
+          team.wait();
+          transformer_blocks_ffn_linear1_backward(team, packed + 3981584 + layer * 131072,
+                                                  d_transformer_blocks_ffn_multiply_2 + image * 1341408,
+                                                  d_transformer_blocks_ffn_linear1_einsum + image * 1341408);
+          team.wait();
+          if (team.part == 0) {
+            transformer_blocks_norm2_backward(transformer_blocks_norm2_multiply + layer * 16640 + image * 1341408,
+                                              parameters + 2901520 - layer * 527104,
+                                              parameters + 2901776 - layer * 527104,
+                                              d_transformer_blocks_ffn_linear1_copy + image * 1341408);
+            transformer_blocks_norm2_backward_2(d_transformer_blocks_ffn_linear1_einsum + image * 1341408,
+                                                parameters + 2901520 - layer * 527104,
+                                                transformer_blocks_norm2_multiply + layer * 16640 + image * 1341408,
+                                                d_transformer_blocks_carry + pass % 2 * 16640 + image * 1341408,
+                                                transformer_blocks_norm2_rsqrt + layer * 80 + image * 1341408,
+                                                d_transformer_blocks_add + image * 1341408);
+          }
+          team.wait();
+          transformer_blocks_attention_out_proj_backward(team, packed + 4768016 + layer * 65536,
+                                                         d_transformer_blocks_add + image * 1341408,
+                                                         d_transformer_blocks_attention_out_proj_einsum + team.first * 1341408);
+          team.wait();
+          if (team.part == 0) {
+            transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1341408,
+                                                  d_transformer_blocks_attention_copy + team.first * 1341408);
+          }
+          team.wait();
+          transformer_blocks_attention_backward_2(team,
+                                                  d_transformer_blocks_attention_out_proj_einsum + team.first * 1341408,
+                                                  d_transformer_blocks_attention_copy + team.first * 1341408,
+                                                  d_transformer_blocks_attention_einsum + team.first * 1341408);
+          team.wait();
+          transformer_blocks_attention_backward_3(team,
+                                                  d_transformer_blocks_attention_out_proj_einsum + team.first * 1341408,
+                                                  transformer_blocks_attention_multiply + layer * 33808 + image * 1341408,
+                                                  d_transformer_blocks_attention_einsum_2 + team.first * 1341408);
+          team.wait();
+          transformer_blocks_attention_backward_4(team, group.first + image, layer,
+                                                  d_transformer_blocks_attention_einsum + team.first * 1341408, random,
+                                                  transformer_blocks_attention_divide + layer * 33808 + image * 1341408,
+                                                  d_transformer_blocks_attention_multiply + team.first * 1341408);
+          team.wait();
+          transformer_blocks_attention_backward_5(team, d_transformer_blocks_attention_multiply + team.first * 1341408,
+                                                  transformer_blocks_attention_add + layer * 49920 + image * 1341408,
+                                                  d_transformer_blocks_attention_einsum_3 + team.first * 1341408);
+          team.wait();
+          transformer_blocks_attention_backward_6(team, d_transformer_blocks_attention_multiply + team.first * 1341408,
+                                                  transformer_blocks_attention_add + layer * 49920 + image * 1341408,
+                                                  d_transformer_blocks_attention_einsum_4 + team.first * 1341408);
+          team.wait();
+          if (team.part == 0) {
+            transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + team.first * 1341408,
+                                                    d_transformer_blocks_attention_rearrange + image * 1341408);
+            transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + team.first * 1341408,
+                                                    d_transformer_blocks_attention_rearrange + image * 1341408);
+            transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + team.first * 1341408,
+                                                    d_transformer_blocks_attention_rearrange + image * 1341408);
+          }
+          team.wait();
+          transformer_blocks_attention_backward_10(team, packed + 5161232 + layer * 196608,
+                                                   d_transformer_blocks_attention_rearrange + image * 1341408,
+                                                   d_transformer_blocks_attention_einsum_5 + image * 1341408);
+          team.wait();
+          if (team.part == 0) {
+            transformer_blocks_norm1_backward(transformer_blocks_norm1_multiply + layer * 16640 + image * 1341408,
+                                              parameters + 3165200 - layer * 527104,
+                                              parameters + 3165456 - layer * 527104,
+                                              d_transformer_blocks_attention_copy_2 + image * 1341408);
+            transformer_blocks_norm1_backward_2(d_transformer_blocks_attention_einsum_5 + image * 1341408,
+                                                parameters + 3165200 - layer * 527104,
+                                                transformer_blocks_norm1_multiply + layer * 16640 + image * 1341408,
+                                                d_transformer_blocks_add + image * 1341408,
+                                                transformer_blocks_norm1_rsqrt + layer * 80 + image * 1341408,
+                                                d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1341408);
+          }
+          team.wait();
+        }
+      }
 #pragma omp parallel for schedule(static)
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-    patch_embed_bias_gradient_partial(chunk, batch, d_multiply_2, scratch);
-  }
-  patch_embed_bias_gradient_sum(gradients + 3182352, scratch);
+      for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+        transformer_blocks_ffn_linear2_bias_gradient_partial(chunk, group, d_transformer_blocks_ffn_multiply, scratch);
+      }
+      transformer_blocks_ffn_linear2_bias_gradient_sum(group, gradients + 2638608 - layer * 527104, scratch);
 #pragma omp parallel for schedule(static)
-  for (std::int64_t part = 0; part < parts; ++part) {
-    patch_embed_weight_gradient(share(256, 4, part, parts), share(256, 4, part + 1, parts), batch, gradients + 3182608,
-                                d_multiply_2, rearrange);
-  }
+      for (std::int64_t part = 0; part < parts; ++part) {
+        transformer_blocks_ffn_linear2_weight_gradient(share(256, 4, part, parts), share(256, 4, part + 1, parts),
+                                                       group, gradients + 2638864 - layer * 527104,
+                                                       d_transformer_blocks_ffn_multiply,
+                                                       d_transformer_blocks_ffn_linear2_copy);
+      }
 #pragma omp parallel for schedule(static)
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-    reduce_sum_backward_2_partial(chunk, batch, d_multiply_2, scratch);
+      for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+        transformer_blocks_ffn_linear1_bias_gradient_partial(chunk, group, d_transformer_blocks_ffn_multiply_2,
+                                                             scratch);
+      }
+      transformer_blocks_ffn_linear1_bias_gradient_sum(group, gradients + 2769936 - layer * 527104, scratch);
+#pragma omp parallel for schedule(static)
+      for (std::int64_t part = 0; part < parts; ++part) {
+        transformer_blocks_ffn_linear1_weight_gradient(share(512, 4, part, parts), share(512, 4, part + 1, parts),
+                                                       group, gradients + 2770448 - layer * 527104,
+                                                       d_transformer_blocks_ffn_multiply_2,
+                                                       d_transformer_blocks_ffn_linear1_copy);
+      }
+#pragma omp parallel for schedule(static)
+      for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+        transformer_blocks_norm2_weight_gradient_partial(chunk, group, d_transformer_blocks_ffn_linear1_einsum,
+                                                         transformer_blocks_norm2_multiply + layer * 16640, scratch);
+        transformer_blocks_norm2_bias_gradient_partial(chunk, group, d_transformer_blocks_ffn_linear1_einsum,
+                                                       scratch + 4096);
+        transformer_blocks_attention_out_proj_bias_gradient_partial(chunk, group, d_transformer_blocks_add,
+                                                                    scratch + 8192);
+      }
+      transformer_blocks_norm2_weight_gradient_sum(group, gradients + 2901520 - layer * 527104, scratch);
+      transformer_blocks_norm2_bias_gradient_sum(group, gradients + 2901776 - layer * 527104, scratch + 4096);
+      transformer_blocks_attention_out_proj_bias_gradient_sum(group, gradients + 2902032 - layer * 527104,
+                                                              scratch + 8192);
+#pragma omp parallel for schedule(static)
+      for (std::int64_t part = 0; part < parts; ++part) {
+        transformer_blocks_attention_out_proj_weight_gradient(share(256, 4, part, parts),
+                                                              share(256, 4, part + 1, parts), group,
+                                                              gradients + 2902288 - layer * 527104,
+                                                              d_transformer_blocks_add,
+                                                              transformer_blocks_attention_rearrange + layer * 16640);
+      }
+#pragma omp parallel for schedule(static)
+      for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+        transformer_blocks_attention_in_proj_bias_gradient_partial(chunk, group,
+                                                                   d_transformer_blocks_attention_rearrange, scratch);
+      }
+      transformer_blocks_attention_in_proj_bias_gradient_sum(group, gradients + 2967824 - layer * 527104, scratch);
+#pragma omp parallel for schedule(static)
+      for (std::int64_t part = 0; part < parts; ++part) {
+        transformer_blocks_attention_in_proj_weight_gradient(share(768, 6, part, parts), share(768, 6, part + 1, parts),
+                                                             group, gradients + 2968592 - layer * 527104,
+                                                             d_transformer_blocks_attention_rearrange,
+                                                             d_transformer_blocks_attention_copy_2);
+      }
+#pragma omp parallel for schedule(static)
+      for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+        transformer_blocks_norm1_weight_gradient_partial(chunk, group, d_transformer_blocks_attention_einsum_5,
+                                                         transformer_blocks_norm1_multiply + layer * 16640, scratch);
+        transformer_blocks_norm1_bias_gradient_partial(chunk, group, d_transformer_blocks_attention_einsum_5,
+                                                       scratch + 4096);
+      }
+      transformer_blocks_norm1_weight_gradient_sum(group, gradients + 3165200 - layer * 527104, scratch);
+      transformer_blocks_norm1_bias_gradient_sum(group, gradients + 3165456 - layer * 527104, scratch + 4096);
+    }
+#pragma omp parallel for schedule(static)
+    for (std::int64_t image = 0; image < group.images; ++image) {
+      multiply_backward_2(group.first + image, d_transformer_blocks_carry + 16640 + image * 1341408, random,
+                          d_multiply_2 + image * 1341408);
+    }
+#pragma omp parallel for schedule(static)
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      reduce_sum_backward_partial(chunk, group, d_multiply_2, scratch);
+    }
+    reduce_sum_backward_sum(group, d_reduce_sum, scratch);
+    pos_embed_gradient(d_reduce_sum, gradients + 3165712);
+#pragma omp parallel for schedule(static)
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      patch_embed_bias_gradient_partial(chunk, group, d_multiply_2, scratch);
+    }
+    patch_embed_bias_gradient_sum(group, gradients + 3182352, scratch);
+#pragma omp parallel for schedule(static)
+    for (std::int64_t part = 0; part < parts; ++part) {
+      patch_embed_weight_gradient(share(256, 4, part, parts), share(256, 4, part + 1, parts), group,
+                                  gradients + 3182608, d_multiply_2, rearrange);
+    }
+#pragma omp parallel for schedule(static)
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      reduce_sum_backward_2_partial(chunk, group, d_multiply_2, scratch);
+    }
+    reduce_sum_backward_2_sum(group, d_reduce_sum_2, scratch);
+    cls_token_gradient(d_reduce_sum_2, gradients + 3194896);
   }
-  reduce_sum_backward_2_sum(d_reduce_sum_2, scratch);
-  cls_token_gradient(d_reduce_sum_2, gradients + 3194896);
 }
 
 void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed, const float* images,

@@ -14,8 +14,8 @@ void vit_cifar_evaluate_scalar(const float* packed, const float* images, const s
                                const std::int64_t batch, float* outputs, float* loss, float* scratch);
 void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* packed, const float* images,
                                          const std::int32_t* labels, const std::int32_t* random,
-                                         const std::int64_t batch, float* outputs, float* loss, float* gradients,
-                                         float* scratch);
+                                         const std::int64_t batch, const std::int64_t at_once, float* outputs,
+                                         float* loss, float* gradients, float* scratch);
 void vit_cifar_input_gradient_scalar(const float* parameters, const float* packed, const float* images,
                                      const std::int32_t* labels, const std::int64_t batch, float* outputs, float* loss,
                                      float* image_gradients, float* scratch);
@@ -33,7 +33,8 @@ void vit_cifar_evaluate_avx2(const float* packed, const float* images, const std
                              const std::int64_t batch, float* outputs, float* loss, float* scratch);
 void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* packed, const float* images,
                                        const std::int32_t* labels, const std::int32_t* random, const std::int64_t batch,
-                                       float* outputs, float* loss, float* gradients, float* scratch);
+                                       const std::int64_t at_once, float* outputs, float* loss, float* gradients,
+                                       float* scratch);
 void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed, const float* images,
                                    const std::int32_t* labels, const std::int64_t batch, float* outputs, float* loss,
                                    float* image_gradients, float* scratch);
@@ -51,8 +52,8 @@ void vit_cifar_evaluate_avx512(const float* packed, const float* images, const s
                                const std::int64_t batch, float* outputs, float* loss, float* scratch);
 void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* packed, const float* images,
                                          const std::int32_t* labels, const std::int32_t* random,
-                                         const std::int64_t batch, float* outputs, float* loss, float* gradients,
-                                         float* scratch);
+                                         const std::int64_t batch, const std::int64_t at_once, float* outputs,
+                                         float* loss, float* gradients, float* scratch);
 void vit_cifar_input_gradient_avx512(const float* parameters, const float* packed, const float* images,
                                      const std::int32_t* labels, const std::int64_t batch, float* outputs, float* loss,
                                      float* image_gradients, float* scratch);

@@ -237,6 +237,8 @@ const char* vit_mnist_error(int code) {
       return "TESSERA_ISA names kernels that do not exist or that this processor cannot run";
     case VIT_MNIST_ERROR_STEP:
       return "steps are counted from 1";
+    case VIT_MNIST_ERROR_AT_ONCE:
+      return "at least a sixteenth of the batch has to be worked on at once";
     default:
       return "unknown error code";
   }
@@ -330,19 +332,20 @@ const char* vit_mnist_summary(void) {
     "  1,642 in all\n"
     "\n"
     "contract\n"
-    "                                   B images               B = 128\n"
-    "  parameters                       1,642                  1,642\n"
-    "  parameter bytes                  7,552                  7,552\n"
-    "  optimizer bytes                  15,104                 15,104\n"
-    "  forward scratch bytes            64 + 45,824 * B        5,865,536\n"
-    "  evaluate scratch bytes           64 + 45,824 * B        5,865,536\n"
-    "  loss_and_gradients scratch bytes 50,816 + 108,352 * B   13,919,872\n"
-    "  input_gradient scratch bytes     64 + 81,024 * B        10,371,136\n"
-    "  inspect scratch bytes            64 + 50,752 * B        6,496,320\n"
-    "  forward bytes in all             7,616 + 49,000 * B     6,279,616\n"
-    "  training step bytes in all       81,028 + 111,532 * B   14,357,124\n"
-    "  forward FLOPs                    8 + 378,348 * B        48,428,552\n"
-    "  training step FLOPs              24,554 + 1,043,756 * B 133,625,322\n";
+    "                                   B images                         B = 128\n"
+    "  parameters                       1,642                            1,642\n"
+    "  parameter bytes                  7,552                            7,552\n"
+    "  optimizer bytes                  15,104                           15,104\n"
+    "  forward scratch bytes            64 + 45,824 * B                  5,865,536\n"
+    "  evaluate scratch bytes           64 + 45,824 * B                  5,865,536\n"
+    "  loss_and_gradients scratch bytes 50,880 + 108,352 * A             917,696\n"
+    "  input_gradient scratch bytes     64 + 81,024 * B                  10,371,136\n"
+    "  inspect scratch bytes            64 + 50,752 * B                  6,496,320\n"
+    "  forward bytes in all             7,616 + 49,000 * B               6,279,616\n"
+    "  training step bytes in all       81,092 + 3,180 * B + 108,352 * A 1,354,948\n"
+    "  forward FLOPs                    8 + 378,348 * B                  48,428,552\n"
+    "  training step FLOPs              24,554 + 1,043,756 * B           133,625,322\n"
+    "  A: the images of a batch that are worked on at once, at least a 16th of it, as here\n";
 }
 
 int vit_mnist_init(float* parameters, uint64_t seed) {
@@ -419,27 +422,37 @@ int vit_mnist_evaluate(const float* parameters, const float* packed, const float
   }
 }
 
+int64_t vit_mnist_images_at_once(int64_t batch) {
+#if defined(_OPENMP)
+  const std::int64_t threads = omp_get_max_threads();
+#else
+  const std::int64_t threads = 1;
+#endif
+  return std::min(batch, threads * std::max<std::int64_t>(10, (batch + 15) / 16));
+}
+
 int vit_mnist_loss_and_gradients(const float* parameters, const float* packed, const float* images,
-                                 const int32_t* labels, int64_t batch, uint64_t seed, int64_t step, float* outputs,
-                                 float* loss, float* gradients, void* scratch) {
+                                 const int32_t* labels, int64_t batch, int64_t at_once, uint64_t seed, int64_t step,
+                                 float* outputs, float* loss, float* gradients, void* scratch) {
   if (!parameters || !images || !labels || !outputs || !loss || !gradients || !scratch) return VIT_MNIST_ERROR_NULL;
   (void)packed;  // these kernels read the parameters as they are
   if (batch < 1) return VIT_MNIST_ERROR_BATCH;
+  if (at_once < (batch + 15) / 16) return VIT_MNIST_ERROR_AT_ONCE;
   zero_gaps(gradients);
   if (!labels_fit(labels, batch)) return VIT_MNIST_ERROR_LABEL;
   (void)seed, (void)step;  // nothing drops out
   switch (choose_isa()) {
     case 0:
-      vit_mnist_loss_and_gradients_scalar(parameters, images, labels, batch, outputs, loss, gradients,
+      vit_mnist_loss_and_gradients_scalar(parameters, images, labels, batch, at_once, outputs, loss, gradients,
                                           static_cast<float*>(scratch));
       return VIT_MNIST_OK;
 #if defined(__x86_64__)
     case 1:
-      vit_mnist_loss_and_gradients_avx2(parameters, images, labels, batch, outputs, loss, gradients,
+      vit_mnist_loss_and_gradients_avx2(parameters, images, labels, batch, at_once, outputs, loss, gradients,
                                         static_cast<float*>(scratch));
       return VIT_MNIST_OK;
     case 2:
-      vit_mnist_loss_and_gradients_avx512(parameters, images, labels, batch, outputs, loss, gradients,
+      vit_mnist_loss_and_gradients_avx512(parameters, images, labels, batch, at_once, outputs, loss, gradients,
                                           static_cast<float*>(scratch));
       return VIT_MNIST_OK;
 #endif
@@ -531,13 +544,14 @@ float vit_mnist_learning_rate(double rate, int64_t step, int64_t steps_per_epoch
 }
 
 int vit_mnist_train_step(float* parameters, float* packed, float* gradients, float* optimizer, const float* images,
-                         const int32_t* labels, int64_t batch, uint64_t seed, int64_t step, float learning_rate,
-                         float* outputs, float* loss, void* scratch) {
+                         const int32_t* labels, int64_t batch, int64_t at_once, uint64_t seed, int64_t step,
+                         float learning_rate, float* outputs, float* loss, void* scratch) {
   if (!optimizer) return VIT_MNIST_ERROR_NULL;
   if (step < 1) return VIT_MNIST_ERROR_STEP;
   int code = vit_mnist_pack(parameters, packed);
   if (!code)
-    code = vit_mnist_loss_and_gradients(parameters, packed, images, labels, batch, seed, step, outputs, loss, gradients, scratch);
+    code = vit_mnist_loss_and_gradients(parameters, packed, images, labels, batch, at_once, seed, step, outputs, loss, gradients,
+                                         scratch);
   return code ? code : vit_mnist_update(parameters, gradients, optimizer, step, learning_rate);
 }
 

@@ -41,7 +41,7 @@ typedef struct tessera_parameter {
 #define VIT_MNIST_LAYERS 38 /* rows of the table of layers */
 #define VIT_MNIST_FORWARD_SCRATCH_BYTES(batch) (INT64_C(64) + INT64_C(45824) * (int64_t)(batch))
 #define VIT_MNIST_EVALUATE_SCRATCH_BYTES(batch) (INT64_C(64) + INT64_C(45824) * (int64_t)(batch))
-#define VIT_MNIST_TRAIN_SCRATCH_BYTES(batch) (INT64_C(50816) + INT64_C(108352) * (int64_t)(batch))
+#define VIT_MNIST_TRAIN_SCRATCH_BYTES(at_once) (INT64_C(50880) + INT64_C(108352) * (int64_t)(at_once))
 #define VIT_MNIST_INPUT_GRADIENT_SCRATCH_BYTES(batch) (INT64_C(64) + INT64_C(81024) * (int64_t)(batch))
 #define VIT_MNIST_INSPECT_SCRATCH_BYTES(batch) (INT64_C(64) + INT64_C(50752) * (int64_t)(batch))
 
@@ -52,7 +52,8 @@ typedef struct tessera_parameter {
 #define VIT_MNIST_PARAMETER_BYTES INT64_C(7552)
 #define VIT_MNIST_OPTIMIZER_BYTES INT64_C(15104)
 #define VIT_MNIST_FORWARD_BYTES(batch) (INT64_C(7616) + INT64_C(49000) * (int64_t)(batch))
-#define VIT_MNIST_TRAIN_BYTES(batch) (INT64_C(81028) + INT64_C(111532) * (int64_t)(batch))
+#define VIT_MNIST_TRAIN_BYTES(batch, at_once) \
+  (INT64_C(30212) + INT64_C(3180) * (int64_t)(batch) + VIT_MNIST_TRAIN_SCRATCH_BYTES(at_once))
 #define VIT_MNIST_FORWARD_FLOPS(batch) (INT64_C(8) + INT64_C(378348) * (int64_t)(batch))
 #define VIT_MNIST_TRAIN_FLOPS(batch) (INT64_C(24554) + INT64_C(1043756) * (int64_t)(batch))
 
@@ -62,7 +63,8 @@ enum {
   VIT_MNIST_ERROR_BATCH = 2, /* the batch is not positive */
   VIT_MNIST_ERROR_LABEL = 3, /* a label is not in [0, 10) */
   VIT_MNIST_ERROR_ISA = 4,   /* TESSERA_ISA names kernels that do not exist or that this processor cannot run */
-  VIT_MNIST_ERROR_STEP = 5   /* the step is not positive */
+  VIT_MNIST_ERROR_STEP = 5,  /* the step is not positive */
+  VIT_MNIST_ERROR_AT_ONCE = 6 /* fewer images at once than a sixteenth of the batch */
 };
 
 extern const tessera_parameter vit_mnist_parameters[VIT_MNIST_PARAMETERS];
@@ -96,10 +98,14 @@ int vit_mnist_forward(const float* parameters, const float* packed, const float*
 int vit_mnist_evaluate(const float* parameters, const float* packed, const float* images, const int32_t* labels,
                        int64_t batch, float* outputs, float* loss, void* scratch);
 
+/* So many images of a batch fill the threads, and take memory for no more than that: `at_once` below. */
+int64_t vit_mnist_images_at_once(int64_t batch);
+
 /* Overwrites gradients, which lie as the parameters do. What dropout drops is a function of seed and step. */
+/* Works on `at_once` images at a time, at least on a sixteenth of the batch: the bits are the same for all. */
 int vit_mnist_loss_and_gradients(const float* parameters, const float* packed, const float* images,
-                                 const int32_t* labels, int64_t batch, uint64_t seed, int64_t step, float* outputs,
-                                 float* loss, float* gradients, void* scratch);
+                                 const int32_t* labels, int64_t batch, int64_t at_once, uint64_t seed, int64_t step,
+                                 float* outputs, float* loss, float* gradients, void* scratch);
 
 /* The gradient of the loss with respect to each pixel: [batch, 1, 28, 28]. */
 int vit_mnist_input_gradient(const float* parameters, const float* packed, const float* images, const int32_t* labels,
@@ -118,8 +124,8 @@ float vit_mnist_learning_rate(double rate, int64_t step, int64_t steps_per_epoch
 
 /* pack, loss_and_gradients and update in one call. */
 int vit_mnist_train_step(float* parameters, float* packed, float* gradients, float* optimizer, const float* images,
-                         const int32_t* labels, int64_t batch, uint64_t seed, int64_t step, float learning_rate,
-                         float* outputs, float* loss, void* scratch);
+                         const int32_t* labels, int64_t batch, int64_t at_once, uint64_t seed, int64_t step,
+                         float learning_rate, float* outputs, float* loss, void* scratch);
 
 #ifdef __cplusplus
 }

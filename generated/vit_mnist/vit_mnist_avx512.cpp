@@ -326,6 +326,25 @@ typedef __m512 vec;
 }
 #endif
 
+/// The images of a batch that are worked on together, as many as scratch memory has room for: whole chunks of it, of
+/// which there are 16. Sums over the batch go on from group to group, chunk after chunk or image after image, so that
+/// their bits do not depend on how many groups there are.
+struct Group {
+  std::int64_t batch, chunk, end;  ///< chunks, from the first to before the last
+  std::int64_t first, images;
+
+  /// Where a chunk begins, counted from the group's first image.
+  std::int64_t at(std::int64_t which) const { return which * batch / 16 - first; }
+};
+[[maybe_unused]] static Group group_of(std::int64_t batch, std::int64_t chunks, std::int64_t group) {
+  const std::int64_t chunk = group * chunks, end = std::min<std::int64_t>(16, chunk + chunks);
+  return {batch, chunk, end, chunk * batch / 16, end * batch / 16 - chunk * batch / 16};
+}
+/// How many chunks so many images are at least.
+[[maybe_unused]] static std::int64_t chunks_of(std::int64_t batch, std::int64_t images) {
+  return std::min(images, batch) * 16 / batch;
+}
+
 // ---- tables ----
 
 // sinusoidal_50x8 [D=8, N+1=50]
@@ -4747,33 +4766,33 @@ static void blocks_backward(const real* d_blocks_1_norm1_multiply, real* d_block
   }
 }
 
-// b < B (summed); lanes along b
-static void divide_forward_train(const std::int64_t batch, const real* add, const real* reduce_sum, real* loss) {
+// b < B (summed)
+static void divide_forward_sum_of_batch(const Group& group, real* divide_forward_sum, const real* add,
+                                        const real* reduce_sum) {
   vec sum0 = v_zero();
-  for (std::int64_t b = 0; b + 16 <= batch; b += 16) {
-    const vec x0 = v_load_strided(add + b * 27088, 27088, lanes);
-    const vec x1 = v_load_strided(reduce_sum + b * 27088, 27088, lanes);
+  if (group.first > 0) sum0 = v_set(divide_forward_sum[0]);
+  for (std::int64_t b = 0; b < group.images; ++b) {
+    const vec x0 = v_set(add[b * 27088]);
+    const vec x1 = v_set(reduce_sum[b * 27088]);
     const vec t2 = v_sub(x0, x1);
     sum0 = v_add(sum0, t2);
   }
-  const std::int64_t b_rest = (batch - 0) / 16 * 16;
-  if (b_rest < batch) {
-    const vec x3 = v_load_strided(add + b_rest * 27088, 27088, static_cast<int>(batch - b_rest));
-    const vec x4 = v_load_strided(reduce_sum + b_rest * 27088, 27088, static_cast<int>(batch - b_rest));
-    const vec t5 = v_sub(x3, x4);
-    sum0 = v_add(sum0, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
-  }
-  const vec all0 = v_set(v_sum(sum0));
-  const vec t6 = v_set(static_cast<real>(batch));
-  const vec t7 = v_div(all0, t6);
-  v_store_n(loss, t7, 1);
+  v_store_n(divide_forward_sum, sum0, 1);
+}
+
+// 
+static void divide_forward_train(const std::int64_t batch, const real* divide_forward_sum, real* loss) {
+  const vec x0 = v_set(divide_forward_sum[0]);
+  const vec t1 = v_set(static_cast<real>(batch));
+  const vec t2 = v_div(x0, t1);
+  v_store_n(loss, t2, 1);
 }
 
 // b < B (summed), classes < CLASSES=10; lanes along classes
-static void mlp_0_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
-                                        const real* d_mlp_1_multiply, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+static void mlp_0_bias_gradient_partial(const std::int64_t chunk, const Group& group, const real* d_mlp_1_multiply,
+                                        real* partial) {
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     const vec x0 = v_load_n(d_mlp_1_multiply + b * 27088, 10);
@@ -4783,17 +4802,20 @@ static void mlp_0_bias_gradient_partial(const std::int64_t chunk, const std::int
 }
 
 // b < B (summed), classes < CLASSES=10; lanes along classes
-static void mlp_0_bias_gradient_sum(real* gradient_mlp_0_bias, const real* partial) {
+static void mlp_0_bias_gradient_sum(const Group& group, real* gradient_mlp_0_bias, const real* partial) {
   vec sum0 = v_zero();
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load_n(partial + chunk * 10, 10));
+  if (group.first > 0) sum0 = v_load_n(gradient_mlp_0_bias, 10);
+  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+    sum0 = v_add(sum0, v_load_n(partial + chunk * 10, 10));
+  }
   v_store_n(gradient_mlp_0_bias, sum0, 10);
 }
 
 // classes < CLASSES=10, d < D=8, b < B (summed); lanes along d
-static void mlp_0_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
-                                          const real* d_mlp_1_multiply, const real* blocks_1_add, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+static void mlp_0_weight_gradient_partial(const std::int64_t chunk, const Group& group, const real* d_mlp_1_multiply,
+                                          const real* blocks_1_add, real* partial) {
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t classes = 0; classes < 10; classes += 5) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -4822,10 +4844,11 @@ static void mlp_0_weight_gradient_partial(const std::int64_t chunk, const std::i
 }
 
 // classes < CLASSES=10, d < D=8, b < B (summed); lanes along d
-static void mlp_0_weight_gradient_sum(real* gradient_mlp_0_weight, const real* partial) {
+static void mlp_0_weight_gradient_sum(const Group& group, real* gradient_mlp_0_weight, const real* partial) {
   for (std::int64_t classes = 0; classes < 10; ++classes) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+    if (group.first > 0) sum0 = v_load_n(gradient_mlp_0_weight + classes * 8, 8);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
       sum0 = v_add(sum0, v_load_n(partial + (chunk * 80 + classes * 8), 8));
     }
     v_store_n(gradient_mlp_0_weight + classes * 8, sum0, 8);
@@ -4833,10 +4856,10 @@ static void mlp_0_weight_gradient_sum(real* gradient_mlp_0_weight, const real* p
 }
 
 // b < B (summed), i < 1 (summed), d < D=8; lanes along d
-static void blocks_1_mlp_2_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_1_mlp_2_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                  const real* d_mlp_0_einsum, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t i = 0; i < 1; ++i) {
@@ -4848,18 +4871,22 @@ static void blocks_1_mlp_2_bias_gradient_partial(const std::int64_t chunk, const
 }
 
 // b < B (summed), i < 1 (summed), d < D=8; lanes along d
-static void blocks_1_mlp_2_bias_gradient_sum(real* gradient_blocks_1_mlp_2_bias, const real* partial) {
+static void blocks_1_mlp_2_bias_gradient_sum(const Group& group, real* gradient_blocks_1_mlp_2_bias,
+                                             const real* partial) {
   vec sum0 = v_zero();
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load_n(partial + chunk * 8, 8));
+  if (group.first > 0) sum0 = v_load_n(gradient_blocks_1_mlp_2_bias, 8);
+  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+    sum0 = v_add(sum0, v_load_n(partial + chunk * 8, 8));
+  }
   v_store_n(gradient_blocks_1_mlp_2_bias, sum0, 8);
 }
 
 // d < D=8, m < M=32, b < B (summed), i < 1 (summed); lanes along m
-static void blocks_1_mlp_2_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_1_mlp_2_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                    const real* d_mlp_0_einsum, const real* blocks_1_mlp_1_gelu,
                                                    real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -4925,11 +4952,13 @@ static void blocks_1_mlp_2_weight_gradient_partial(const std::int64_t chunk, con
 }
 
 // d < D=8, m < M=32, b < B (summed), i < 1 (summed); lanes along m
-static void blocks_1_mlp_2_weight_gradient_sum(real* gradient_blocks_1_mlp_2_weight, const real* partial) {
+static void blocks_1_mlp_2_weight_gradient_sum(const Group& group, real* gradient_blocks_1_mlp_2_weight,
+                                               const real* partial) {
   for (std::int64_t d = 0; d < 8; ++d) {
     for (std::int64_t m = 0; m < 32; m += 16) {
       vec sum0 = v_zero();
-      for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+      if (group.first > 0) sum0 = v_load(gradient_blocks_1_mlp_2_weight + (d * 32 + m));
+      for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
         sum0 = v_add(sum0, v_load(partial + (chunk * 256 + (d * 32 + m))));
       }
       v_store(gradient_blocks_1_mlp_2_weight + (d * 32 + m), sum0);
@@ -4938,10 +4967,10 @@ static void blocks_1_mlp_2_weight_gradient_sum(real* gradient_blocks_1_mlp_2_wei
 }
 
 // b < B (summed), i < 1 (summed), m < M=32; lanes along m
-static void blocks_1_mlp_0_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_1_mlp_0_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                  const real* d_blocks_1_mlp_1_multiply, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
@@ -4957,20 +4986,24 @@ static void blocks_1_mlp_0_bias_gradient_partial(const std::int64_t chunk, const
 }
 
 // b < B (summed), i < 1 (summed), m < M=32; lanes along m
-static void blocks_1_mlp_0_bias_gradient_sum(real* gradient_blocks_1_mlp_0_bias, const real* partial) {
+static void blocks_1_mlp_0_bias_gradient_sum(const Group& group, real* gradient_blocks_1_mlp_0_bias,
+                                             const real* partial) {
   for (std::int64_t m = 0; m < 32; m += 16) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 32 + m)));
+    if (group.first > 0) sum0 = v_load(gradient_blocks_1_mlp_0_bias + m);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      sum0 = v_add(sum0, v_load(partial + (chunk * 32 + m)));
+    }
     v_store(gradient_blocks_1_mlp_0_bias + m, sum0);
   }
 }
 
 // m < M=32, d < D=8, b < B (summed), i < 1 (summed); lanes along m
-static void blocks_1_mlp_0_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_1_mlp_0_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                    const real* d_blocks_1_mlp_1_multiply,
                                                    const real* blocks_1_norm2_add, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -5036,11 +5069,13 @@ static void blocks_1_mlp_0_weight_gradient_partial(const std::int64_t chunk, con
 }
 
 // m < M=32, d < D=8, b < B (summed), i < 1 (summed); lanes along m
-static void blocks_1_mlp_0_weight_gradient_sum(real* gradient_blocks_1_mlp_0_weight, const real* partial) {
+static void blocks_1_mlp_0_weight_gradient_sum(const Group& group, real* gradient_blocks_1_mlp_0_weight,
+                                               const real* partial) {
   for (std::int64_t d = 0; d < 8; ++d) {
     for (std::int64_t m = 0; m < 32; m += 16) {
       vec sum0 = v_zero();
-      for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+      if (group.first > 0) sum0 = v_load_strided(gradient_blocks_1_mlp_0_weight + (m * 8 + d), 8, lanes);
+      for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
         sum0 = v_add(sum0, v_load(partial + (chunk * 256 + (d * 32 + m))));
       }
       v_store_strided(gradient_blocks_1_mlp_0_weight + (m * 8 + d), 8, sum0, lanes);
@@ -5049,11 +5084,11 @@ static void blocks_1_mlp_0_weight_gradient_sum(real* gradient_blocks_1_mlp_0_wei
 }
 
 // b < B (summed), i < 1 (summed), d < D=8; lanes along d
-static void blocks_1_norm2_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_1_norm2_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                    const real* d_blocks_1_mlp_0_einsum,
                                                    const real* blocks_1_norm2_multiply, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t i = 0; i < 1; ++i) {
@@ -5066,17 +5101,21 @@ static void blocks_1_norm2_weight_gradient_partial(const std::int64_t chunk, con
 }
 
 // b < B (summed), i < 1 (summed), d < D=8; lanes along d
-static void blocks_1_norm2_weight_gradient_sum(real* gradient_blocks_1_norm2_weight, const real* partial) {
+static void blocks_1_norm2_weight_gradient_sum(const Group& group, real* gradient_blocks_1_norm2_weight,
+                                               const real* partial) {
   vec sum0 = v_zero();
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load_n(partial + chunk * 8, 8));
+  if (group.first > 0) sum0 = v_load_n(gradient_blocks_1_norm2_weight, 8);
+  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+    sum0 = v_add(sum0, v_load_n(partial + chunk * 8, 8));
+  }
   v_store_n(gradient_blocks_1_norm2_weight, sum0, 8);
 }
 
 // b < B (summed), i < 1 (summed), d < D=8; lanes along d
-static void blocks_1_norm2_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_1_norm2_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                  const real* d_blocks_1_mlp_0_einsum, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t i = 0; i < 1; ++i) {
@@ -5088,17 +5127,21 @@ static void blocks_1_norm2_bias_gradient_partial(const std::int64_t chunk, const
 }
 
 // b < B (summed), i < 1 (summed), d < D=8; lanes along d
-static void blocks_1_norm2_bias_gradient_sum(real* gradient_blocks_1_norm2_bias, const real* partial) {
+static void blocks_1_norm2_bias_gradient_sum(const Group& group, real* gradient_blocks_1_norm2_bias,
+                                             const real* partial) {
   vec sum0 = v_zero();
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load_n(partial + chunk * 8, 8));
+  if (group.first > 0) sum0 = v_load_n(gradient_blocks_1_norm2_bias, 8);
+  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+    sum0 = v_add(sum0, v_load_n(partial + chunk * 8, 8));
+  }
   v_store_n(gradient_blocks_1_norm2_bias, sum0, 8);
 }
 
 // b < B (summed), i < 1 (summed), k < K=4; lanes along k
-static void blocks_1_mhsa_q_mappings_1_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_1_mhsa_q_mappings_1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                              const real* d_blocks_1_mhsa_einsum_4, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t i = 0; i < 1; ++i) {
@@ -5110,19 +5153,23 @@ static void blocks_1_mhsa_q_mappings_1_bias_gradient_partial(const std::int64_t 
 }
 
 // b < B (summed), i < 1 (summed), k < K=4; lanes along k
-static void blocks_1_mhsa_q_mappings_1_bias_gradient_sum(real* gradient_blocks_1_mhsa_q_mappings_1_bias,
+static void blocks_1_mhsa_q_mappings_1_bias_gradient_sum(const Group& group,
+                                                         real* gradient_blocks_1_mhsa_q_mappings_1_bias,
                                                          const real* partial) {
   vec sum0 = v_zero();
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
+  if (group.first > 0) sum0 = v_load_n(gradient_blocks_1_mhsa_q_mappings_1_bias, 4);
+  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+    sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
+  }
   v_store_n(gradient_blocks_1_mhsa_q_mappings_1_bias, sum0, 4);
 }
 
 // k < K=4, k2 < K=4, b < B (summed), i < 1 (summed); lanes along k
-static void blocks_1_mhsa_q_mappings_1_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_1_mhsa_q_mappings_1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                                const real* d_blocks_1_mhsa_einsum_4,
                                                                const real* blocks_1_norm1_add, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -5147,11 +5194,13 @@ static void blocks_1_mhsa_q_mappings_1_weight_gradient_partial(const std::int64_
 }
 
 // k < K=4, k2 < K=4, b < B (summed), i < 1 (summed); lanes along k
-static void blocks_1_mhsa_q_mappings_1_weight_gradient_sum(real* gradient_blocks_1_mhsa_q_mappings_1_weight,
+static void blocks_1_mhsa_q_mappings_1_weight_gradient_sum(const Group& group,
+                                                           real* gradient_blocks_1_mhsa_q_mappings_1_weight,
                                                            const real* partial) {
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+    if (group.first > 0) sum0 = v_load_strided(gradient_blocks_1_mhsa_q_mappings_1_weight + k2, 4, 4);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
       sum0 = v_add(sum0, v_load_n(partial + (chunk * 16 + k2 * 4), 4));
     }
     v_store_strided(gradient_blocks_1_mhsa_q_mappings_1_weight + k2, 4, sum0, 4);
@@ -5159,10 +5208,10 @@ static void blocks_1_mhsa_q_mappings_1_weight_gradient_sum(real* gradient_blocks
 }
 
 // b < B (summed), i < 1 (summed), k < K=4; lanes along k
-static void blocks_1_mhsa_q_mappings_0_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_1_mhsa_q_mappings_0_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                              const real* d_blocks_1_mhsa_einsum_7, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t i = 0; i < 1; ++i) {
@@ -5174,19 +5223,23 @@ static void blocks_1_mhsa_q_mappings_0_bias_gradient_partial(const std::int64_t 
 }
 
 // b < B (summed), i < 1 (summed), k < K=4; lanes along k
-static void blocks_1_mhsa_q_mappings_0_bias_gradient_sum(real* gradient_blocks_1_mhsa_q_mappings_0_bias,
+static void blocks_1_mhsa_q_mappings_0_bias_gradient_sum(const Group& group,
+                                                         real* gradient_blocks_1_mhsa_q_mappings_0_bias,
                                                          const real* partial) {
   vec sum0 = v_zero();
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
+  if (group.first > 0) sum0 = v_load_n(gradient_blocks_1_mhsa_q_mappings_0_bias, 4);
+  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+    sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
+  }
   v_store_n(gradient_blocks_1_mhsa_q_mappings_0_bias, sum0, 4);
 }
 
 // k < K=4, k2 < K=4, b < B (summed), i < 1 (summed); lanes along k
-static void blocks_1_mhsa_q_mappings_0_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_1_mhsa_q_mappings_0_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                                const real* d_blocks_1_mhsa_einsum_7,
                                                                const real* blocks_1_norm1_add, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -5211,11 +5264,13 @@ static void blocks_1_mhsa_q_mappings_0_weight_gradient_partial(const std::int64_
 }
 
 // k < K=4, k2 < K=4, b < B (summed), i < 1 (summed); lanes along k
-static void blocks_1_mhsa_q_mappings_0_weight_gradient_sum(real* gradient_blocks_1_mhsa_q_mappings_0_weight,
+static void blocks_1_mhsa_q_mappings_0_weight_gradient_sum(const Group& group,
+                                                           real* gradient_blocks_1_mhsa_q_mappings_0_weight,
                                                            const real* partial) {
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+    if (group.first > 0) sum0 = v_load_strided(gradient_blocks_1_mhsa_q_mappings_0_weight + k2, 4, 4);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
       sum0 = v_add(sum0, v_load_n(partial + (chunk * 16 + k2 * 4), 4));
     }
     v_store_strided(gradient_blocks_1_mhsa_q_mappings_0_weight + k2, 4, sum0, 4);
@@ -5223,10 +5278,10 @@ static void blocks_1_mhsa_q_mappings_0_weight_gradient_sum(real* gradient_blocks
 }
 
 // b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_1_mhsa_v_mappings_1_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_1_mhsa_v_mappings_1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                              const real* d_blocks_1_mhsa_einsum_2, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -5264,19 +5319,23 @@ static void blocks_1_mhsa_v_mappings_1_bias_gradient_partial(const std::int64_t 
 }
 
 // b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_1_mhsa_v_mappings_1_bias_gradient_sum(real* gradient_blocks_1_mhsa_v_mappings_1_bias,
+static void blocks_1_mhsa_v_mappings_1_bias_gradient_sum(const Group& group,
+                                                         real* gradient_blocks_1_mhsa_v_mappings_1_bias,
                                                          const real* partial) {
   vec sum0 = v_zero();
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
+  if (group.first > 0) sum0 = v_load_n(gradient_blocks_1_mhsa_v_mappings_1_bias, 4);
+  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+    sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
+  }
   v_store_n(gradient_blocks_1_mhsa_v_mappings_1_bias, sum0, 4);
 }
 
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_1_mhsa_v_mappings_1_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_1_mhsa_v_mappings_1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                                const real* d_blocks_1_mhsa_einsum_2,
                                                                const real* blocks_1_norm1_add, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -5382,11 +5441,13 @@ static void blocks_1_mhsa_v_mappings_1_weight_gradient_partial(const std::int64_
 }
 
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_1_mhsa_v_mappings_1_weight_gradient_sum(real* gradient_blocks_1_mhsa_v_mappings_1_weight,
+static void blocks_1_mhsa_v_mappings_1_weight_gradient_sum(const Group& group,
+                                                           real* gradient_blocks_1_mhsa_v_mappings_1_weight,
                                                            const real* partial) {
   for (std::int64_t k = 0; k < 4; ++k) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+    if (group.first > 0) sum0 = v_load_n(gradient_blocks_1_mhsa_v_mappings_1_weight + k * 4, 4);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
       sum0 = v_add(sum0, v_load_n(partial + (chunk * 16 + k * 4), 4));
     }
     v_store_n(gradient_blocks_1_mhsa_v_mappings_1_weight + k * 4, sum0, 4);
@@ -5394,10 +5455,10 @@ static void blocks_1_mhsa_v_mappings_1_weight_gradient_sum(real* gradient_blocks
 }
 
 // b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_1_mhsa_k_mappings_1_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_1_mhsa_k_mappings_1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                              const real* d_blocks_1_mhsa_einsum_5, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -5435,19 +5496,23 @@ static void blocks_1_mhsa_k_mappings_1_bias_gradient_partial(const std::int64_t 
 }
 
 // b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_1_mhsa_k_mappings_1_bias_gradient_sum(real* gradient_blocks_1_mhsa_k_mappings_1_bias,
+static void blocks_1_mhsa_k_mappings_1_bias_gradient_sum(const Group& group,
+                                                         real* gradient_blocks_1_mhsa_k_mappings_1_bias,
                                                          const real* partial) {
   vec sum0 = v_zero();
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
+  if (group.first > 0) sum0 = v_load_n(gradient_blocks_1_mhsa_k_mappings_1_bias, 4);
+  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+    sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
+  }
   v_store_n(gradient_blocks_1_mhsa_k_mappings_1_bias, sum0, 4);
 }
 
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_1_mhsa_k_mappings_1_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_1_mhsa_k_mappings_1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                                const real* d_blocks_1_mhsa_einsum_5,
                                                                const real* blocks_1_norm1_add, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -5553,11 +5618,13 @@ static void blocks_1_mhsa_k_mappings_1_weight_gradient_partial(const std::int64_
 }
 
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_1_mhsa_k_mappings_1_weight_gradient_sum(real* gradient_blocks_1_mhsa_k_mappings_1_weight,
+static void blocks_1_mhsa_k_mappings_1_weight_gradient_sum(const Group& group,
+                                                           real* gradient_blocks_1_mhsa_k_mappings_1_weight,
                                                            const real* partial) {
   for (std::int64_t k = 0; k < 4; ++k) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+    if (group.first > 0) sum0 = v_load_n(gradient_blocks_1_mhsa_k_mappings_1_weight + k * 4, 4);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
       sum0 = v_add(sum0, v_load_n(partial + (chunk * 16 + k * 4), 4));
     }
     v_store_n(gradient_blocks_1_mhsa_k_mappings_1_weight + k * 4, sum0, 4);
@@ -5565,10 +5632,10 @@ static void blocks_1_mhsa_k_mappings_1_weight_gradient_sum(real* gradient_blocks
 }
 
 // b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_1_mhsa_v_mappings_0_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_1_mhsa_v_mappings_0_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                              const real* d_blocks_1_mhsa_einsum_6, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -5606,19 +5673,23 @@ static void blocks_1_mhsa_v_mappings_0_bias_gradient_partial(const std::int64_t 
 }
 
 // b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_1_mhsa_v_mappings_0_bias_gradient_sum(real* gradient_blocks_1_mhsa_v_mappings_0_bias,
+static void blocks_1_mhsa_v_mappings_0_bias_gradient_sum(const Group& group,
+                                                         real* gradient_blocks_1_mhsa_v_mappings_0_bias,
                                                          const real* partial) {
   vec sum0 = v_zero();
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
+  if (group.first > 0) sum0 = v_load_n(gradient_blocks_1_mhsa_v_mappings_0_bias, 4);
+  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+    sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
+  }
   v_store_n(gradient_blocks_1_mhsa_v_mappings_0_bias, sum0, 4);
 }
 
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_1_mhsa_v_mappings_0_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_1_mhsa_v_mappings_0_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                                const real* d_blocks_1_mhsa_einsum_6,
                                                                const real* blocks_1_norm1_add, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -5724,11 +5795,13 @@ static void blocks_1_mhsa_v_mappings_0_weight_gradient_partial(const std::int64_
 }
 
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_1_mhsa_v_mappings_0_weight_gradient_sum(real* gradient_blocks_1_mhsa_v_mappings_0_weight,
+static void blocks_1_mhsa_v_mappings_0_weight_gradient_sum(const Group& group,
+                                                           real* gradient_blocks_1_mhsa_v_mappings_0_weight,
                                                            const real* partial) {
   for (std::int64_t k = 0; k < 4; ++k) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+    if (group.first > 0) sum0 = v_load_n(gradient_blocks_1_mhsa_v_mappings_0_weight + k * 4, 4);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
       sum0 = v_add(sum0, v_load_n(partial + (chunk * 16 + k * 4), 4));
     }
     v_store_n(gradient_blocks_1_mhsa_v_mappings_0_weight + k * 4, sum0, 4);
@@ -5736,10 +5809,10 @@ static void blocks_1_mhsa_v_mappings_0_weight_gradient_sum(real* gradient_blocks
 }
 
 // b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_1_mhsa_k_mappings_0_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_1_mhsa_k_mappings_0_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                              const real* d_blocks_1_mhsa_einsum_8, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -5777,19 +5850,23 @@ static void blocks_1_mhsa_k_mappings_0_bias_gradient_partial(const std::int64_t 
 }
 
 // b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_1_mhsa_k_mappings_0_bias_gradient_sum(real* gradient_blocks_1_mhsa_k_mappings_0_bias,
+static void blocks_1_mhsa_k_mappings_0_bias_gradient_sum(const Group& group,
+                                                         real* gradient_blocks_1_mhsa_k_mappings_0_bias,
                                                          const real* partial) {
   vec sum0 = v_zero();
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
+  if (group.first > 0) sum0 = v_load_n(gradient_blocks_1_mhsa_k_mappings_0_bias, 4);
+  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+    sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
+  }
   v_store_n(gradient_blocks_1_mhsa_k_mappings_0_bias, sum0, 4);
 }
 
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_1_mhsa_k_mappings_0_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_1_mhsa_k_mappings_0_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                                const real* d_blocks_1_mhsa_einsum_8,
                                                                const real* blocks_1_norm1_add, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -5895,11 +5972,13 @@ static void blocks_1_mhsa_k_mappings_0_weight_gradient_partial(const std::int64_
 }
 
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_1_mhsa_k_mappings_0_weight_gradient_sum(real* gradient_blocks_1_mhsa_k_mappings_0_weight,
+static void blocks_1_mhsa_k_mappings_0_weight_gradient_sum(const Group& group,
+                                                           real* gradient_blocks_1_mhsa_k_mappings_0_weight,
                                                            const real* partial) {
   for (std::int64_t k = 0; k < 4; ++k) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+    if (group.first > 0) sum0 = v_load_n(gradient_blocks_1_mhsa_k_mappings_0_weight + k * 4, 4);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
       sum0 = v_add(sum0, v_load_n(partial + (chunk * 16 + k * 4), 4));
     }
     v_store_n(gradient_blocks_1_mhsa_k_mappings_0_weight + k * 4, sum0, 4);
@@ -5907,11 +5986,11 @@ static void blocks_1_mhsa_k_mappings_0_weight_gradient_sum(real* gradient_blocks
 }
 
 // b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
-static void blocks_1_norm1_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_1_norm1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                    const real* d_blocks_1_norm1_concat,
                                                    const real* blocks_1_norm1_multiply, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -5993,17 +6072,21 @@ static void blocks_1_norm1_weight_gradient_partial(const std::int64_t chunk, con
 }
 
 // b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
-static void blocks_1_norm1_weight_gradient_sum(real* gradient_blocks_1_norm1_weight, const real* partial) {
+static void blocks_1_norm1_weight_gradient_sum(const Group& group, real* gradient_blocks_1_norm1_weight,
+                                               const real* partial) {
   vec sum0 = v_zero();
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load_n(partial + chunk * 8, 8));
+  if (group.first > 0) sum0 = v_load_n(gradient_blocks_1_norm1_weight, 8);
+  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+    sum0 = v_add(sum0, v_load_n(partial + chunk * 8, 8));
+  }
   v_store_n(gradient_blocks_1_norm1_weight, sum0, 8);
 }
 
 // b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
-static void blocks_1_norm1_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_1_norm1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                  const real* d_blocks_1_norm1_concat, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -6069,9 +6152,13 @@ static void blocks_1_norm1_bias_gradient_partial(const std::int64_t chunk, const
 }
 
 // b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
-static void blocks_1_norm1_bias_gradient_sum(real* gradient_blocks_1_norm1_bias, const real* partial) {
+static void blocks_1_norm1_bias_gradient_sum(const Group& group, real* gradient_blocks_1_norm1_bias,
+                                             const real* partial) {
   vec sum0 = v_zero();
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load_n(partial + chunk * 8, 8));
+  if (group.first > 0) sum0 = v_load_n(gradient_blocks_1_norm1_bias, 8);
+  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+    sum0 = v_add(sum0, v_load_n(partial + chunk * 8, 8));
+  }
   v_store_n(gradient_blocks_1_norm1_bias, sum0, 8);
 }
 
@@ -7963,10 +8050,10 @@ static void blocks_norm1_backward(const real* d_blocks_norm1_concat, const real*
 }
 
 // b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
-static void blocks_mlp_2_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
-                                               const real* d_blocks_carry, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+static void blocks_mlp_2_bias_gradient_partial(const std::int64_t chunk, const Group& group, const real* d_blocks_carry,
+                                               real* partial) {
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -8032,18 +8119,21 @@ static void blocks_mlp_2_bias_gradient_partial(const std::int64_t chunk, const s
 }
 
 // b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
-static void blocks_mlp_2_bias_gradient_sum(real* gradient_blocks_mlp_2_bias, const real* partial) {
+static void blocks_mlp_2_bias_gradient_sum(const Group& group, real* gradient_blocks_mlp_2_bias, const real* partial) {
   vec sum0 = v_zero();
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load_n(partial + chunk * 8, 8));
+  if (group.first > 0) sum0 = v_load_n(gradient_blocks_mlp_2_bias, 8);
+  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+    sum0 = v_add(sum0, v_load_n(partial + chunk * 8, 8));
+  }
   v_store_n(gradient_blocks_mlp_2_bias, sum0, 8);
 }
 
 // d < D=8, m < M=32, b < B (summed), n < N+1=50 (summed); lanes along m
-static void blocks_mlp_2_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_mlp_2_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                  const real* d_blocks_carry, const real* d_blocks_mlp_2_copy,
                                                  real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -8109,11 +8199,13 @@ static void blocks_mlp_2_weight_gradient_partial(const std::int64_t chunk, const
 }
 
 // d < D=8, m < M=32, b < B (summed), n < N+1=50 (summed); lanes along m
-static void blocks_mlp_2_weight_gradient_sum(real* gradient_blocks_mlp_2_weight, const real* partial) {
+static void blocks_mlp_2_weight_gradient_sum(const Group& group, real* gradient_blocks_mlp_2_weight,
+                                             const real* partial) {
   for (std::int64_t d = 0; d < 8; ++d) {
     for (std::int64_t m = 0; m < 32; m += 16) {
       vec sum0 = v_zero();
-      for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+      if (group.first > 0) sum0 = v_load(gradient_blocks_mlp_2_weight + (d * 32 + m));
+      for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
         sum0 = v_add(sum0, v_load(partial + (chunk * 256 + (d * 32 + m))));
       }
       v_store(gradient_blocks_mlp_2_weight + (d * 32 + m), sum0);
@@ -8122,10 +8214,10 @@ static void blocks_mlp_2_weight_gradient_sum(real* gradient_blocks_mlp_2_weight,
 }
 
 // b < B (summed), n < N+1=50 (summed), m < M=32; lanes along n
-static void blocks_mlp_0_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_mlp_0_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                const real* d_blocks_mlp_1_multiply, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t m = 0; m < 32; m += 8) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -8193,20 +8285,23 @@ static void blocks_mlp_0_bias_gradient_partial(const std::int64_t chunk, const s
 }
 
 // b < B (summed), n < N+1=50 (summed), m < M=32; lanes along n
-static void blocks_mlp_0_bias_gradient_sum(real* gradient_blocks_mlp_0_bias, const real* partial) {
+static void blocks_mlp_0_bias_gradient_sum(const Group& group, real* gradient_blocks_mlp_0_bias, const real* partial) {
   for (std::int64_t m = 0; m < 32; m += 16) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 32 + m)));
+    if (group.first > 0) sum0 = v_load(gradient_blocks_mlp_0_bias + m);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      sum0 = v_add(sum0, v_load(partial + (chunk * 32 + m)));
+    }
     v_store(gradient_blocks_mlp_0_bias + m, sum0);
   }
 }
 
 // m < M=32, d < D=8, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_mlp_0_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_mlp_0_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                  const real* d_blocks_mlp_1_multiply, const real* d_blocks_mlp_0_copy,
                                                  real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t m = 0; m < 32; m += 4) {
     {
       vec sum0 = v_zero();
@@ -8420,10 +8515,12 @@ static void blocks_mlp_0_weight_gradient_partial(const std::int64_t chunk, const
 }
 
 // m < M=32, d < D=8, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_mlp_0_weight_gradient_sum(real* gradient_blocks_mlp_0_weight, const real* partial) {
+static void blocks_mlp_0_weight_gradient_sum(const Group& group, real* gradient_blocks_mlp_0_weight,
+                                             const real* partial) {
   for (std::int64_t m = 0; m < 32; ++m) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+    if (group.first > 0) sum0 = v_load_n(gradient_blocks_mlp_0_weight + m * 8, 8);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
       sum0 = v_add(sum0, v_load_n(partial + (chunk * 256 + m * 8), 8));
     }
     v_store_n(gradient_blocks_mlp_0_weight + m * 8, sum0, 8);
@@ -8431,11 +8528,11 @@ static void blocks_mlp_0_weight_gradient_sum(real* gradient_blocks_mlp_0_weight,
 }
 
 // b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
-static void blocks_norm2_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_norm2_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                  const real* d_blocks_mlp_0_einsum, const real* blocks_norm2_multiply,
                                                  real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -8517,17 +8614,21 @@ static void blocks_norm2_weight_gradient_partial(const std::int64_t chunk, const
 }
 
 // b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
-static void blocks_norm2_weight_gradient_sum(real* gradient_blocks_norm2_weight, const real* partial) {
+static void blocks_norm2_weight_gradient_sum(const Group& group, real* gradient_blocks_norm2_weight,
+                                             const real* partial) {
   vec sum0 = v_zero();
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load_n(partial + chunk * 8, 8));
+  if (group.first > 0) sum0 = v_load_n(gradient_blocks_norm2_weight, 8);
+  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+    sum0 = v_add(sum0, v_load_n(partial + chunk * 8, 8));
+  }
   v_store_n(gradient_blocks_norm2_weight, sum0, 8);
 }
 
 // b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
-static void blocks_norm2_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_norm2_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                const real* d_blocks_mlp_0_einsum, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -8593,17 +8694,20 @@ static void blocks_norm2_bias_gradient_partial(const std::int64_t chunk, const s
 }
 
 // b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
-static void blocks_norm2_bias_gradient_sum(real* gradient_blocks_norm2_bias, const real* partial) {
+static void blocks_norm2_bias_gradient_sum(const Group& group, real* gradient_blocks_norm2_bias, const real* partial) {
   vec sum0 = v_zero();
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load_n(partial + chunk * 8, 8));
+  if (group.first > 0) sum0 = v_load_n(gradient_blocks_norm2_bias, 8);
+  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+    sum0 = v_add(sum0, v_load_n(partial + chunk * 8, 8));
+  }
   v_store_n(gradient_blocks_norm2_bias, sum0, 8);
 }
 
 // b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_mhsa_v_mappings_1_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_mhsa_v_mappings_1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                            const real* d_blocks_mhsa_einsum_2, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -8641,19 +8745,22 @@ static void blocks_mhsa_v_mappings_1_bias_gradient_partial(const std::int64_t ch
 }
 
 // b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_mhsa_v_mappings_1_bias_gradient_sum(real* gradient_blocks_mhsa_v_mappings_1_bias,
+static void blocks_mhsa_v_mappings_1_bias_gradient_sum(const Group& group, real* gradient_blocks_mhsa_v_mappings_1_bias,
                                                        const real* partial) {
   vec sum0 = v_zero();
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
+  if (group.first > 0) sum0 = v_load_n(gradient_blocks_mhsa_v_mappings_1_bias, 4);
+  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+    sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
+  }
   v_store_n(gradient_blocks_mhsa_v_mappings_1_bias, sum0, 4);
 }
 
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_mhsa_v_mappings_1_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_mhsa_v_mappings_1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                              const real* d_blocks_mhsa_einsum_2,
                                                              const real* blocks_norm1_add, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -8759,11 +8866,13 @@ static void blocks_mhsa_v_mappings_1_weight_gradient_partial(const std::int64_t 
 }
 
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_mhsa_v_mappings_1_weight_gradient_sum(real* gradient_blocks_mhsa_v_mappings_1_weight,
+static void blocks_mhsa_v_mappings_1_weight_gradient_sum(const Group& group,
+                                                         real* gradient_blocks_mhsa_v_mappings_1_weight,
                                                          const real* partial) {
   for (std::int64_t k = 0; k < 4; ++k) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+    if (group.first > 0) sum0 = v_load_n(gradient_blocks_mhsa_v_mappings_1_weight + k * 4, 4);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
       sum0 = v_add(sum0, v_load_n(partial + (chunk * 16 + k * 4), 4));
     }
     v_store_n(gradient_blocks_mhsa_v_mappings_1_weight + k * 4, sum0, 4);
@@ -8771,10 +8880,10 @@ static void blocks_mhsa_v_mappings_1_weight_gradient_sum(real* gradient_blocks_m
 }
 
 // b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_mhsa_k_mappings_1_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_mhsa_k_mappings_1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                            const real* d_blocks_mhsa_einsum_5, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -8812,19 +8921,22 @@ static void blocks_mhsa_k_mappings_1_bias_gradient_partial(const std::int64_t ch
 }
 
 // b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_mhsa_k_mappings_1_bias_gradient_sum(real* gradient_blocks_mhsa_k_mappings_1_bias,
+static void blocks_mhsa_k_mappings_1_bias_gradient_sum(const Group& group, real* gradient_blocks_mhsa_k_mappings_1_bias,
                                                        const real* partial) {
   vec sum0 = v_zero();
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
+  if (group.first > 0) sum0 = v_load_n(gradient_blocks_mhsa_k_mappings_1_bias, 4);
+  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+    sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
+  }
   v_store_n(gradient_blocks_mhsa_k_mappings_1_bias, sum0, 4);
 }
 
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_mhsa_k_mappings_1_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_mhsa_k_mappings_1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                              const real* d_blocks_mhsa_einsum_5,
                                                              const real* blocks_norm1_add, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -8930,11 +9042,13 @@ static void blocks_mhsa_k_mappings_1_weight_gradient_partial(const std::int64_t 
 }
 
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_mhsa_k_mappings_1_weight_gradient_sum(real* gradient_blocks_mhsa_k_mappings_1_weight,
+static void blocks_mhsa_k_mappings_1_weight_gradient_sum(const Group& group,
+                                                         real* gradient_blocks_mhsa_k_mappings_1_weight,
                                                          const real* partial) {
   for (std::int64_t k = 0; k < 4; ++k) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+    if (group.first > 0) sum0 = v_load_n(gradient_blocks_mhsa_k_mappings_1_weight + k * 4, 4);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
       sum0 = v_add(sum0, v_load_n(partial + (chunk * 16 + k * 4), 4));
     }
     v_store_n(gradient_blocks_mhsa_k_mappings_1_weight + k * 4, sum0, 4);
@@ -8942,10 +9056,10 @@ static void blocks_mhsa_k_mappings_1_weight_gradient_sum(real* gradient_blocks_m
 }
 
 // b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_mhsa_q_mappings_1_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_mhsa_q_mappings_1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                            const real* d_blocks_mhsa_einsum_4, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -8983,19 +9097,22 @@ static void blocks_mhsa_q_mappings_1_bias_gradient_partial(const std::int64_t ch
 }
 
 // b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_mhsa_q_mappings_1_bias_gradient_sum(real* gradient_blocks_mhsa_q_mappings_1_bias,
+static void blocks_mhsa_q_mappings_1_bias_gradient_sum(const Group& group, real* gradient_blocks_mhsa_q_mappings_1_bias,
                                                        const real* partial) {
   vec sum0 = v_zero();
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
+  if (group.first > 0) sum0 = v_load_n(gradient_blocks_mhsa_q_mappings_1_bias, 4);
+  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+    sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
+  }
   v_store_n(gradient_blocks_mhsa_q_mappings_1_bias, sum0, 4);
 }
 
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_mhsa_q_mappings_1_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_mhsa_q_mappings_1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                              const real* d_blocks_mhsa_einsum_4,
                                                              const real* blocks_norm1_add, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -9101,11 +9218,13 @@ static void blocks_mhsa_q_mappings_1_weight_gradient_partial(const std::int64_t 
 }
 
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_mhsa_q_mappings_1_weight_gradient_sum(real* gradient_blocks_mhsa_q_mappings_1_weight,
+static void blocks_mhsa_q_mappings_1_weight_gradient_sum(const Group& group,
+                                                         real* gradient_blocks_mhsa_q_mappings_1_weight,
                                                          const real* partial) {
   for (std::int64_t k = 0; k < 4; ++k) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+    if (group.first > 0) sum0 = v_load_n(gradient_blocks_mhsa_q_mappings_1_weight + k * 4, 4);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
       sum0 = v_add(sum0, v_load_n(partial + (chunk * 16 + k * 4), 4));
     }
     v_store_n(gradient_blocks_mhsa_q_mappings_1_weight + k * 4, sum0, 4);
@@ -9113,10 +9232,10 @@ static void blocks_mhsa_q_mappings_1_weight_gradient_sum(real* gradient_blocks_m
 }
 
 // b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_mhsa_v_mappings_0_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_mhsa_v_mappings_0_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                            const real* d_blocks_mhsa_einsum_6, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -9154,19 +9273,22 @@ static void blocks_mhsa_v_mappings_0_bias_gradient_partial(const std::int64_t ch
 }
 
 // b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_mhsa_v_mappings_0_bias_gradient_sum(real* gradient_blocks_mhsa_v_mappings_0_bias,
+static void blocks_mhsa_v_mappings_0_bias_gradient_sum(const Group& group, real* gradient_blocks_mhsa_v_mappings_0_bias,
                                                        const real* partial) {
   vec sum0 = v_zero();
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
+  if (group.first > 0) sum0 = v_load_n(gradient_blocks_mhsa_v_mappings_0_bias, 4);
+  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+    sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
+  }
   v_store_n(gradient_blocks_mhsa_v_mappings_0_bias, sum0, 4);
 }
 
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_mhsa_v_mappings_0_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_mhsa_v_mappings_0_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                              const real* d_blocks_mhsa_einsum_6,
                                                              const real* blocks_norm1_add, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -9272,11 +9394,13 @@ static void blocks_mhsa_v_mappings_0_weight_gradient_partial(const std::int64_t 
 }
 
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_mhsa_v_mappings_0_weight_gradient_sum(real* gradient_blocks_mhsa_v_mappings_0_weight,
+static void blocks_mhsa_v_mappings_0_weight_gradient_sum(const Group& group,
+                                                         real* gradient_blocks_mhsa_v_mappings_0_weight,
                                                          const real* partial) {
   for (std::int64_t k = 0; k < 4; ++k) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+    if (group.first > 0) sum0 = v_load_n(gradient_blocks_mhsa_v_mappings_0_weight + k * 4, 4);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
       sum0 = v_add(sum0, v_load_n(partial + (chunk * 16 + k * 4), 4));
     }
     v_store_n(gradient_blocks_mhsa_v_mappings_0_weight + k * 4, sum0, 4);
@@ -9284,10 +9408,10 @@ static void blocks_mhsa_v_mappings_0_weight_gradient_sum(real* gradient_blocks_m
 }
 
 // b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_mhsa_k_mappings_0_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_mhsa_k_mappings_0_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                            const real* d_blocks_mhsa_einsum_8, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -9325,19 +9449,22 @@ static void blocks_mhsa_k_mappings_0_bias_gradient_partial(const std::int64_t ch
 }
 
 // b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_mhsa_k_mappings_0_bias_gradient_sum(real* gradient_blocks_mhsa_k_mappings_0_bias,
+static void blocks_mhsa_k_mappings_0_bias_gradient_sum(const Group& group, real* gradient_blocks_mhsa_k_mappings_0_bias,
                                                        const real* partial) {
   vec sum0 = v_zero();
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
+  if (group.first > 0) sum0 = v_load_n(gradient_blocks_mhsa_k_mappings_0_bias, 4);
+  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+    sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
+  }
   v_store_n(gradient_blocks_mhsa_k_mappings_0_bias, sum0, 4);
 }
 
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_mhsa_k_mappings_0_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_mhsa_k_mappings_0_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                              const real* d_blocks_mhsa_einsum_8,
                                                              const real* blocks_norm1_add, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -9443,11 +9570,13 @@ static void blocks_mhsa_k_mappings_0_weight_gradient_partial(const std::int64_t 
 }
 
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_mhsa_k_mappings_0_weight_gradient_sum(real* gradient_blocks_mhsa_k_mappings_0_weight,
+static void blocks_mhsa_k_mappings_0_weight_gradient_sum(const Group& group,
+                                                         real* gradient_blocks_mhsa_k_mappings_0_weight,
                                                          const real* partial) {
   for (std::int64_t k = 0; k < 4; ++k) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+    if (group.first > 0) sum0 = v_load_n(gradient_blocks_mhsa_k_mappings_0_weight + k * 4, 4);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
       sum0 = v_add(sum0, v_load_n(partial + (chunk * 16 + k * 4), 4));
     }
     v_store_n(gradient_blocks_mhsa_k_mappings_0_weight + k * 4, sum0, 4);
@@ -9455,10 +9584,10 @@ static void blocks_mhsa_k_mappings_0_weight_gradient_sum(real* gradient_blocks_m
 }
 
 // b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_mhsa_q_mappings_0_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_mhsa_q_mappings_0_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                            const real* d_blocks_mhsa_einsum_7, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -9496,19 +9625,22 @@ static void blocks_mhsa_q_mappings_0_bias_gradient_partial(const std::int64_t ch
 }
 
 // b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_mhsa_q_mappings_0_bias_gradient_sum(real* gradient_blocks_mhsa_q_mappings_0_bias,
+static void blocks_mhsa_q_mappings_0_bias_gradient_sum(const Group& group, real* gradient_blocks_mhsa_q_mappings_0_bias,
                                                        const real* partial) {
   vec sum0 = v_zero();
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
+  if (group.first > 0) sum0 = v_load_n(gradient_blocks_mhsa_q_mappings_0_bias, 4);
+  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+    sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
+  }
   v_store_n(gradient_blocks_mhsa_q_mappings_0_bias, sum0, 4);
 }
 
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_mhsa_q_mappings_0_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_mhsa_q_mappings_0_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                              const real* d_blocks_mhsa_einsum_7,
                                                              const real* blocks_norm1_add, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -9614,11 +9746,13 @@ static void blocks_mhsa_q_mappings_0_weight_gradient_partial(const std::int64_t 
 }
 
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_mhsa_q_mappings_0_weight_gradient_sum(real* gradient_blocks_mhsa_q_mappings_0_weight,
+static void blocks_mhsa_q_mappings_0_weight_gradient_sum(const Group& group,
+                                                         real* gradient_blocks_mhsa_q_mappings_0_weight,
                                                          const real* partial) {
   for (std::int64_t k = 0; k < 4; ++k) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
+    if (group.first > 0) sum0 = v_load_n(gradient_blocks_mhsa_q_mappings_0_weight + k * 4, 4);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
       sum0 = v_add(sum0, v_load_n(partial + (chunk * 16 + k * 4), 4));
     }
     v_store_n(gradient_blocks_mhsa_q_mappings_0_weight + k * 4, sum0, 4);
@@ -9626,11 +9760,11 @@ static void blocks_mhsa_q_mappings_0_weight_gradient_sum(real* gradient_blocks_m
 }
 
 // b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
-static void blocks_norm1_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_norm1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                  const real* d_blocks_norm1_concat, const real* blocks_norm1_multiply,
                                                  real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -9712,17 +9846,21 @@ static void blocks_norm1_weight_gradient_partial(const std::int64_t chunk, const
 }
 
 // b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
-static void blocks_norm1_weight_gradient_sum(real* gradient_blocks_norm1_weight, const real* partial) {
+static void blocks_norm1_weight_gradient_sum(const Group& group, real* gradient_blocks_norm1_weight,
+                                             const real* partial) {
   vec sum0 = v_zero();
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load_n(partial + chunk * 8, 8));
+  if (group.first > 0) sum0 = v_load_n(gradient_blocks_norm1_weight, 8);
+  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+    sum0 = v_add(sum0, v_load_n(partial + chunk * 8, 8));
+  }
   v_store_n(gradient_blocks_norm1_weight, sum0, 8);
 }
 
 // b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
-static void blocks_norm1_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void blocks_norm1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                const real* d_blocks_norm1_concat, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -9788,17 +9926,20 @@ static void blocks_norm1_bias_gradient_partial(const std::int64_t chunk, const s
 }
 
 // b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
-static void blocks_norm1_bias_gradient_sum(real* gradient_blocks_norm1_bias, const real* partial) {
+static void blocks_norm1_bias_gradient_sum(const Group& group, real* gradient_blocks_norm1_bias, const real* partial) {
   vec sum0 = v_zero();
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load_n(partial + chunk * 8, 8));
+  if (group.first > 0) sum0 = v_load_n(gradient_blocks_norm1_bias, 8);
+  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+    sum0 = v_add(sum0, v_load_n(partial + chunk * 8, 8));
+  }
   v_store_n(gradient_blocks_norm1_bias, sum0, 8);
 }
 
 // b < B (summed), n < N=49 (summed), d < D=8; lanes along n
-static void linear_mapper_bias_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void linear_mapper_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                 const real* d_blocks_carry_next, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -9864,18 +10005,22 @@ static void linear_mapper_bias_gradient_partial(const std::int64_t chunk, const 
 }
 
 // b < B (summed), n < N=49 (summed), d < D=8; lanes along n
-static void linear_mapper_bias_gradient_sum(real* gradient_linear_mapper_bias, const real* partial) {
+static void linear_mapper_bias_gradient_sum(const Group& group, real* gradient_linear_mapper_bias,
+                                            const real* partial) {
   vec sum0 = v_zero();
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load_n(partial + chunk * 8, 8));
+  if (group.first > 0) sum0 = v_load_n(gradient_linear_mapper_bias, 8);
+  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+    sum0 = v_add(sum0, v_load_n(partial + chunk * 8, 8));
+  }
   v_store_n(gradient_linear_mapper_bias, sum0, 8);
 }
 
 // d < D=8, c < C*P*P=16, b < B (summed), n < N=49 (summed); lanes along n
-static void linear_mapper_weight_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
+static void linear_mapper_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                   const real* d_blocks_carry_next, const real* rearrange,
                                                   real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 8; d += 4) {
     for (std::int64_t c = 0; c < 12; c += 6) {
       vec sum0 = v_zero();
@@ -10133,19 +10278,23 @@ static void linear_mapper_weight_gradient_partial(const std::int64_t chunk, cons
 }
 
 // d < D=8, c < C*P*P=16, b < B (summed), n < N=49 (summed); lanes along n
-static void linear_mapper_weight_gradient_sum(real* gradient_linear_mapper_weight, const real* partial) {
+static void linear_mapper_weight_gradient_sum(const Group& group, real* gradient_linear_mapper_weight,
+                                              const real* partial) {
   for (std::int64_t d = 0; d < 8; ++d) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load(partial + (chunk * 128 + d * 16)));
+    if (group.first > 0) sum0 = v_load(gradient_linear_mapper_weight + d * 16);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      sum0 = v_add(sum0, v_load(partial + (chunk * 128 + d * 16)));
+    }
     v_store(gradient_linear_mapper_weight + d * 16, sum0);
   }
 }
 
 // b < B (summed), i < 1, d < D=8; lanes along d
-static void class_token_gradient_partial(const std::int64_t chunk, const std::int64_t batch,
-                                         const real* d_blocks_carry_next, real* partial) {
-  const std::int64_t begin = chunk * batch / 16;
-  const std::int64_t end = (chunk + 1) * batch / 16;
+static void class_token_gradient_partial(const std::int64_t chunk, const Group& group, const real* d_blocks_carry_next,
+                                         real* partial) {
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t i = 0; i < 1; ++i) {
     vec sum0 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
@@ -10157,10 +10306,13 @@ static void class_token_gradient_partial(const std::int64_t chunk, const std::in
 }
 
 // b < B (summed), i < 1, d < D=8; lanes along d
-static void class_token_gradient_sum(real* gradient_class_token, const real* partial) {
+static void class_token_gradient_sum(const Group& group, real* gradient_class_token, const real* partial) {
   for (std::int64_t i = 0; i < 1; ++i) {
     vec sum0 = v_zero();
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) sum0 = v_add(sum0, v_load_n(partial + (chunk * 8 + i * 8), 8));
+    if (group.first > 0) sum0 = v_load_n(gradient_class_token + i * 8, 8);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      sum0 = v_add(sum0, v_load_n(partial + (chunk * 8 + i * 8), 8));
+    }
     v_store_n(gradient_class_token + i * 8, sum0, 8);
   }
 }
@@ -12672,488 +12824,504 @@ void vit_mnist_evaluate_avx512(const float* parameters, const float* images, con
 }
 
 void vit_mnist_loss_and_gradients_avx512(const float* parameters, const float* images, const std::int32_t* labels,
-                                         const std::int64_t batch, float* outputs, float* loss, float* gradients,
-                                         float* scratch) {
-  // [B, C*P*P=16, N=49], every 27088 reals, live from kernel 1 to 125
-  float* const rearrange = scratch + 33376;
+                                         const std::int64_t batch, const std::int64_t at_once, float* outputs,
+                                         float* loss, float* gradients, float* scratch) {
+  // [B, C*P*P=16, N=49], every 27088 reals, live from kernel 1 to 126
+  float* const rearrange = scratch + 33392;
   // [B, D=8, N+1=50] x 2 slots, every 27088 reals, live from kernel 1 to 30
-  float* const blocks_carry = scratch + 22752;
-  // [B, N+1=50], every 27088 reals, live from kernel 4 to 123
-  float* const blocks_norm1_rsqrt = scratch + 39664;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 4 to 123
-  float* const blocks_norm1_multiply = scratch + 34160;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 4 to 123
-  float* const blocks_norm1_add = scratch + 34560;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 123
-  float* const blocks_mhsa_q_mappings_0_add = scratch + 36960;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 123
-  float* const blocks_mhsa_k_mappings_0_add = scratch + 37168;
+  float* const blocks_carry = scratch + 22768;
+  // [B, N+1=50], every 27088 reals, live from kernel 4 to 124
+  float* const blocks_norm1_rsqrt = scratch + 39680;
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 4 to 124
+  float* const blocks_norm1_multiply = scratch + 34176;
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 4 to 124
+  float* const blocks_norm1_add = scratch + 34576;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 124
+  float* const blocks_mhsa_q_mappings_0_add = scratch + 36976;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 124
+  float* const blocks_mhsa_k_mappings_0_add = scratch + 37184;
   // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 7 to 12
-  float* const blocks_mhsa_einsum = scratch + 12704;
+  float* const blocks_mhsa_einsum = scratch + 12720;
   // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 11 to 12
-  float* const blocks_mhsa_einsum_2 = scratch + 15216;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 4 to 123
-  float* const blocks_mhsa_divide = scratch + 17728;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 4 to 123
-  float* const blocks_mhsa_divide_2 = scratch + 20240;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 123
-  float* const blocks_mhsa_v_mappings_0_add = scratch + 37376;
+  float* const blocks_mhsa_einsum_2 = scratch + 15232;
+  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 4 to 124
+  float* const blocks_mhsa_divide = scratch + 17744;
+  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 4 to 124
+  float* const blocks_mhsa_divide_2 = scratch + 20256;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 124
+  float* const blocks_mhsa_v_mappings_0_add = scratch + 37392;
   // [B, D=8, N+1=50], every 27088 reals, live from kernel 13 to 18
-  float* const blocks_concat = scratch + 14304;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 123
-  float* const blocks_mhsa_q_mappings_1_add = scratch + 37584;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 123
-  float* const blocks_mhsa_k_mappings_1_add = scratch + 37792;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 123
-  float* const blocks_mhsa_v_mappings_1_add = scratch + 38000;
-  // [B, N+1=50], every 27088 reals, live from kernel 4 to 123
-  float* const blocks_norm2_rsqrt = scratch + 39728;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 4 to 123
-  float* const blocks_norm2_multiply = scratch + 34960;
+  float* const blocks_concat = scratch + 14320;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 124
+  float* const blocks_mhsa_q_mappings_1_add = scratch + 37600;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 124
+  float* const blocks_mhsa_k_mappings_1_add = scratch + 37808;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 124
+  float* const blocks_mhsa_v_mappings_1_add = scratch + 38016;
+  // [B, N+1=50], every 27088 reals, live from kernel 4 to 124
+  float* const blocks_norm2_rsqrt = scratch + 39744;
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 4 to 124
+  float* const blocks_norm2_multiply = scratch + 34976;
   // [B, D=8, N+1=50], every 27088 reals, live from kernel 16 to 17
-  float* const blocks_norm2_add = scratch + 14704;
-  // [B, M=32, N+1=50], every 27088 reals, live from kernel 4 to 123
-  float* const blocks_mlp_0_add = scratch + 27776;
+  float* const blocks_norm2_add = scratch + 14720;
+  // [B, M=32, N+1=50], every 27088 reals, live from kernel 4 to 124
+  float* const blocks_mlp_0_add = scratch + 27792;
   // [B, M=32, N+1=50], every 27088 reals, live from kernel 17 to 18
-  float* const blocks_mlp_1_gelu = scratch + 12704;
+  float* const blocks_mlp_1_gelu = scratch + 12720;
   // [B, N+1=50], every 27088 reals, live from kernel 19 to 57
-  float* const blocks_1_norm1_rsqrt = scratch + 15568;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 19 to 81
-  float* const blocks_1_norm1_multiply = scratch + 12704;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 19 to 80
-  float* const blocks_1_norm1_add = scratch + 13104;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 20 to 47
-  float* const blocks_1_mhsa_k_mappings_0_add = scratch + 13904;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 21 to 42
-  float* const blocks_1_mhsa_v_mappings_0_add = scratch + 14112;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 22 to 44
-  float* const blocks_1_mhsa_k_mappings_1_add = scratch + 14320;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 23 to 40
-  float* const blocks_1_mhsa_v_mappings_1_add = scratch + 14528;
-  // [B, 1, K=4], every 27088 reals, live from kernel 24 to 48
-  float* const blocks_1_mhsa_q_mappings_0_add = scratch + 15952;
-  // [B, 1, N+1=50], every 27088 reals, live from kernel 25 to 28
-  float* const blocks_1_mhsa_einsum = scratch + 15632;
-  // [B, 1, N+1=50], every 27088 reals, live from kernel 27 to 28
-  float* const blocks_1_mhsa_einsum_2 = scratch + 15696;
-  // [B, 1, N+1=50], every 27088 reals, live from kernel 28 to 46
-  float* const blocks_1_mhsa_divide = scratch + 15760;
-  // [B, 1, N+1=50], every 27088 reals, live from kernel 28 to 43
-  float* const blocks_1_mhsa_divide_2 = scratch + 15824;
-  // [B, 1, D=8], every 27088 reals, live from kernel 29 to 33
-  float* const blocks_1_concat = scratch + 15664;
-  // [B, 1, K=4], every 27088 reals, live from kernel 26 to 45
-  float* const blocks_1_mhsa_q_mappings_1_add = scratch + 15968;
-  // [B, 1], every 27088 reals, live from kernel 31 to 39
-  float* const blocks_1_norm2_rsqrt = scratch + 15680;
-  // [B, 1, D=8], every 27088 reals, live from kernel 19 to 67
-  float* const blocks_1_norm2_multiply = scratch + 15984;
-  // [B, 1, D=8], every 27088 reals, live from kernel 19 to 66
-  float* const blocks_1_norm2_add = scratch + 16000;
-  // [B, 1, M=32], every 27088 reals, live from kernel 19 to 64
-  float* const blocks_1_mlp_1_gelu = scratch + 15888;
-  // [B, 1, M=32], every 27088 reals, live from kernel 32 to 37
-  float* const d_blocks_1_mlp_1_gelu_gradient = scratch + 15632;
-  // [B, 1, D=8], every 27088 reals, live from kernel 19 to 62
-  float* const blocks_1_add = scratch + 16016;
-  // [B, CLASSES=10], every 27088 reals, live from kernel 34 to 35
-  float* const mlp_0_einsum = scratch + 15664;
-  // [B], every 27088 reals, live from kernel 19 to 60
-  float* const add = scratch + 16048;
-  // [B], every 27088 reals, live from kernel 19 to 60
-  float* const reduce_sum = scratch + 16064;
-  // [B, CLASSES=10], every 27088 reals, live from kernel 19 to 62
-  float* const d_mlp_1_multiply = scratch + 16032;
-  // [B, D=8], every 27088 reals, live from kernel 19 to 64
-  float* const d_mlp_0_einsum = scratch + 16080;
-  // [B, 1, M=32], every 27088 reals, live from kernel 19 to 66
-  float* const d_blocks_1_mlp_1_multiply = scratch + 15920;
-  // [B, 1, D=8], every 27088 reals, live from kernel 19 to 68
-  float* const d_blocks_1_mlp_0_einsum = scratch + 16096;
-  // [B, D=8, 1], every 27088 reals, live from kernel 39 to 58
-  float* const d_blocks_1_add = scratch + 15696;
-  // [B, 1, N+1=50], every 27088 reals, live from kernel 40 to 43
-  float* const d_blocks_1_mhsa_einsum = scratch + 15632;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 19 to 74
-  float* const d_blocks_1_mhsa_einsum_2 = scratch + 14736;
-  // [B, 1, N+1=50], every 27088 reals, live from kernel 42 to 43
-  float* const d_blocks_1_mhsa_einsum_3 = scratch + 14528;
-  // [B, 1, N+1=50], every 27088 reals, live from kernel 43 to 45
-  float* const d_blocks_1_mhsa_multiply = scratch + 14112;
-  // [B, 1, N+1=50], every 27088 reals, live from kernel 43 to 48
-  float* const d_blocks_1_mhsa_multiply_2 = scratch + 14176;
-  // [B, 1, K=4], every 27088 reals, live from kernel 19 to 70
-  float* const d_blocks_1_mhsa_einsum_4 = scratch + 16112;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 19 to 76
-  float* const d_blocks_1_mhsa_einsum_5 = scratch + 14944;
+  float* const blocks_1_norm1_rsqrt = scratch + 15584;
   // [B, D=8, N+1=50], every 27088 reals, live from kernel 19 to 82
-  float* const d_blocks_1_norm1_concat = scratch + 13504;
+  float* const blocks_1_norm1_multiply = scratch + 12720;
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 19 to 81
+  float* const blocks_1_norm1_add = scratch + 13120;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 20 to 47
+  float* const blocks_1_mhsa_k_mappings_0_add = scratch + 13920;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 21 to 42
+  float* const blocks_1_mhsa_v_mappings_0_add = scratch + 14128;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 22 to 44
+  float* const blocks_1_mhsa_k_mappings_1_add = scratch + 14336;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 23 to 40
+  float* const blocks_1_mhsa_v_mappings_1_add = scratch + 14544;
+  // [B, 1, K=4], every 27088 reals, live from kernel 24 to 48
+  float* const blocks_1_mhsa_q_mappings_0_add = scratch + 15968;
+  // [B, 1, N+1=50], every 27088 reals, live from kernel 25 to 28
+  float* const blocks_1_mhsa_einsum = scratch + 15648;
+  // [B, 1, N+1=50], every 27088 reals, live from kernel 27 to 28
+  float* const blocks_1_mhsa_einsum_2 = scratch + 15712;
+  // [B, 1, N+1=50], every 27088 reals, live from kernel 28 to 46
+  float* const blocks_1_mhsa_divide = scratch + 15776;
+  // [B, 1, N+1=50], every 27088 reals, live from kernel 28 to 43
+  float* const blocks_1_mhsa_divide_2 = scratch + 15840;
+  // [B, 1, D=8], every 27088 reals, live from kernel 29 to 33
+  float* const blocks_1_concat = scratch + 15680;
+  // [B, 1, K=4], every 27088 reals, live from kernel 26 to 45
+  float* const blocks_1_mhsa_q_mappings_1_add = scratch + 15984;
+  // [B, 1], every 27088 reals, live from kernel 31 to 39
+  float* const blocks_1_norm2_rsqrt = scratch + 15696;
+  // [B, 1, D=8], every 27088 reals, live from kernel 19 to 68
+  float* const blocks_1_norm2_multiply = scratch + 16000;
+  // [B, 1, D=8], every 27088 reals, live from kernel 19 to 67
+  float* const blocks_1_norm2_add = scratch + 16016;
+  // [B, 1, M=32], every 27088 reals, live from kernel 19 to 65
+  float* const blocks_1_mlp_1_gelu = scratch + 15904;
+  // [B, 1, M=32], every 27088 reals, live from kernel 32 to 37
+  float* const d_blocks_1_mlp_1_gelu_gradient = scratch + 15648;
+  // [B, 1, D=8], every 27088 reals, live from kernel 19 to 63
+  float* const blocks_1_add = scratch + 16032;
+  // [B, CLASSES=10], every 27088 reals, live from kernel 34 to 35
+  float* const mlp_0_einsum = scratch + 15680;
+  // [B], every 27088 reals, live from kernel 19 to 60
+  float* const add = scratch + 16064;
+  // [B], every 27088 reals, live from kernel 19 to 60
+  float* const reduce_sum = scratch + 16080;
+  // [B, CLASSES=10], every 27088 reals, live from kernel 19 to 63
+  float* const d_mlp_1_multiply = scratch + 16048;
+  // [B, D=8], every 27088 reals, live from kernel 19 to 65
+  float* const d_mlp_0_einsum = scratch + 16096;
+  // [B, 1, M=32], every 27088 reals, live from kernel 19 to 67
+  float* const d_blocks_1_mlp_1_multiply = scratch + 15936;
+  // [B, 1, D=8], every 27088 reals, live from kernel 19 to 69
+  float* const d_blocks_1_mlp_0_einsum = scratch + 16112;
+  // [B, D=8, 1], every 27088 reals, live from kernel 39 to 58
+  float* const d_blocks_1_add = scratch + 15712;
+  // [B, 1, N+1=50], every 27088 reals, live from kernel 40 to 43
+  float* const d_blocks_1_mhsa_einsum = scratch + 15648;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 19 to 75
+  float* const d_blocks_1_mhsa_einsum_2 = scratch + 14752;
+  // [B, 1, N+1=50], every 27088 reals, live from kernel 42 to 43
+  float* const d_blocks_1_mhsa_einsum_3 = scratch + 14544;
+  // [B, 1, N+1=50], every 27088 reals, live from kernel 43 to 45
+  float* const d_blocks_1_mhsa_multiply = scratch + 14128;
+  // [B, 1, N+1=50], every 27088 reals, live from kernel 43 to 48
+  float* const d_blocks_1_mhsa_multiply_2 = scratch + 14192;
+  // [B, 1, K=4], every 27088 reals, live from kernel 19 to 71
+  float* const d_blocks_1_mhsa_einsum_4 = scratch + 16128;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 19 to 77
+  float* const d_blocks_1_mhsa_einsum_5 = scratch + 14960;
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 19 to 83
+  float* const d_blocks_1_norm1_concat = scratch + 13520;
   // [B, K=4, N+1=50], every 27088 reals, live from kernel 50 to 52
-  float* const d_blocks_1_mhsa_add = scratch + 13904;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 19 to 78
-  float* const d_blocks_1_mhsa_einsum_6 = scratch + 15152;
-  // [B, 1, K=4], every 27088 reals, live from kernel 19 to 72
-  float* const d_blocks_1_mhsa_einsum_7 = scratch + 16128;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 19 to 80
-  float* const d_blocks_1_mhsa_einsum_8 = scratch + 15360;
+  float* const d_blocks_1_mhsa_add = scratch + 13920;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 19 to 79
+  float* const d_blocks_1_mhsa_einsum_6 = scratch + 15168;
+  // [B, 1, K=4], every 27088 reals, live from kernel 19 to 73
+  float* const d_blocks_1_mhsa_einsum_7 = scratch + 16144;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 19 to 81
+  float* const d_blocks_1_mhsa_einsum_8 = scratch + 15376;
   // [B, K=4, N+1=50], every 27088 reals, live from kernel 54 to 56
-  float* const d_blocks_1_mhsa_add_2 = scratch + 13904;
+  float* const d_blocks_1_mhsa_add_2 = scratch + 13920;
   // [B, K=4, N+1=50], every 27088 reals, live from kernel 49 to 50
-  float* const d_blocks_1_mhsa_v_mappings_1_einsum = scratch + 14112;
+  float* const d_blocks_1_mhsa_v_mappings_1_einsum = scratch + 14128;
   // [B, K=4, N+1=50], every 27088 reals, live from kernel 53 to 54
-  float* const d_blocks_1_mhsa_v_mappings_0_einsum = scratch + 14112;
+  float* const d_blocks_1_mhsa_v_mappings_0_einsum = scratch + 14128;
   // [B, D=8, N+1=50], every 27088 reals, live from kernel 57 to 59
-  float* const d_blocks_1_norm1_multiply = scratch + 13904;
-  // [B, D=8, N+1=50] x 2 slots, every 27088 reals, live from kernel 19 to 126
-  float* const d_blocks_carry = scratch + 32576;
-  // [B, M=32, N+1=50], every 27088 reals, live from kernel 83 to 107
-  float* const d_blocks_mlp_1_multiply = scratch + 29376;
-  // [B, N+1=50, M=32], every 27088 reals, live from kernel 83 to 105
-  float* const d_blocks_mlp_2_copy = scratch + 30976;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 83 to 109
-  float* const d_blocks_mlp_0_einsum = scratch + 35360;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 83 to 107
-  float* const d_blocks_mlp_0_copy = scratch + 35760;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 87 to 103
-  float* const d_blocks_add = scratch + 36160;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 88 to 92
-  float* const d_blocks_mhsa_einsum = scratch + 12704;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 83 to 111
-  float* const d_blocks_mhsa_einsum_2 = scratch + 38208;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 90 to 95
-  float* const d_blocks_mhsa_v_mappings_1_einsum = scratch + 38416;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 91 to 92
-  float* const d_blocks_mhsa_einsum_3 = scratch + 15216;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 92 to 94
-  float* const d_blocks_mhsa_multiply = scratch + 22752;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 92 to 100
-  float* const d_blocks_mhsa_multiply_2 = scratch + 25264;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 83 to 115
-  float* const d_blocks_mhsa_einsum_4 = scratch + 38624;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 83 to 113
-  float* const d_blocks_mhsa_einsum_5 = scratch + 38832;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 95 to 96
-  float* const d_blocks_mhsa_add = scratch + 12704;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 83 to 123
-  float* const d_blocks_norm1_concat = scratch + 36560;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 83 to 117
-  float* const d_blocks_mhsa_einsum_6 = scratch + 39040;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 98 to 101
-  float* const d_blocks_mhsa_v_mappings_0_einsum = scratch + 12704;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 83 to 121
-  float* const d_blocks_mhsa_einsum_7 = scratch + 39248;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 83 to 119
-  float* const d_blocks_mhsa_einsum_8 = scratch + 39456;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 101 to 102
-  float* const d_blocks_mhsa_add_2 = scratch + 12912;
+  float* const d_blocks_1_norm1_multiply = scratch + 13920;
+  // [B, D=8, N+1=50] x 2 slots, every 27088 reals, live from kernel 19 to 127
+  float* const d_blocks_carry = scratch + 32592;
+  // [B, M=32, N+1=50], every 27088 reals, live from kernel 84 to 108
+  float* const d_blocks_mlp_1_multiply = scratch + 29392;
+  // [B, N+1=50, M=32], every 27088 reals, live from kernel 84 to 106
+  float* const d_blocks_mlp_2_copy = scratch + 30992;
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 84 to 110
+  float* const d_blocks_mlp_0_einsum = scratch + 35376;
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 84 to 108
+  float* const d_blocks_mlp_0_copy = scratch + 35776;
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 88 to 104
+  float* const d_blocks_add = scratch + 36176;
+  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 89 to 93
+  float* const d_blocks_mhsa_einsum = scratch + 12720;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 112
+  float* const d_blocks_mhsa_einsum_2 = scratch + 38224;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 91 to 96
+  float* const d_blocks_mhsa_v_mappings_1_einsum = scratch + 38432;
+  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 92 to 93
+  float* const d_blocks_mhsa_einsum_3 = scratch + 15232;
+  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 93 to 95
+  float* const d_blocks_mhsa_multiply = scratch + 22768;
+  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 93 to 101
+  float* const d_blocks_mhsa_multiply_2 = scratch + 25280;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 116
+  float* const d_blocks_mhsa_einsum_4 = scratch + 38640;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 114
+  float* const d_blocks_mhsa_einsum_5 = scratch + 38848;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 96 to 97
+  float* const d_blocks_mhsa_add = scratch + 12720;
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 84 to 124
+  float* const d_blocks_norm1_concat = scratch + 36576;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 118
+  float* const d_blocks_mhsa_einsum_6 = scratch + 39056;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 99 to 102
+  float* const d_blocks_mhsa_v_mappings_0_einsum = scratch + 12720;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 122
+  float* const d_blocks_mhsa_einsum_7 = scratch + 39264;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 120
+  float* const d_blocks_mhsa_einsum_8 = scratch + 39472;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 102 to 103
+  float* const d_blocks_mhsa_add_2 = scratch + 12928;
   // [D=8, 1], live from kernel 0 to 3
   float* const add_2 = scratch;
+  // [1], live from kernel 0 to 127
+  float* const divide_forward_sum = scratch + 12704;
   std::int64_t place = -1;
-  add_forward_evaluate(parameters + 1872, table_sinusoidal_50x8_0, add_2);
+  const std::int64_t chunks = chunks_of(batch, at_once);
+  for (std::int64_t turn = 0; turn * chunks < 16; ++turn) {
+    const Group group = group_of(batch, chunks, turn);
+    add_forward_evaluate(parameters + 1872, table_sinusoidal_50x8_0, add_2);
 #pragma omp parallel for schedule(static)
-  for (std::int64_t image = 0; image < batch; ++image) {
-    rearrange_forward(images + image * 784, rearrange + image * 27088);
-    linear_mapper_forward(rearrange + image * 27088, parameters + 1744, parameters + 1728, table_sinusoidal_50x8_0,
-                          blocks_carry + image * 27088);
-    copy_forward_evaluate(add_2, blocks_carry + image * 27088);
-  }
-  // blocks: 1 layers
-  for (std::int64_t layer = 0; layer < 1; ++layer) {
+    for (std::int64_t image = 0; image < group.images; ++image) {
+      rearrange_forward(images + group.first * 784 + image * 784, rearrange + image * 27088);
+      linear_mapper_forward(rearrange + image * 27088, parameters + 1744, parameters + 1728, table_sinusoidal_50x8_0,
+                            blocks_carry + image * 27088);
+      copy_forward_evaluate(add_2, blocks_carry + image * 27088);
+    }
+    // blocks: 1 layers
+    for (std::int64_t layer = 0; layer < 1; ++layer) {
 #pragma omp parallel for schedule(static) firstprivate(place)
-    for (std::int64_t image = 0; image < batch; ++image) {
+      for (std::int64_t image = 0; image < group.images; ++image) {
+        if (place < 0) place = image;
+        blocks_norm1_forward_train(blocks_carry + layer * 400 + image * 27088, blocks_norm1_rsqrt + image * 27088,
+                                   blocks_norm1_multiply + image * 27088, parameters + 1696 - layer * 816,
+                                   parameters + 1712 - layer * 816, blocks_norm1_add + image * 27088);
+        blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 27088, parameters + 1680 - layer * 816,
+                                         parameters + 1664 - layer * 816, blocks_mhsa_q_mappings_0_add + image * 27088);
+        blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + image * 27088, parameters + 1648 - layer * 816,
+                                         parameters + 1632 - layer * 816, blocks_mhsa_k_mappings_0_add + image * 27088);
+        blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + image * 27088, blocks_mhsa_k_mappings_0_add + image * 27088,
+                            blocks_mhsa_einsum + place * 27088);
+        blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + image * 27088, parameters + 1616 - layer * 816,
+                                         parameters + 1600 - layer * 816, blocks_mhsa_v_mappings_0_add + image * 27088);
+        blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 27088, parameters + 1584 - layer * 816,
+                                         parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_1_add + image * 27088);
+        blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + image * 27088, parameters + 1552 - layer * 816,
+                                         parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_1_add + image * 27088);
+        blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + image * 27088,
+                              blocks_mhsa_k_mappings_1_add + image * 27088, blocks_mhsa_einsum_2 + place * 27088);
+        blocks_mhsa_forward_2(blocks_mhsa_einsum + place * 27088, blocks_mhsa_divide + image * 27088,
+                              blocks_mhsa_einsum_2 + place * 27088, blocks_mhsa_divide_2 + image * 27088);
+        blocks_mhsa_forward_3(blocks_mhsa_divide + image * 27088, blocks_mhsa_v_mappings_0_add + image * 27088,
+                              blocks_carry + layer * 400 + image * 27088, blocks_concat + place * 27088);
+        blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + image * 27088, parameters + 1520 - layer * 816,
+                                         parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_1_add + image * 27088);
+        blocks_mhsa_forward_5(blocks_mhsa_divide_2 + image * 27088, blocks_mhsa_v_mappings_1_add + image * 27088,
+                              blocks_carry + layer * 400 + image * 27088, blocks_concat + place * 27088);
+        blocks_norm2_forward_train(blocks_concat + place * 27088, blocks_norm2_rsqrt + image * 27088,
+                                   blocks_norm2_multiply + image * 27088, parameters + 1472 - layer * 816,
+                                   parameters + 1488 - layer * 816, blocks_norm2_add + place * 27088);
+        blocks_mlp_0_forward_train(blocks_norm2_add + place * 27088, parameters + 1216 - layer * 816,
+                                   parameters + 1184 - layer * 816, blocks_mlp_0_add + image * 27088,
+                                   blocks_mlp_1_gelu + place * 27088);
+        blocks_mlp_2_forward(blocks_mlp_1_gelu + place * 27088, parameters + 928 - layer * 816,
+                             blocks_concat + place * 27088, parameters + 912 - layer * 816,
+                             blocks_carry + (layer + 1) * 400 + image * 27088);
+      }
+    }
+#pragma omp parallel for schedule(static) firstprivate(place)
+    for (std::int64_t image = 0; image < group.images; ++image) {
       if (place < 0) place = image;
-      blocks_norm1_forward_train(blocks_carry + layer * 400 + image * 27088, blocks_norm1_rsqrt + image * 27088,
-                                 blocks_norm1_multiply + image * 27088, parameters + 1696 - layer * 816,
-                                 parameters + 1712 - layer * 816, blocks_norm1_add + image * 27088);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 27088, parameters + 1680 - layer * 816,
-                                       parameters + 1664 - layer * 816, blocks_mhsa_q_mappings_0_add + image * 27088);
-      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + image * 27088, parameters + 1648 - layer * 816,
-                                       parameters + 1632 - layer * 816, blocks_mhsa_k_mappings_0_add + image * 27088);
-      blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + image * 27088, blocks_mhsa_k_mappings_0_add + image * 27088,
-                          blocks_mhsa_einsum + place * 27088);
-      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + image * 27088, parameters + 1616 - layer * 816,
-                                       parameters + 1600 - layer * 816, blocks_mhsa_v_mappings_0_add + image * 27088);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 27088, parameters + 1584 - layer * 816,
-                                       parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_1_add + image * 27088);
-      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + image * 27088, parameters + 1552 - layer * 816,
-                                       parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_1_add + image * 27088);
-      blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + image * 27088, blocks_mhsa_k_mappings_1_add + image * 27088,
-                            blocks_mhsa_einsum_2 + place * 27088);
-      blocks_mhsa_forward_2(blocks_mhsa_einsum + place * 27088, blocks_mhsa_divide + image * 27088,
-                            blocks_mhsa_einsum_2 + place * 27088, blocks_mhsa_divide_2 + image * 27088);
-      blocks_mhsa_forward_3(blocks_mhsa_divide + image * 27088, blocks_mhsa_v_mappings_0_add + image * 27088,
-                            blocks_carry + layer * 400 + image * 27088, blocks_concat + place * 27088);
-      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + image * 27088, parameters + 1520 - layer * 816,
-                                       parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_1_add + image * 27088);
-      blocks_mhsa_forward_5(blocks_mhsa_divide_2 + image * 27088, blocks_mhsa_v_mappings_1_add + image * 27088,
-                            blocks_carry + layer * 400 + image * 27088, blocks_concat + place * 27088);
-      blocks_norm2_forward_train(blocks_concat + place * 27088, blocks_norm2_rsqrt + image * 27088,
-                                 blocks_norm2_multiply + image * 27088, parameters + 1472 - layer * 816,
-                                 parameters + 1488 - layer * 816, blocks_norm2_add + place * 27088);
-      blocks_mlp_0_forward_train(blocks_norm2_add + place * 27088, parameters + 1216 - layer * 816,
-                                 parameters + 1184 - layer * 816, blocks_mlp_0_add + image * 27088,
-                                 blocks_mlp_1_gelu + place * 27088);
-      blocks_mlp_2_forward(blocks_mlp_1_gelu + place * 27088, parameters + 928 - layer * 816,
-                           blocks_concat + place * 27088, parameters + 912 - layer * 816,
-                           blocks_carry + (layer + 1) * 400 + image * 27088);
+      blocks_1_norm1_forward_train(blocks_carry + 400 + image * 27088, blocks_1_norm1_rsqrt + place * 27088,
+                                   blocks_1_norm1_multiply + image * 27088, parameters + 880, parameters + 896,
+                                   blocks_1_norm1_add + image * 27088);
+      blocks_1_mhsa_k_mappings_0_forward(blocks_1_norm1_add + image * 27088, parameters + 832, parameters + 816,
+                                         blocks_1_mhsa_k_mappings_0_add + place * 27088);
+      blocks_1_mhsa_v_mappings_0_forward(blocks_1_norm1_add + image * 27088, parameters + 800, parameters + 784,
+                                         blocks_1_mhsa_v_mappings_0_add + place * 27088);
+      blocks_1_mhsa_k_mappings_1_forward(blocks_1_norm1_add + image * 27088, parameters + 736, parameters + 720,
+                                         blocks_1_mhsa_k_mappings_1_add + place * 27088);
+      blocks_1_mhsa_v_mappings_1_forward(blocks_1_norm1_add + image * 27088, parameters + 704, parameters + 688,
+                                         blocks_1_mhsa_v_mappings_1_add + place * 27088);
+      blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + image * 27088, parameters + 864, parameters + 848,
+                                         blocks_1_mhsa_q_mappings_0_add + place * 27088);
+      blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 27088,
+                            blocks_1_mhsa_k_mappings_0_add + place * 27088, blocks_1_mhsa_einsum + place * 27088);
+      blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + image * 27088, parameters + 768, parameters + 752,
+                                         blocks_1_mhsa_q_mappings_1_add + place * 27088);
+      blocks_1_mhsa_forward_4(blocks_1_mhsa_q_mappings_1_add + place * 27088,
+                              blocks_1_mhsa_k_mappings_1_add + place * 27088, blocks_1_mhsa_einsum_2 + place * 27088);
+      blocks_1_mhsa_forward_2(blocks_1_mhsa_einsum + place * 27088, blocks_1_mhsa_divide + place * 27088,
+                              blocks_1_mhsa_einsum_2 + place * 27088, blocks_1_mhsa_divide_2 + place * 27088);
+      blocks_1_mhsa_forward_3(blocks_1_mhsa_divide + place * 27088, blocks_1_mhsa_v_mappings_0_add + place * 27088,
+                              blocks_carry + 400 + image * 27088, blocks_1_concat + place * 27088);
+      blocks_1_mhsa_forward_5(blocks_1_mhsa_divide_2 + place * 27088, blocks_1_mhsa_v_mappings_1_add + place * 27088,
+                              blocks_carry + 400 + image * 27088, blocks_1_concat + place * 27088);
+      blocks_1_norm2_forward_train(blocks_1_concat + place * 27088, blocks_1_norm2_rsqrt + place * 27088,
+                                   blocks_1_norm2_multiply + image * 27088, parameters + 656, parameters + 672,
+                                   blocks_1_norm2_add + image * 27088);
+      blocks_1_mlp_0_backward(blocks_1_norm2_add + image * 27088, parameters + 400, parameters + 368,
+                              blocks_1_mlp_1_gelu + image * 27088, d_blocks_1_mlp_1_gelu_gradient + place * 27088);
+      blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + image * 27088, parameters + 112, blocks_1_concat + place * 27088,
+                             parameters + 96, blocks_1_add + image * 27088);
+      mlp_0_forward(blocks_1_add + image * 27088, parameters + 16, mlp_0_einsum + place * 27088);
+      mlp_0_backward(batch, mlp_0_einsum + place * 27088, parameters, outputs + group.first * 10 + image * 10,
+                     d_mlp_1_multiply + image * 27088, labels + group.first + image, add + image * 27088,
+                     reduce_sum + image * 27088);
+      mlp_0_backward_2(d_mlp_1_multiply + image * 27088, parameters + 16, d_mlp_0_einsum + image * 27088);
+      blocks_1_mlp_2_backward(d_mlp_0_einsum + image * 27088, parameters + 112,
+                              d_blocks_1_mlp_1_gelu_gradient + place * 27088,
+                              d_blocks_1_mlp_1_multiply + image * 27088);
+      blocks_1_mlp_0_backward_2(d_blocks_1_mlp_1_multiply + image * 27088, parameters + 400,
+                                d_blocks_1_mlp_0_einsum + image * 27088);
+      blocks_1_norm2_backward(d_blocks_1_mlp_0_einsum + image * 27088, parameters + 656,
+                              blocks_1_norm2_multiply + image * 27088, d_mlp_0_einsum + image * 27088,
+                              blocks_1_norm2_rsqrt + place * 27088, d_blocks_1_add + place * 27088);
+      blocks_1_mhsa_backward(d_blocks_1_add + place * 27088, blocks_1_mhsa_v_mappings_1_add + place * 27088,
+                             d_blocks_1_mhsa_einsum + place * 27088);
+      blocks_1_mhsa_backward_2(d_blocks_1_add + place * 27088, blocks_1_mhsa_divide_2 + place * 27088,
+                               d_blocks_1_mhsa_einsum_2 + image * 27088);
+      blocks_1_mhsa_backward_6(d_blocks_1_add + place * 27088, blocks_1_mhsa_v_mappings_0_add + place * 27088,
+                               d_blocks_1_mhsa_einsum_3 + place * 27088);
+      blocks_1_mhsa_backward_3(d_blocks_1_mhsa_einsum + place * 27088, blocks_1_mhsa_divide_2 + place * 27088,
+                               d_blocks_1_mhsa_einsum_3 + place * 27088, blocks_1_mhsa_divide + place * 27088,
+                               d_blocks_1_mhsa_multiply + place * 27088, d_blocks_1_mhsa_multiply_2 + place * 27088);
+      blocks_1_mhsa_backward_4(d_blocks_1_mhsa_multiply + place * 27088, blocks_1_mhsa_k_mappings_1_add + place * 27088,
+                               d_blocks_1_mhsa_einsum_4 + image * 27088);
+      blocks_1_mhsa_backward_5(d_blocks_1_mhsa_multiply + place * 27088, blocks_1_mhsa_q_mappings_1_add + place * 27088,
+                               d_blocks_1_mhsa_einsum_5 + image * 27088);
+      blocks_1_mhsa_backward_7(d_blocks_1_add + place * 27088, blocks_1_mhsa_divide + place * 27088,
+                               d_blocks_1_mhsa_einsum_6 + image * 27088);
+      blocks_1_mhsa_backward_8(d_blocks_1_mhsa_multiply_2 + place * 27088,
+                               blocks_1_mhsa_k_mappings_0_add + place * 27088,
+                               d_blocks_1_mhsa_einsum_7 + image * 27088);
+      blocks_1_mhsa_backward_9(d_blocks_1_mhsa_multiply_2 + place * 27088,
+                               blocks_1_mhsa_q_mappings_0_add + place * 27088,
+                               d_blocks_1_mhsa_einsum_8 + image * 27088);
+      blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_2 + image * 27088, parameters + 704,
+                                          d_blocks_1_mhsa_v_mappings_1_einsum + place * 27088);
+      blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_5 + image * 27088, parameters + 736,
+                                          d_blocks_1_mhsa_v_mappings_1_einsum + place * 27088,
+                                          d_blocks_1_mhsa_add + place * 27088);
+      blocks_1_mhsa_q_mappings_1_backward(d_blocks_1_mhsa_einsum_4 + image * 27088, parameters + 768,
+                                          d_blocks_1_mhsa_add + place * 27088, d_blocks_1_norm1_concat + image * 27088);
+      blocks_1_mhsa_backward_11(d_blocks_1_mhsa_add + place * 27088, d_blocks_1_norm1_concat + image * 27088);
+      blocks_1_mhsa_v_mappings_0_backward(d_blocks_1_mhsa_einsum_6 + image * 27088, parameters + 800,
+                                          d_blocks_1_mhsa_v_mappings_0_einsum + place * 27088);
+      blocks_1_mhsa_k_mappings_0_backward(d_blocks_1_mhsa_einsum_8 + image * 27088, parameters + 832,
+                                          d_blocks_1_mhsa_v_mappings_0_einsum + place * 27088,
+                                          d_blocks_1_mhsa_add_2 + place * 27088);
+      blocks_1_mhsa_q_mappings_0_backward(d_blocks_1_mhsa_einsum_7 + image * 27088, parameters + 864,
+                                          d_blocks_1_mhsa_add_2 + place * 27088,
+                                          d_blocks_1_norm1_concat + image * 27088);
+      blocks_1_mhsa_backward_10(d_blocks_1_mhsa_add_2 + place * 27088, d_blocks_1_norm1_concat + image * 27088);
+      blocks_1_norm1_backward(d_blocks_1_norm1_concat + image * 27088, parameters + 880,
+                              blocks_1_norm1_multiply + image * 27088, blocks_1_norm1_rsqrt + place * 27088,
+                              d_blocks_1_norm1_multiply + place * 27088);
+      blocks_backward_2(d_blocks_1_norm1_multiply + place * 27088, d_blocks_1_add + place * 27088,
+                        d_blocks_carry + image * 27088);
+      blocks_backward(d_blocks_1_norm1_multiply + place * 27088, d_blocks_carry + image * 27088);
     }
-  }
+    divide_forward_sum_of_batch(group, divide_forward_sum, add, reduce_sum);
+    divide_forward_train(batch, divide_forward_sum, loss);
+#pragma omp parallel for schedule(static)
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      mlp_0_bias_gradient_partial(chunk, group, d_mlp_1_multiply, scratch + 11520);
+      mlp_0_weight_gradient_partial(chunk, group, d_mlp_1_multiply, blocks_1_add, scratch + 8192);
+      blocks_1_mlp_2_bias_gradient_partial(chunk, group, d_mlp_0_einsum, scratch + 11680);
+      blocks_1_mlp_2_weight_gradient_partial(chunk, group, d_mlp_0_einsum, blocks_1_mlp_1_gelu, scratch);
+      blocks_1_mlp_0_bias_gradient_partial(chunk, group, d_blocks_1_mlp_1_multiply, scratch + 9472);
+      blocks_1_mlp_0_weight_gradient_partial(chunk, group, d_blocks_1_mlp_1_multiply, blocks_1_norm2_add,
+                                             scratch + 4096);
+      blocks_1_norm2_weight_gradient_partial(chunk, group, d_blocks_1_mlp_0_einsum, blocks_1_norm2_multiply,
+                                             scratch + 11808);
+      blocks_1_norm2_bias_gradient_partial(chunk, group, d_blocks_1_mlp_0_einsum, scratch + 11936);
+      blocks_1_mhsa_q_mappings_1_bias_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_4, scratch + 12320);
+      blocks_1_mhsa_q_mappings_1_weight_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_4, blocks_1_norm1_add,
+                                                         scratch + 9984);
+      blocks_1_mhsa_q_mappings_0_bias_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_7, scratch + 12384);
+      blocks_1_mhsa_q_mappings_0_weight_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_7, blocks_1_norm1_add,
+                                                         scratch + 10240);
+      blocks_1_mhsa_v_mappings_1_bias_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_2, scratch + 12448);
+      blocks_1_mhsa_v_mappings_1_weight_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_2, blocks_1_norm1_add,
+                                                         scratch + 10496);
+      blocks_1_mhsa_k_mappings_1_bias_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_5, scratch + 12512);
+      blocks_1_mhsa_k_mappings_1_weight_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_5, blocks_1_norm1_add,
+                                                         scratch + 10752);
+      blocks_1_mhsa_v_mappings_0_bias_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_6, scratch + 12576);
+      blocks_1_mhsa_v_mappings_0_weight_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_6, blocks_1_norm1_add,
+                                                         scratch + 11008);
+      blocks_1_mhsa_k_mappings_0_bias_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_8, scratch + 12640);
+      blocks_1_mhsa_k_mappings_0_weight_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_8, blocks_1_norm1_add,
+                                                         scratch + 11264);
+      blocks_1_norm1_weight_gradient_partial(chunk, group, d_blocks_1_norm1_concat, blocks_1_norm1_multiply,
+                                             scratch + 12064);
+      blocks_1_norm1_bias_gradient_partial(chunk, group, d_blocks_1_norm1_concat, scratch + 12192);
+    }
+    mlp_0_bias_gradient_sum(group, gradients, scratch + 11520);
+    mlp_0_weight_gradient_sum(group, gradients + 16, scratch + 8192);
+    blocks_1_mlp_2_bias_gradient_sum(group, gradients + 96, scratch + 11680);
+    blocks_1_mlp_2_weight_gradient_sum(group, gradients + 112, scratch);
+    blocks_1_mlp_0_bias_gradient_sum(group, gradients + 368, scratch + 9472);
+    blocks_1_mlp_0_weight_gradient_sum(group, gradients + 400, scratch + 4096);
+    blocks_1_norm2_weight_gradient_sum(group, gradients + 656, scratch + 11808);
+    blocks_1_norm2_bias_gradient_sum(group, gradients + 672, scratch + 11936);
+    blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 752, scratch + 12320);
+    blocks_1_mhsa_q_mappings_1_weight_gradient_sum(group, gradients + 768, scratch + 9984);
+    blocks_1_mhsa_q_mappings_0_bias_gradient_sum(group, gradients + 848, scratch + 12384);
+    blocks_1_mhsa_q_mappings_0_weight_gradient_sum(group, gradients + 864, scratch + 10240);
+    blocks_1_mhsa_v_mappings_1_bias_gradient_sum(group, gradients + 688, scratch + 12448);
+    blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group, gradients + 704, scratch + 10496);
+    blocks_1_mhsa_k_mappings_1_bias_gradient_sum(group, gradients + 720, scratch + 12512);
+    blocks_1_mhsa_k_mappings_1_weight_gradient_sum(group, gradients + 736, scratch + 10752);
+    blocks_1_mhsa_v_mappings_0_bias_gradient_sum(group, gradients + 784, scratch + 12576);
+    blocks_1_mhsa_v_mappings_0_weight_gradient_sum(group, gradients + 800, scratch + 11008);
+    blocks_1_mhsa_k_mappings_0_bias_gradient_sum(group, gradients + 816, scratch + 12640);
+    blocks_1_mhsa_k_mappings_0_weight_gradient_sum(group, gradients + 832, scratch + 11264);
+    blocks_1_norm1_weight_gradient_sum(group, gradients + 880, scratch + 12064);
+    blocks_1_norm1_bias_gradient_sum(group, gradients + 896, scratch + 12192);
+    // blocks: 1 layers, the last one first
+    for (std::int64_t pass = 0; pass < 1; ++pass) {
+      const std::int64_t layer = 0 - pass;
 #pragma omp parallel for schedule(static) firstprivate(place)
-  for (std::int64_t image = 0; image < batch; ++image) {
-    if (place < 0) place = image;
-    blocks_1_norm1_forward_train(blocks_carry + 400 + image * 27088, blocks_1_norm1_rsqrt + place * 27088,
-                                 blocks_1_norm1_multiply + image * 27088, parameters + 880, parameters + 896,
-                                 blocks_1_norm1_add + image * 27088);
-    blocks_1_mhsa_k_mappings_0_forward(blocks_1_norm1_add + image * 27088, parameters + 832, parameters + 816,
-                                       blocks_1_mhsa_k_mappings_0_add + place * 27088);
-    blocks_1_mhsa_v_mappings_0_forward(blocks_1_norm1_add + image * 27088, parameters + 800, parameters + 784,
-                                       blocks_1_mhsa_v_mappings_0_add + place * 27088);
-    blocks_1_mhsa_k_mappings_1_forward(blocks_1_norm1_add + image * 27088, parameters + 736, parameters + 720,
-                                       blocks_1_mhsa_k_mappings_1_add + place * 27088);
-    blocks_1_mhsa_v_mappings_1_forward(blocks_1_norm1_add + image * 27088, parameters + 704, parameters + 688,
-                                       blocks_1_mhsa_v_mappings_1_add + place * 27088);
-    blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + image * 27088, parameters + 864, parameters + 848,
-                                       blocks_1_mhsa_q_mappings_0_add + place * 27088);
-    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 27088,
-                          blocks_1_mhsa_k_mappings_0_add + place * 27088, blocks_1_mhsa_einsum + place * 27088);
-    blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + image * 27088, parameters + 768, parameters + 752,
-                                       blocks_1_mhsa_q_mappings_1_add + place * 27088);
-    blocks_1_mhsa_forward_4(blocks_1_mhsa_q_mappings_1_add + place * 27088,
-                            blocks_1_mhsa_k_mappings_1_add + place * 27088, blocks_1_mhsa_einsum_2 + place * 27088);
-    blocks_1_mhsa_forward_2(blocks_1_mhsa_einsum + place * 27088, blocks_1_mhsa_divide + place * 27088,
-                            blocks_1_mhsa_einsum_2 + place * 27088, blocks_1_mhsa_divide_2 + place * 27088);
-    blocks_1_mhsa_forward_3(blocks_1_mhsa_divide + place * 27088, blocks_1_mhsa_v_mappings_0_add + place * 27088,
-                            blocks_carry + 400 + image * 27088, blocks_1_concat + place * 27088);
-    blocks_1_mhsa_forward_5(blocks_1_mhsa_divide_2 + place * 27088, blocks_1_mhsa_v_mappings_1_add + place * 27088,
-                            blocks_carry + 400 + image * 27088, blocks_1_concat + place * 27088);
-    blocks_1_norm2_forward_train(blocks_1_concat + place * 27088, blocks_1_norm2_rsqrt + place * 27088,
-                                 blocks_1_norm2_multiply + image * 27088, parameters + 656, parameters + 672,
-                                 blocks_1_norm2_add + image * 27088);
-    blocks_1_mlp_0_backward(blocks_1_norm2_add + image * 27088, parameters + 400, parameters + 368,
-                            blocks_1_mlp_1_gelu + image * 27088, d_blocks_1_mlp_1_gelu_gradient + place * 27088);
-    blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + image * 27088, parameters + 112, blocks_1_concat + place * 27088,
-                           parameters + 96, blocks_1_add + image * 27088);
-    mlp_0_forward(blocks_1_add + image * 27088, parameters + 16, mlp_0_einsum + place * 27088);
-    mlp_0_backward(batch, mlp_0_einsum + place * 27088, parameters, outputs + image * 10,
-                   d_mlp_1_multiply + image * 27088, labels + image, add + image * 27088, reduce_sum + image * 27088);
-    mlp_0_backward_2(d_mlp_1_multiply + image * 27088, parameters + 16, d_mlp_0_einsum + image * 27088);
-    blocks_1_mlp_2_backward(d_mlp_0_einsum + image * 27088, parameters + 112,
-                            d_blocks_1_mlp_1_gelu_gradient + place * 27088, d_blocks_1_mlp_1_multiply + image * 27088);
-    blocks_1_mlp_0_backward_2(d_blocks_1_mlp_1_multiply + image * 27088, parameters + 400,
-                              d_blocks_1_mlp_0_einsum + image * 27088);
-    blocks_1_norm2_backward(d_blocks_1_mlp_0_einsum + image * 27088, parameters + 656,
-                            blocks_1_norm2_multiply + image * 27088, d_mlp_0_einsum + image * 27088,
-                            blocks_1_norm2_rsqrt + place * 27088, d_blocks_1_add + place * 27088);
-    blocks_1_mhsa_backward(d_blocks_1_add + place * 27088, blocks_1_mhsa_v_mappings_1_add + place * 27088,
-                           d_blocks_1_mhsa_einsum + place * 27088);
-    blocks_1_mhsa_backward_2(d_blocks_1_add + place * 27088, blocks_1_mhsa_divide_2 + place * 27088,
-                             d_blocks_1_mhsa_einsum_2 + image * 27088);
-    blocks_1_mhsa_backward_6(d_blocks_1_add + place * 27088, blocks_1_mhsa_v_mappings_0_add + place * 27088,
-                             d_blocks_1_mhsa_einsum_3 + place * 27088);
-    blocks_1_mhsa_backward_3(d_blocks_1_mhsa_einsum + place * 27088, blocks_1_mhsa_divide_2 + place * 27088,
-                             d_blocks_1_mhsa_einsum_3 + place * 27088, blocks_1_mhsa_divide + place * 27088,
-                             d_blocks_1_mhsa_multiply + place * 27088, d_blocks_1_mhsa_multiply_2 + place * 27088);
-    blocks_1_mhsa_backward_4(d_blocks_1_mhsa_multiply + place * 27088, blocks_1_mhsa_k_mappings_1_add + place * 27088,
-                             d_blocks_1_mhsa_einsum_4 + image * 27088);
-    blocks_1_mhsa_backward_5(d_blocks_1_mhsa_multiply + place * 27088, blocks_1_mhsa_q_mappings_1_add + place * 27088,
-                             d_blocks_1_mhsa_einsum_5 + image * 27088);
-    blocks_1_mhsa_backward_7(d_blocks_1_add + place * 27088, blocks_1_mhsa_divide + place * 27088,
-                             d_blocks_1_mhsa_einsum_6 + image * 27088);
-    blocks_1_mhsa_backward_8(d_blocks_1_mhsa_multiply_2 + place * 27088, blocks_1_mhsa_k_mappings_0_add + place * 27088,
-                             d_blocks_1_mhsa_einsum_7 + image * 27088);
-    blocks_1_mhsa_backward_9(d_blocks_1_mhsa_multiply_2 + place * 27088, blocks_1_mhsa_q_mappings_0_add + place * 27088,
-                             d_blocks_1_mhsa_einsum_8 + image * 27088);
-    blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_2 + image * 27088, parameters + 704,
-                                        d_blocks_1_mhsa_v_mappings_1_einsum + place * 27088);
-    blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_5 + image * 27088, parameters + 736,
-                                        d_blocks_1_mhsa_v_mappings_1_einsum + place * 27088,
-                                        d_blocks_1_mhsa_add + place * 27088);
-    blocks_1_mhsa_q_mappings_1_backward(d_blocks_1_mhsa_einsum_4 + image * 27088, parameters + 768,
-                                        d_blocks_1_mhsa_add + place * 27088, d_blocks_1_norm1_concat + image * 27088);
-    blocks_1_mhsa_backward_11(d_blocks_1_mhsa_add + place * 27088, d_blocks_1_norm1_concat + image * 27088);
-    blocks_1_mhsa_v_mappings_0_backward(d_blocks_1_mhsa_einsum_6 + image * 27088, parameters + 800,
-                                        d_blocks_1_mhsa_v_mappings_0_einsum + place * 27088);
-    blocks_1_mhsa_k_mappings_0_backward(d_blocks_1_mhsa_einsum_8 + image * 27088, parameters + 832,
-                                        d_blocks_1_mhsa_v_mappings_0_einsum + place * 27088,
-                                        d_blocks_1_mhsa_add_2 + place * 27088);
-    blocks_1_mhsa_q_mappings_0_backward(d_blocks_1_mhsa_einsum_7 + image * 27088, parameters + 864,
-                                        d_blocks_1_mhsa_add_2 + place * 27088, d_blocks_1_norm1_concat + image * 27088);
-    blocks_1_mhsa_backward_10(d_blocks_1_mhsa_add_2 + place * 27088, d_blocks_1_norm1_concat + image * 27088);
-    blocks_1_norm1_backward(d_blocks_1_norm1_concat + image * 27088, parameters + 880,
-                            blocks_1_norm1_multiply + image * 27088, blocks_1_norm1_rsqrt + place * 27088,
-                            d_blocks_1_norm1_multiply + place * 27088);
-    blocks_backward_2(d_blocks_1_norm1_multiply + place * 27088, d_blocks_1_add + place * 27088,
-                      d_blocks_carry + image * 27088);
-    blocks_backward(d_blocks_1_norm1_multiply + place * 27088, d_blocks_carry + image * 27088);
-  }
-  divide_forward_train(batch, add, reduce_sum, loss);
+      for (std::int64_t image = 0; image < group.images; ++image) {
+        if (place < 0) place = image;
+        blocks_mlp_2_backward(d_blocks_carry + pass * 400 + image * 27088, parameters + 928 - layer * 816,
+                              blocks_mlp_0_add + image * 27088, d_blocks_mlp_1_multiply + image * 27088);
+        blocks_mlp_1_backward(blocks_mlp_0_add + image * 27088, d_blocks_mlp_2_copy + image * 27088);
+        blocks_mlp_0_backward(d_blocks_mlp_1_multiply + image * 27088, parameters + 1216 - layer * 816,
+                              d_blocks_mlp_0_einsum + image * 27088);
+        blocks_norm2_backward(blocks_norm2_multiply + image * 27088, parameters + 1472 - layer * 816,
+                              parameters + 1488 - layer * 816, d_blocks_mlp_0_copy + image * 27088);
+        blocks_norm2_backward_2(d_blocks_mlp_0_einsum + image * 27088, parameters + 1472 - layer * 816,
+                                blocks_norm2_multiply + image * 27088, d_blocks_carry + pass * 400 + image * 27088,
+                                blocks_norm2_rsqrt + image * 27088, d_blocks_add + place * 27088);
+        blocks_mhsa_backward(d_blocks_add + place * 27088, blocks_mhsa_v_mappings_1_add + image * 27088,
+                             d_blocks_mhsa_einsum + place * 27088);
+        blocks_mhsa_backward_2(d_blocks_add + place * 27088, blocks_mhsa_divide_2 + image * 27088,
+                               d_blocks_mhsa_einsum_2 + image * 27088);
+        blocks_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + image * 27088, parameters + 1520 - layer * 816,
+                                          d_blocks_mhsa_v_mappings_1_einsum + place * 27088);
+        blocks_mhsa_backward_6(d_blocks_add + place * 27088, blocks_mhsa_v_mappings_0_add + image * 27088,
+                               d_blocks_mhsa_einsum_3 + place * 27088);
+        blocks_mhsa_backward_3(d_blocks_mhsa_einsum + place * 27088, blocks_mhsa_divide_2 + image * 27088,
+                               d_blocks_mhsa_einsum_3 + place * 27088, blocks_mhsa_divide + image * 27088,
+                               d_blocks_mhsa_multiply + place * 27088, d_blocks_mhsa_multiply_2 + place * 27088);
+        blocks_mhsa_backward_4(d_blocks_mhsa_multiply + place * 27088, blocks_mhsa_k_mappings_1_add + image * 27088,
+                               d_blocks_mhsa_einsum_4 + image * 27088);
+        blocks_mhsa_backward_5(d_blocks_mhsa_multiply + place * 27088, blocks_mhsa_q_mappings_1_add + image * 27088,
+                               d_blocks_mhsa_einsum_5 + image * 27088);
+        blocks_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + image * 27088, parameters + 1552 - layer * 816,
+                                          d_blocks_mhsa_v_mappings_1_einsum + place * 27088,
+                                          d_blocks_mhsa_add + place * 27088);
+        blocks_mhsa_q_mappings_1_backward(d_blocks_mhsa_einsum_4 + image * 27088, parameters + 1584 - layer * 816,
+                                          d_blocks_mhsa_add + place * 27088, d_blocks_norm1_concat + image * 27088);
+        blocks_mhsa_backward_7(d_blocks_add + place * 27088, blocks_mhsa_divide + image * 27088,
+                               d_blocks_mhsa_einsum_6 + image * 27088);
+        blocks_mhsa_v_mappings_0_backward(d_blocks_mhsa_einsum_6 + image * 27088, parameters + 1616 - layer * 816,
+                                          d_blocks_mhsa_v_mappings_0_einsum + place * 27088);
+        blocks_mhsa_backward_8(d_blocks_mhsa_multiply_2 + place * 27088, blocks_mhsa_k_mappings_0_add + image * 27088,
+                               d_blocks_mhsa_einsum_7 + image * 27088);
+        blocks_mhsa_backward_9(d_blocks_mhsa_multiply_2 + place * 27088, blocks_mhsa_q_mappings_0_add + image * 27088,
+                               d_blocks_mhsa_einsum_8 + image * 27088);
+        blocks_mhsa_k_mappings_0_backward(d_blocks_mhsa_einsum_8 + image * 27088, parameters + 1648 - layer * 816,
+                                          d_blocks_mhsa_v_mappings_0_einsum + place * 27088,
+                                          d_blocks_mhsa_add_2 + place * 27088);
+        blocks_mhsa_q_mappings_0_backward(d_blocks_mhsa_einsum_7 + image * 27088, parameters + 1680 - layer * 816,
+                                          d_blocks_mhsa_add_2 + place * 27088, d_blocks_norm1_concat + image * 27088);
+        blocks_norm1_backward(d_blocks_norm1_concat + image * 27088, parameters + 1696 - layer * 816,
+                              blocks_norm1_multiply + image * 27088, d_blocks_add + place * 27088,
+                              blocks_norm1_rsqrt + image * 27088, d_blocks_carry + (pass + 1) * 400 + image * 27088);
+      }
 #pragma omp parallel for schedule(static)
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-    mlp_0_bias_gradient_partial(chunk, batch, d_mlp_1_multiply, scratch + 11520);
-    mlp_0_weight_gradient_partial(chunk, batch, d_mlp_1_multiply, blocks_1_add, scratch + 8192);
-    blocks_1_mlp_2_bias_gradient_partial(chunk, batch, d_mlp_0_einsum, scratch + 11680);
-    blocks_1_mlp_2_weight_gradient_partial(chunk, batch, d_mlp_0_einsum, blocks_1_mlp_1_gelu, scratch);
-    blocks_1_mlp_0_bias_gradient_partial(chunk, batch, d_blocks_1_mlp_1_multiply, scratch + 9472);
-    blocks_1_mlp_0_weight_gradient_partial(chunk, batch, d_blocks_1_mlp_1_multiply, blocks_1_norm2_add, scratch + 4096);
-    blocks_1_norm2_weight_gradient_partial(chunk, batch, d_blocks_1_mlp_0_einsum, blocks_1_norm2_multiply,
-                                           scratch + 11808);
-    blocks_1_norm2_bias_gradient_partial(chunk, batch, d_blocks_1_mlp_0_einsum, scratch + 11936);
-    blocks_1_mhsa_q_mappings_1_bias_gradient_partial(chunk, batch, d_blocks_1_mhsa_einsum_4, scratch + 12320);
-    blocks_1_mhsa_q_mappings_1_weight_gradient_partial(chunk, batch, d_blocks_1_mhsa_einsum_4, blocks_1_norm1_add,
-                                                       scratch + 9984);
-    blocks_1_mhsa_q_mappings_0_bias_gradient_partial(chunk, batch, d_blocks_1_mhsa_einsum_7, scratch + 12384);
-    blocks_1_mhsa_q_mappings_0_weight_gradient_partial(chunk, batch, d_blocks_1_mhsa_einsum_7, blocks_1_norm1_add,
-                                                       scratch + 10240);
-    blocks_1_mhsa_v_mappings_1_bias_gradient_partial(chunk, batch, d_blocks_1_mhsa_einsum_2, scratch + 12448);
-    blocks_1_mhsa_v_mappings_1_weight_gradient_partial(chunk, batch, d_blocks_1_mhsa_einsum_2, blocks_1_norm1_add,
-                                                       scratch + 10496);
-    blocks_1_mhsa_k_mappings_1_bias_gradient_partial(chunk, batch, d_blocks_1_mhsa_einsum_5, scratch + 12512);
-    blocks_1_mhsa_k_mappings_1_weight_gradient_partial(chunk, batch, d_blocks_1_mhsa_einsum_5, blocks_1_norm1_add,
-                                                       scratch + 10752);
-    blocks_1_mhsa_v_mappings_0_bias_gradient_partial(chunk, batch, d_blocks_1_mhsa_einsum_6, scratch + 12576);
-    blocks_1_mhsa_v_mappings_0_weight_gradient_partial(chunk, batch, d_blocks_1_mhsa_einsum_6, blocks_1_norm1_add,
-                                                       scratch + 11008);
-    blocks_1_mhsa_k_mappings_0_bias_gradient_partial(chunk, batch, d_blocks_1_mhsa_einsum_8, scratch + 12640);
-    blocks_1_mhsa_k_mappings_0_weight_gradient_partial(chunk, batch, d_blocks_1_mhsa_einsum_8, blocks_1_norm1_add,
-                                                       scratch + 11264);
-    blocks_1_norm1_weight_gradient_partial(chunk, batch, d_blocks_1_norm1_concat, blocks_1_norm1_multiply,
-                                           scratch + 12064);
-    blocks_1_norm1_bias_gradient_partial(chunk, batch, d_blocks_1_norm1_concat, scratch + 12192);
-  }
-  mlp_0_bias_gradient_sum(gradients, scratch + 11520);
-  mlp_0_weight_gradient_sum(gradients + 16, scratch + 8192);
-  blocks_1_mlp_2_bias_gradient_sum(gradients + 96, scratch + 11680);
-  blocks_1_mlp_2_weight_gradient_sum(gradients + 112, scratch);
-  blocks_1_mlp_0_bias_gradient_sum(gradients + 368, scratch + 9472);
-  blocks_1_mlp_0_weight_gradient_sum(gradients + 400, scratch + 4096);
-  blocks_1_norm2_weight_gradient_sum(gradients + 656, scratch + 11808);
-  blocks_1_norm2_bias_gradient_sum(gradients + 672, scratch + 11936);
-  blocks_1_mhsa_q_mappings_1_bias_gradient_sum(gradients + 752, scratch + 12320);
-  blocks_1_mhsa_q_mappings_1_weight_gradient_sum(gradients + 768, scratch + 9984);
-  blocks_1_mhsa_q_mappings_0_bias_gradient_sum(gradients + 848, scratch + 12384);
-  blocks_1_mhsa_q_mappings_0_weight_gradient_sum(gradients + 864, scratch + 10240);
-  blocks_1_mhsa_v_mappings_1_bias_gradient_sum(gradients + 688, scratch + 12448);
-  blocks_1_mhsa_v_mappings_1_weight_gradient_sum(gradients + 704, scratch + 10496);
-  blocks_1_mhsa_k_mappings_1_bias_gradient_sum(gradients + 720, scratch + 12512);
-  blocks_1_mhsa_k_mappings_1_weight_gradient_sum(gradients + 736, scratch + 10752);
-  blocks_1_mhsa_v_mappings_0_bias_gradient_sum(gradients + 784, scratch + 12576);
-  blocks_1_mhsa_v_mappings_0_weight_gradient_sum(gradients + 800, scratch + 11008);
-  blocks_1_mhsa_k_mappings_0_bias_gradient_sum(gradients + 816, scratch + 12640);
-  blocks_1_mhsa_k_mappings_0_weight_gradient_sum(gradients + 832, scratch + 11264);
-  blocks_1_norm1_weight_gradient_sum(gradients + 880, scratch + 12064);
-  blocks_1_norm1_bias_gradient_sum(gradients + 896, scratch + 12192);
-  // blocks: 1 layers, the last one first
-  for (std::int64_t pass = 0; pass < 1; ++pass) {
-    const std::int64_t layer = 0 - pass;
-#pragma omp parallel for schedule(static) firstprivate(place)
-    for (std::int64_t image = 0; image < batch; ++image) {
-      if (place < 0) place = image;
-      blocks_mlp_2_backward(d_blocks_carry + pass * 400 + image * 27088, parameters + 928 - layer * 816,
-                            blocks_mlp_0_add + image * 27088, d_blocks_mlp_1_multiply + image * 27088);
-      blocks_mlp_1_backward(blocks_mlp_0_add + image * 27088, d_blocks_mlp_2_copy + image * 27088);
-      blocks_mlp_0_backward(d_blocks_mlp_1_multiply + image * 27088, parameters + 1216 - layer * 816,
-                            d_blocks_mlp_0_einsum + image * 27088);
-      blocks_norm2_backward(blocks_norm2_multiply + image * 27088, parameters + 1472 - layer * 816,
-                            parameters + 1488 - layer * 816, d_blocks_mlp_0_copy + image * 27088);
-      blocks_norm2_backward_2(d_blocks_mlp_0_einsum + image * 27088, parameters + 1472 - layer * 816,
-                              blocks_norm2_multiply + image * 27088, d_blocks_carry + pass * 400 + image * 27088,
-                              blocks_norm2_rsqrt + image * 27088, d_blocks_add + place * 27088);
-      blocks_mhsa_backward(d_blocks_add + place * 27088, blocks_mhsa_v_mappings_1_add + image * 27088,
-                           d_blocks_mhsa_einsum + place * 27088);
-      blocks_mhsa_backward_2(d_blocks_add + place * 27088, blocks_mhsa_divide_2 + image * 27088,
-                             d_blocks_mhsa_einsum_2 + image * 27088);
-      blocks_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + image * 27088, parameters + 1520 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_1_einsum + place * 27088);
-      blocks_mhsa_backward_6(d_blocks_add + place * 27088, blocks_mhsa_v_mappings_0_add + image * 27088,
-                             d_blocks_mhsa_einsum_3 + place * 27088);
-      blocks_mhsa_backward_3(d_blocks_mhsa_einsum + place * 27088, blocks_mhsa_divide_2 + image * 27088,
-                             d_blocks_mhsa_einsum_3 + place * 27088, blocks_mhsa_divide + image * 27088,
-                             d_blocks_mhsa_multiply + place * 27088, d_blocks_mhsa_multiply_2 + place * 27088);
-      blocks_mhsa_backward_4(d_blocks_mhsa_multiply + place * 27088, blocks_mhsa_k_mappings_1_add + image * 27088,
-                             d_blocks_mhsa_einsum_4 + image * 27088);
-      blocks_mhsa_backward_5(d_blocks_mhsa_multiply + place * 27088, blocks_mhsa_q_mappings_1_add + image * 27088,
-                             d_blocks_mhsa_einsum_5 + image * 27088);
-      blocks_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + image * 27088, parameters + 1552 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_1_einsum + place * 27088,
-                                        d_blocks_mhsa_add + place * 27088);
-      blocks_mhsa_q_mappings_1_backward(d_blocks_mhsa_einsum_4 + image * 27088, parameters + 1584 - layer * 816,
-                                        d_blocks_mhsa_add + place * 27088, d_blocks_norm1_concat + image * 27088);
-      blocks_mhsa_backward_7(d_blocks_add + place * 27088, blocks_mhsa_divide + image * 27088,
-                             d_blocks_mhsa_einsum_6 + image * 27088);
-      blocks_mhsa_v_mappings_0_backward(d_blocks_mhsa_einsum_6 + image * 27088, parameters + 1616 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_0_einsum + place * 27088);
-      blocks_mhsa_backward_8(d_blocks_mhsa_multiply_2 + place * 27088, blocks_mhsa_k_mappings_0_add + image * 27088,
-                             d_blocks_mhsa_einsum_7 + image * 27088);
-      blocks_mhsa_backward_9(d_blocks_mhsa_multiply_2 + place * 27088, blocks_mhsa_q_mappings_0_add + image * 27088,
-                             d_blocks_mhsa_einsum_8 + image * 27088);
-      blocks_mhsa_k_mappings_0_backward(d_blocks_mhsa_einsum_8 + image * 27088, parameters + 1648 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_0_einsum + place * 27088,
-                                        d_blocks_mhsa_add_2 + place * 27088);
-      blocks_mhsa_q_mappings_0_backward(d_blocks_mhsa_einsum_7 + image * 27088, parameters + 1680 - layer * 816,
-                                        d_blocks_mhsa_add_2 + place * 27088, d_blocks_norm1_concat + image * 27088);
-      blocks_norm1_backward(d_blocks_norm1_concat + image * 27088, parameters + 1696 - layer * 816,
-                            blocks_norm1_multiply + image * 27088, d_blocks_add + place * 27088,
-                            blocks_norm1_rsqrt + image * 27088, d_blocks_carry + (pass + 1) * 400 + image * 27088);
+      for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+        blocks_mlp_2_bias_gradient_partial(chunk, group, d_blocks_carry + pass * 400, scratch + 10240);
+        blocks_mlp_2_weight_gradient_partial(chunk, group, d_blocks_carry + pass * 400, d_blocks_mlp_2_copy, scratch);
+        blocks_mlp_0_bias_gradient_partial(chunk, group, d_blocks_mlp_1_multiply, scratch + 8192);
+        blocks_mlp_0_weight_gradient_partial(chunk, group, d_blocks_mlp_1_multiply, d_blocks_mlp_0_copy,
+                                             scratch + 4096);
+        blocks_norm2_weight_gradient_partial(chunk, group, d_blocks_mlp_0_einsum, blocks_norm2_multiply,
+                                             scratch + 10368);
+        blocks_norm2_bias_gradient_partial(chunk, group, d_blocks_mlp_0_einsum, scratch + 10496);
+        blocks_mhsa_v_mappings_1_bias_gradient_partial(chunk, group, d_blocks_mhsa_einsum_2, scratch + 10880);
+        blocks_mhsa_v_mappings_1_weight_gradient_partial(chunk, group, d_blocks_mhsa_einsum_2, blocks_norm1_add,
+                                                         scratch + 8704);
+        blocks_mhsa_k_mappings_1_bias_gradient_partial(chunk, group, d_blocks_mhsa_einsum_5, scratch + 10944);
+        blocks_mhsa_k_mappings_1_weight_gradient_partial(chunk, group, d_blocks_mhsa_einsum_5, blocks_norm1_add,
+                                                         scratch + 8960);
+        blocks_mhsa_q_mappings_1_bias_gradient_partial(chunk, group, d_blocks_mhsa_einsum_4, scratch + 11008);
+        blocks_mhsa_q_mappings_1_weight_gradient_partial(chunk, group, d_blocks_mhsa_einsum_4, blocks_norm1_add,
+                                                         scratch + 9216);
+        blocks_mhsa_v_mappings_0_bias_gradient_partial(chunk, group, d_blocks_mhsa_einsum_6, scratch + 11072);
+        blocks_mhsa_v_mappings_0_weight_gradient_partial(chunk, group, d_blocks_mhsa_einsum_6, blocks_norm1_add,
+                                                         scratch + 9472);
+        blocks_mhsa_k_mappings_0_bias_gradient_partial(chunk, group, d_blocks_mhsa_einsum_8, scratch + 11136);
+        blocks_mhsa_k_mappings_0_weight_gradient_partial(chunk, group, d_blocks_mhsa_einsum_8, blocks_norm1_add,
+                                                         scratch + 9728);
+        blocks_mhsa_q_mappings_0_bias_gradient_partial(chunk, group, d_blocks_mhsa_einsum_7, scratch + 11200);
+        blocks_mhsa_q_mappings_0_weight_gradient_partial(chunk, group, d_blocks_mhsa_einsum_7, blocks_norm1_add,
+                                                         scratch + 9984);
+        blocks_norm1_weight_gradient_partial(chunk, group, d_blocks_norm1_concat, blocks_norm1_multiply,
+                                             scratch + 10624);
+        blocks_norm1_bias_gradient_partial(chunk, group, d_blocks_norm1_concat, scratch + 10752);
+      }
+      blocks_mlp_2_bias_gradient_sum(group, gradients + 912 - layer * 816, scratch + 10240);
+      blocks_mlp_2_weight_gradient_sum(group, gradients + 928 - layer * 816, scratch);
+      blocks_mlp_0_bias_gradient_sum(group, gradients + 1184 - layer * 816, scratch + 8192);
+      blocks_mlp_0_weight_gradient_sum(group, gradients + 1216 - layer * 816, scratch + 4096);
+      blocks_norm2_weight_gradient_sum(group, gradients + 1472 - layer * 816, scratch + 10368);
+      blocks_norm2_bias_gradient_sum(group, gradients + 1488 - layer * 816, scratch + 10496);
+      blocks_mhsa_v_mappings_1_bias_gradient_sum(group, gradients + 1504 - layer * 816, scratch + 10880);
+      blocks_mhsa_v_mappings_1_weight_gradient_sum(group, gradients + 1520 - layer * 816, scratch + 8704);
+      blocks_mhsa_k_mappings_1_bias_gradient_sum(group, gradients + 1536 - layer * 816, scratch + 10944);
+      blocks_mhsa_k_mappings_1_weight_gradient_sum(group, gradients + 1552 - layer * 816, scratch + 8960);
+      blocks_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 1568 - layer * 816, scratch + 11008);
+      blocks_mhsa_q_mappings_1_weight_gradient_sum(group, gradients + 1584 - layer * 816, scratch + 9216);
+      blocks_mhsa_v_mappings_0_bias_gradient_sum(group, gradients + 1600 - layer * 816, scratch + 11072);
+      blocks_mhsa_v_mappings_0_weight_gradient_sum(group, gradients + 1616 - layer * 816, scratch + 9472);
+      blocks_mhsa_k_mappings_0_bias_gradient_sum(group, gradients + 1632 - layer * 816, scratch + 11136);
+      blocks_mhsa_k_mappings_0_weight_gradient_sum(group, gradients + 1648 - layer * 816, scratch + 9728);
+      blocks_mhsa_q_mappings_0_bias_gradient_sum(group, gradients + 1664 - layer * 816, scratch + 11200);
+      blocks_mhsa_q_mappings_0_weight_gradient_sum(group, gradients + 1680 - layer * 816, scratch + 9984);
+      blocks_norm1_weight_gradient_sum(group, gradients + 1696 - layer * 816, scratch + 10624);
+      blocks_norm1_bias_gradient_sum(group, gradients + 1712 - layer * 816, scratch + 10752);
     }
 #pragma omp parallel for schedule(static)
-    for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-      blocks_mlp_2_bias_gradient_partial(chunk, batch, d_blocks_carry + pass * 400, scratch + 10240);
-      blocks_mlp_2_weight_gradient_partial(chunk, batch, d_blocks_carry + pass * 400, d_blocks_mlp_2_copy, scratch);
-      blocks_mlp_0_bias_gradient_partial(chunk, batch, d_blocks_mlp_1_multiply, scratch + 8192);
-      blocks_mlp_0_weight_gradient_partial(chunk, batch, d_blocks_mlp_1_multiply, d_blocks_mlp_0_copy, scratch + 4096);
-      blocks_norm2_weight_gradient_partial(chunk, batch, d_blocks_mlp_0_einsum, blocks_norm2_multiply, scratch + 10368);
-      blocks_norm2_bias_gradient_partial(chunk, batch, d_blocks_mlp_0_einsum, scratch + 10496);
-      blocks_mhsa_v_mappings_1_bias_gradient_partial(chunk, batch, d_blocks_mhsa_einsum_2, scratch + 10880);
-      blocks_mhsa_v_mappings_1_weight_gradient_partial(chunk, batch, d_blocks_mhsa_einsum_2, blocks_norm1_add,
-                                                       scratch + 8704);
-      blocks_mhsa_k_mappings_1_bias_gradient_partial(chunk, batch, d_blocks_mhsa_einsum_5, scratch + 10944);
-      blocks_mhsa_k_mappings_1_weight_gradient_partial(chunk, batch, d_blocks_mhsa_einsum_5, blocks_norm1_add,
-                                                       scratch + 8960);
-      blocks_mhsa_q_mappings_1_bias_gradient_partial(chunk, batch, d_blocks_mhsa_einsum_4, scratch + 11008);
-      blocks_mhsa_q_mappings_1_weight_gradient_partial(chunk, batch, d_blocks_mhsa_einsum_4, blocks_norm1_add,
-                                                       scratch + 9216);
-      blocks_mhsa_v_mappings_0_bias_gradient_partial(chunk, batch, d_blocks_mhsa_einsum_6, scratch + 11072);
-      blocks_mhsa_v_mappings_0_weight_gradient_partial(chunk, batch, d_blocks_mhsa_einsum_6, blocks_norm1_add,
-                                                       scratch + 9472);
-      blocks_mhsa_k_mappings_0_bias_gradient_partial(chunk, batch, d_blocks_mhsa_einsum_8, scratch + 11136);
-      blocks_mhsa_k_mappings_0_weight_gradient_partial(chunk, batch, d_blocks_mhsa_einsum_8, blocks_norm1_add,
-                                                       scratch + 9728);
-      blocks_mhsa_q_mappings_0_bias_gradient_partial(chunk, batch, d_blocks_mhsa_einsum_7, scratch + 11200);
-      blocks_mhsa_q_mappings_0_weight_gradient_partial(chunk, batch, d_blocks_mhsa_einsum_7, blocks_norm1_add,
-                                                       scratch + 9984);
-      blocks_norm1_weight_gradient_partial(chunk, batch, d_blocks_norm1_concat, blocks_norm1_multiply, scratch + 10624);
-      blocks_norm1_bias_gradient_partial(chunk, batch, d_blocks_norm1_concat, scratch + 10752);
+    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
+      linear_mapper_bias_gradient_partial(chunk, group, d_blocks_carry + 400, scratch + 2048);
+      linear_mapper_weight_gradient_partial(chunk, group, d_blocks_carry + 400, rearrange, scratch);
+      class_token_gradient_partial(chunk, group, d_blocks_carry + 400, scratch + 2176);
     }
-    blocks_mlp_2_bias_gradient_sum(gradients + 912 - layer * 816, scratch + 10240);
-    blocks_mlp_2_weight_gradient_sum(gradients + 928 - layer * 816, scratch);
-    blocks_mlp_0_bias_gradient_sum(gradients + 1184 - layer * 816, scratch + 8192);
-    blocks_mlp_0_weight_gradient_sum(gradients + 1216 - layer * 816, scratch + 4096);
-    blocks_norm2_weight_gradient_sum(gradients + 1472 - layer * 816, scratch + 10368);
-    blocks_norm2_bias_gradient_sum(gradients + 1488 - layer * 816, scratch + 10496);
-    blocks_mhsa_v_mappings_1_bias_gradient_sum(gradients + 1504 - layer * 816, scratch + 10880);
-    blocks_mhsa_v_mappings_1_weight_gradient_sum(gradients + 1520 - layer * 816, scratch + 8704);
-    blocks_mhsa_k_mappings_1_bias_gradient_sum(gradients + 1536 - layer * 816, scratch + 10944);
-    blocks_mhsa_k_mappings_1_weight_gradient_sum(gradients + 1552 - layer * 816, scratch + 8960);
-    blocks_mhsa_q_mappings_1_bias_gradient_sum(gradients + 1568 - layer * 816, scratch + 11008);
-    blocks_mhsa_q_mappings_1_weight_gradient_sum(gradients + 1584 - layer * 816, scratch + 9216);
-    blocks_mhsa_v_mappings_0_bias_gradient_sum(gradients + 1600 - layer * 816, scratch + 11072);
-    blocks_mhsa_v_mappings_0_weight_gradient_sum(gradients + 1616 - layer * 816, scratch + 9472);
-    blocks_mhsa_k_mappings_0_bias_gradient_sum(gradients + 1632 - layer * 816, scratch + 11136);
-    blocks_mhsa_k_mappings_0_weight_gradient_sum(gradients + 1648 - layer * 816, scratch + 9728);
-    blocks_mhsa_q_mappings_0_bias_gradient_sum(gradients + 1664 - layer * 816, scratch + 11200);
-    blocks_mhsa_q_mappings_0_weight_gradient_sum(gradients + 1680 - layer * 816, scratch + 9984);
-    blocks_norm1_weight_gradient_sum(gradients + 1696 - layer * 816, scratch + 10624);
-    blocks_norm1_bias_gradient_sum(gradients + 1712 - layer * 816, scratch + 10752);
+    linear_mapper_bias_gradient_sum(group, gradients + 1728, scratch + 2048);
+    linear_mapper_weight_gradient_sum(group, gradients + 1744, scratch);
+    class_token_gradient_sum(group, gradients + 1872, scratch + 2176);
   }
-#pragma omp parallel for schedule(static)
-  for (std::int64_t chunk = 0; chunk < 16; ++chunk) {
-    linear_mapper_bias_gradient_partial(chunk, batch, d_blocks_carry + 400, scratch + 2048);
-    linear_mapper_weight_gradient_partial(chunk, batch, d_blocks_carry + 400, rearrange, scratch);
-    class_token_gradient_partial(chunk, batch, d_blocks_carry + 400, scratch + 2176);
-  }
-  linear_mapper_bias_gradient_sum(gradients + 1728, scratch + 2048);
-  linear_mapper_weight_gradient_sum(gradients + 1744, scratch);
-  class_token_gradient_sum(gradients + 1872, scratch + 2176);
 }
 
 void vit_mnist_input_gradient_avx512(const float* parameters, const float* images, const std::int32_t* labels,

@@ -13,8 +13,8 @@ void vit_mnist_forward_scalar(const float* parameters, const float* images, cons
 void vit_mnist_evaluate_scalar(const float* parameters, const float* images, const std::int32_t* labels,
                                const std::int64_t batch, float* outputs, float* loss, float* scratch);
 void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* images, const std::int32_t* labels,
-                                         const std::int64_t batch, float* outputs, float* loss, float* gradients,
-                                         float* scratch);
+                                         const std::int64_t batch, const std::int64_t at_once, float* outputs,
+                                         float* loss, float* gradients, float* scratch);
 void vit_mnist_input_gradient_scalar(const float* parameters, const float* images, const std::int32_t* labels,
                                      const std::int64_t batch, float* outputs, float* loss, float* image_gradients,
                                      float* scratch);
@@ -29,8 +29,8 @@ void vit_mnist_forward_avx2(const float* parameters, const float* images, const 
 void vit_mnist_evaluate_avx2(const float* parameters, const float* images, const std::int32_t* labels,
                              const std::int64_t batch, float* outputs, float* loss, float* scratch);
 void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* images, const std::int32_t* labels,
-                                       const std::int64_t batch, float* outputs, float* loss, float* gradients,
-                                       float* scratch);
+                                       const std::int64_t batch, const std::int64_t at_once, float* outputs,
+                                       float* loss, float* gradients, float* scratch);
 void vit_mnist_input_gradient_avx2(const float* parameters, const float* images, const std::int32_t* labels,
                                    const std::int64_t batch, float* outputs, float* loss, float* image_gradients,
                                    float* scratch);
@@ -45,8 +45,8 @@ void vit_mnist_forward_avx512(const float* parameters, const float* images, cons
 void vit_mnist_evaluate_avx512(const float* parameters, const float* images, const std::int32_t* labels,
                                const std::int64_t batch, float* outputs, float* loss, float* scratch);
 void vit_mnist_loss_and_gradients_avx512(const float* parameters, const float* images, const std::int32_t* labels,
-                                         const std::int64_t batch, float* outputs, float* loss, float* gradients,
-                                         float* scratch);
+                                         const std::int64_t batch, const std::int64_t at_once, float* outputs,
+                                         float* loss, float* gradients, float* scratch);
 void vit_mnist_input_gradient_avx512(const float* parameters, const float* images, const std::int32_t* labels,
                                      const std::int64_t batch, float* outputs, float* loss, float* image_gradients,
                                      float* scratch);

@@ -17,13 +17,13 @@ const Recipe declared{
 
 std::int64_t forward_scratch_bytes(std::int64_t batch) { return VIT_MNIST_FORWARD_SCRATCH_BYTES(batch); }
 std::int64_t evaluate_scratch_bytes(std::int64_t batch) { return VIT_MNIST_EVALUATE_SCRATCH_BYTES(batch); }
-std::int64_t train_scratch_bytes(std::int64_t batch) { return VIT_MNIST_TRAIN_SCRATCH_BYTES(batch); }
+std::int64_t train_scratch_bytes(std::int64_t at_once) { return VIT_MNIST_TRAIN_SCRATCH_BYTES(at_once); }
 std::int64_t inspect_scratch_bytes(std::int64_t batch) { return VIT_MNIST_INSPECT_SCRATCH_BYTES(batch); }
 
 int train_step(float* parameters, float* packed, float* gradients, float* optimizer, const Batch& batch, float* outputs,
                float* loss, void* scratch) {
-  return vit_mnist_train_step(parameters, packed, gradients, optimizer, batch.images, batch.labels, batch.size, 1, 1,
-                              1e-4f, outputs, loss, scratch);
+  return vit_mnist_train_step(parameters, packed, gradients, optimizer, batch.images, batch.labels, batch.size,
+                              vit_mnist_images_at_once(batch.size), 1, 1, 1e-4f, outputs, loss, scratch);
 }
 
 const Model model{
@@ -45,6 +45,7 @@ const Model model{
     .forward_scratch_bytes = forward_scratch_bytes,
     .evaluate_scratch_bytes = evaluate_scratch_bytes,
     .train_scratch_bytes = train_scratch_bytes,
+    .images_at_once = vit_mnist_images_at_once,
     .inspect_scratch_bytes = inspect_scratch_bytes,
     .error = vit_mnist_error,
     .isa = vit_mnist_isa,
@@ -70,8 +71,8 @@ int train(Session& run) {
       float loss = 0;
       run.check(vit_mnist_pack(run.parameters(), run.packed()));
       run.check(vit_mnist_loss_and_gradients(run.parameters(), run.packed(), batch->images, batch->labels, batch->size,
-                                             run.recipe().seed, run.step(), run.outputs(), &loss, run.gradients(),
-                                             run.scratch()));
+                                             run.at_once(), run.recipe().seed, run.step(), run.outputs(), &loss,
+                                             run.gradients(), run.scratch()));
       run.count(loss);  // ends the run where something is not a number
       run.check(vit_mnist_update(run.parameters(), run.gradients(), run.optimizer(), run.step(), learning_rate));
       if (!run.record()) return run.stop();

@@ -182,6 +182,34 @@ TEST(PlanStages, KeepASumOverTheBatchApartFromAnotherThatReadsIt) {
   EXPECT_EQ(sums, 2u) << print(plan);
 }
 
+TEST(PlanGroups, KeepEverySumOverTheBatchUntilTheLastGroup) {
+  for (const std::vector<Plan>& all : {plans(stack()), vit_mnist()}) {
+    const Plan& train = all.back();
+    EXPECT_TRUE(train.program.groups);
+    std::size_t sums = 0;
+    for (const codegen::Kernel& k : train.program.kernels) {
+      EXPECT_EQ(k.goes_on, k.across_batch) << k.name;
+      if (!k.goes_on) continue;
+      const int to = k.steps[1].stores.front().to.tensor;
+      const int buffer = train.buffer_of[static_cast<std::size_t>(to)];
+      if (buffer < 0) continue;
+      EXPECT_EQ(train.buffers[static_cast<std::size_t>(buffer)].first, 0) << k.name;
+      ++sums;
+    }
+    EXPECT_GE(sums, 1u) << "that of the loss";
+    for (std::size_t i = 0; i + 1 < all.size(); ++i) EXPECT_FALSE(all[i].program.groups);
+  }
+}
+
+TEST(PlanGroups, AreNoneWhereAnImageNeedsASumOverTheBatch) {
+  Sketch s;
+  s.graph.name = "centred";
+  const NodeId x = s.input("images", {s.B, s.I, s.J});
+  const NodeId sum = s.b.broadcast(s.b.reduce(Op::reduce_sum, x, {0}), s.b.shape(x), {1, 2});
+  s.value("outputs", s.b.multiply(x, sum));
+  EXPECT_FALSE(planned(s.graph, "loss_and_gradients").program.groups);
+}
+
 /// The sentence with which a plan is refused; empty when it is accepted.
 std::string refusal(const Plan& plan) {
   try {

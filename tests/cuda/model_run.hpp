@@ -84,7 +84,8 @@ inline void succeed(int code) {
           succeed(cpu##_inspect(p, packed.data(), x, batch, r.maps.data(), r.magnitudes.data(), maps.data()));         \
           for (std::int64_t step = 1; step <= 3; ++step)                                                               \
             succeed(cpu##_train_step(r.parameters.data(), packed.data(), r.gradients.data(), r.optimizer.data(), x,    \
-                                     labels, batch, seed, step, rate, r.outputs.data(), r.loss.data(), train.data())); \
+                                     labels, batch, batch, seed, step, rate, r.outputs.data(), r.loss.data(),          \
+                                     train.data()));                                                                   \
           return r;                                                                                                    \
         },                                                                                                             \
         [](const Model& m, const Floats& start, const Floats& images, const std::int32_t* labels) {                    \

@@ -18,7 +18,7 @@ struct GeneratedModel {
 
   std::int64_t (*forward_scratch_bytes)(std::int64_t batch);
   std::int64_t (*evaluate_scratch_bytes)(std::int64_t batch);
-  std::int64_t (*train_scratch_bytes)(std::int64_t batch);
+  std::int64_t (*train_scratch_bytes)(std::int64_t at_once);
   std::int64_t (*input_gradient_scratch_bytes)(std::int64_t batch);
 
   const char* (*isa)();
@@ -28,8 +28,8 @@ struct GeneratedModel {
   int (*evaluate)(const Real* parameters, const Real* packed, const Real* images, const std::int32_t* labels,
                   std::int64_t batch, Real* outputs, Real* loss, void* scratch);
   int (*loss_and_gradients)(const Real* parameters, const Real* packed, const Real* images, const std::int32_t* labels,
-                            std::int64_t batch, std::uint64_t seed, std::int64_t step, Real* outputs, Real* loss,
-                            Real* gradients, void* scratch);
+                            std::int64_t batch, std::int64_t at_once, std::uint64_t seed, std::int64_t step,
+                            Real* outputs, Real* loss, Real* gradients, void* scratch);
   int (*input_gradient)(const Real* parameters, const Real* packed, const Real* images, const std::int32_t* labels,
                         std::int64_t batch, Real* outputs, Real* loss, Real* image_gradients, void* scratch);
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <ostream>
@@ -66,6 +67,12 @@ struct Results {
   Real evaluated = NAN, loss = NAN;
 };
 
+/// Whether in this case what is computed of an image depends on the others of its batch.
+bool sums_up_the_batch(const std::string& name) {
+  return name.find("over_the_batch") != std::string::npos || name == "reduce_sum_over_everything" ||
+         name == "sentence_attention";
+}
+
 /// One case with its numbers, and the interpreter's answers.
 class Fixture {
  public:
@@ -120,10 +127,31 @@ class Fixture {
     const std::vector<double> in = images<double>();
     Scratch<double> scratch(model.train_scratch_bytes(sketch.batch));
     EXPECT_EQ(model.loss_and_gradients(arena.data(), Packed<double>(model, arena).get(), in.data(), labels.data(),
-                                       sketch.batch, random_seed, random_step, out.data(), &loss, gradients.data(),
-                                       scratch.get()),
+                                       sketch.batch, sketch.batch, random_seed, random_step, out.data(), &loss,
+                                       gradients.data(), scratch.get()),
               0);
     return loss;
+  }
+
+  /// The gradients have the same bits with as few images at once as may be.
+  template <class Real>
+  void expect_same_in_groups(const GeneratedModel<Real>& model, const Results<Real>& all) const {
+    const std::vector<Real> in = images<Real>(), arena = parameters(model);
+    const std::int64_t few = (sketch.batch + 15) / 16;
+    Scratch<Real> scratch(model.train_scratch_bytes(few));
+    std::vector<Real> outputs(all.outputs.size(), Real(NAN)), gradients(arena.size(), Real(NAN));
+    Real loss = NAN;
+    const int code =
+        model.loss_and_gradients(arena.data(), Packed<Real>(model, arena).get(), in.data(), labels.data(), sketch.batch,
+                                 few, random_seed, random_step, outputs.data(), &loss, gradients.data(), scratch.get());
+    constexpr int refused = 6;  // NAME_ERROR_AT_ONCE
+    const bool needs_all = sums_up_the_batch(model.name) && few < sketch.batch;
+    ASSERT_EQ(code, needs_all ? refused : 0);
+    if (needs_all) return;
+    const auto bytes = [](const std::vector<Real>& v) { return v.size() * sizeof(Real); };
+    EXPECT_EQ(std::memcmp(outputs.data(), all.outputs.data(), bytes(outputs)), 0);
+    EXPECT_EQ(std::memcmp(gradients.data(), all.gradients.data(), bytes(gradients)), 0);
+    EXPECT_EQ(std::memcmp(&loss, &all.loss, sizeof loss), 0);
   }
 
   template <class Real>
@@ -144,10 +172,11 @@ class Fixture {
       r.outputs.assign(size, Real(NAN));
       r.gradients.assign(arena.size(), Real(NAN));
       EXPECT_EQ(model.loss_and_gradients(arena.data(), Packed<Real>(model, arena).get(), in.data(), labels.data(),
-                                         sketch.batch, random_seed, random_step, r.outputs.data(), &r.loss,
-                                         r.gradients.data(), scratch.get()),
+                                         sketch.batch, sketch.batch, random_seed, random_step, r.outputs.data(),
+                                         &r.loss, r.gradients.data(), scratch.get()),
                 0);
     }
+    expect_same_in_groups(model, r);
     Scratch<Real> scratch(model.input_gradient_scratch_bytes(sketch.batch));
     std::vector<Real> again(size, Real(NAN));
     Real loss = NAN;

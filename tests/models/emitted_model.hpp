@@ -20,7 +20,7 @@ struct EmittedModel {
   std::span<const char* const> layers;
   std::int64_t (*forward_bytes)(std::int64_t batch) = nullptr;
   std::int64_t (*evaluate_bytes)(std::int64_t batch) = nullptr;
-  std::int64_t (*train_bytes)(std::int64_t batch) = nullptr;
+  std::int64_t (*train_bytes)(std::int64_t at_once) = nullptr;
   std::int64_t (*input_gradient_bytes)(std::int64_t batch) = nullptr;
   std::int64_t (*inspect_bytes)(std::int64_t batch) = nullptr;
   const char* (*isa)() = nullptr;
@@ -31,16 +31,16 @@ struct EmittedModel {
   int (*evaluate)(const float* parameters, const float* packed, const float* images, const std::int32_t* labels,
                   std::int64_t batch, float* outputs, float* loss, void* scratch) = nullptr;
   int (*loss_and_gradients)(const float* parameters, const float* packed, const float* images,
-                            const std::int32_t* labels, std::int64_t batch, std::uint64_t seed, std::int64_t step,
-                            float* outputs, float* loss, float* gradients, void* scratch) = nullptr;
+                            const std::int32_t* labels, std::int64_t batch, std::int64_t at_once, std::uint64_t seed,
+                            std::int64_t step, float* outputs, float* loss, float* gradients, void* scratch) = nullptr;
   int (*input_gradient)(const float* parameters, const float* packed, const float* images, const std::int32_t* labels,
                         std::int64_t batch, float* outputs, float* loss, float* image_gradients,
                         void* scratch) = nullptr;
   int (*inspect)(const float* parameters, const float* packed, const float* images, std::int64_t batch, float* maps,
                  float* magnitudes, void* scratch) = nullptr;
   int (*train_step)(float* parameters, float* packed, float* gradients, float* optimizer, const float* images,
-                    const std::int32_t* labels, std::int64_t batch, std::uint64_t seed, std::int64_t step,
-                    float learning_rate, float* outputs, float* loss, void* scratch) = nullptr;
+                    const std::int32_t* labels, std::int64_t batch, std::int64_t at_once, std::uint64_t seed,
+                    std::int64_t step, float learning_rate, float* outputs, float* loss, void* scratch) = nullptr;
 };
 
 inline void PrintTo(const EmittedModel* model, std::ostream* out) { *out << model->golden; }

@@ -47,9 +47,16 @@ inline Results run(const EmittedModel& m, const Floats& parameters, const Batch&
   Results r{floats(batch.size * m.output_floats), floats(m.parameter_floats),
             floats(static_cast<std::int64_t>(batch.images.size()))};
   Floats outputs = r.outputs;
-  EXPECT_EQ(m.loss_and_gradients(p, w, x, batch.labels.data(), batch.size, 1, 2, outputs.data(), &r.loss,
+  EXPECT_EQ(m.loss_and_gradients(p, w, x, batch.labels.data(), batch.size, batch.size, 1, 2, outputs.data(), &r.loss,
                                  r.gradients.data(), scratch(m.train_bytes(batch.size)).data()),
             0);
+  // With as few images at once as may be the same bits.
+  Floats again = floats(m.parameter_floats);
+  const std::int64_t few = (batch.size + 15) / 16;
+  EXPECT_EQ(m.loss_and_gradients(p, w, x, batch.labels.data(), batch.size, few, 1, 2, outputs.data(), &r.loss,
+                                 again.data(), scratch(m.train_bytes(few)).data()),
+            0);
+  EXPECT_EQ(std::memcmp(again.data(), r.gradients.data(), sizeof(float) * again.size()), 0);
   EXPECT_EQ(m.input_gradient(p, w, x, batch.labels.data(), batch.size, outputs.data(), &r.loss,
                              r.image_gradients.data(), scratch(m.input_gradient_bytes(batch.size)).data()),
             0);

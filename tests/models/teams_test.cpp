@@ -27,7 +27,7 @@ runtime::Arena scratch(std::int64_t bytes) {
 }
 
 /// Everything that the entry points write for a batch, one array after the other.
-Floats run(std::int64_t batch) {
+Floats run(std::int64_t batch, std::int64_t at_once) {
   const auto numbers = [&](std::int64_t an_image) { return Floats(static_cast<std::size_t>(batch * an_image), NAN); };
   Floats parameters(VIT_CIFAR_PARAMETER_FLOATS), images = numbers(VIT_CIFAR_IMAGE_FLOATS);
   EXPECT_EQ(vit_cifar_init(parameters.data(), 3), VIT_CIFAR_OK);
@@ -44,8 +44,8 @@ Floats run(std::int64_t batch) {
   const float *p = parameters.data(), *w = packed.floats(), *x = images.data();
   EXPECT_EQ(vit_cifar_forward(p, w, x, batch, all[0].data(), scratch(VIT_CIFAR_FORWARD_SCRATCH_BYTES(batch)).data()),
             VIT_CIFAR_OK);
-  EXPECT_EQ(vit_cifar_loss_and_gradients(p, w, x, labels.data(), batch, 1, 2, all[1].data(), &all[7][0], all[2].data(),
-                                         scratch(VIT_CIFAR_TRAIN_SCRATCH_BYTES(batch)).data()),
+  EXPECT_EQ(vit_cifar_loss_and_gradients(p, w, x, labels.data(), batch, at_once, 1, 2, all[1].data(), &all[7][0],
+                                         all[2].data(), scratch(VIT_CIFAR_TRAIN_SCRATCH_BYTES(at_once)).data()),
             VIT_CIFAR_OK);
   EXPECT_EQ(vit_cifar_input_gradient(p, w, x, labels.data(), batch, all[6].data(), &all[7][1], all[3].data(),
                                      scratch(VIT_CIFAR_INPUT_GRADIENT_SCRATCH_BYTES(batch)).data()),
@@ -73,13 +73,28 @@ class Teams : public testing::TestWithParam<std::string> {
 TEST_P(Teams, OfAnySizeGiveTheBitsOfOneThread) {
   for (const std::int64_t batch : {1, 2, 4}) {
     omp_set_num_threads(1);
-    const Floats alone = run(batch);
+    const Floats alone = run(batch, batch);
     for (const float number : alone) ASSERT_TRUE(std::isfinite(number)) << "batch " << batch;
     for (const int threads : {2, 3, 7}) {
       omp_set_num_threads(threads);
-      const Floats together = run(batch);
+      const Floats together = run(batch, batch);
       EXPECT_EQ(std::memcmp(together.data(), alone.data(), alone.size() * sizeof(float)), 0)
           << threads << " threads, batch " << batch;
+    }
+  }
+}
+
+TEST_P(Teams, GiveTheBitsOfAllImagesAtOnceWithAnyFewerOfThem) {
+  for (const std::int64_t batch : {5, 19}) {
+    omp_set_num_threads(1);
+    const Floats whole = run(batch, batch);
+    for (const int threads : {1, 3}) {
+      omp_set_num_threads(threads);
+      for (std::int64_t at_once = (batch + 15) / 16; at_once <= batch; at_once += batch / 4) {
+        const Floats parts = run(batch, at_once);
+        EXPECT_EQ(std::memcmp(parts.data(), whole.data(), whole.size() * sizeof(float)), 0)
+            << threads << " threads, batch " << batch << ", " << at_once << " at once";
+      }
     }
   }
 }

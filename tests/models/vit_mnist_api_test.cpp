@@ -49,11 +49,12 @@ class VitMnistApi : public testing::Test {
                               unless(nulls.contains(2), labels_), batch, unless(nulls.contains(3), outputs_),
                               nulls.contains(4) ? nullptr : &loss_, unless(nulls.contains(5), scratch_));
   }
-  int loss_and_gradients(std::set<int> nulls = {}, std::int64_t batch = batch_) {
+  int loss_and_gradients(std::set<int> nulls = {}, std::int64_t batch = batch_, std::int64_t at_once = batch_) {
     return vit_mnist_loss_and_gradients(unless(nulls.contains(0), parameters_), nullptr,
                                         unless(nulls.contains(1), images_), unless(nulls.contains(2), labels_), batch,
-                                        1, 1, unless(nulls.contains(3), outputs_), nulls.contains(4) ? nullptr : &loss_,
-                                        unless(nulls.contains(5), gradients_), unless(nulls.contains(6), scratch_));
+                                        at_once, 1, 1, unless(nulls.contains(3), outputs_),
+                                        nulls.contains(4) ? nullptr : &loss_, unless(nulls.contains(5), gradients_),
+                                        unless(nulls.contains(6), scratch_));
   }
   int input_gradient(std::set<int> nulls = {}, std::int64_t batch = batch_) {
     return vit_mnist_input_gradient(unless(nulls.contains(0), parameters_), nullptr, unless(nulls.contains(1), images_),
@@ -65,10 +66,11 @@ class VitMnistApi : public testing::Test {
     return vit_mnist_update(unless(nulls.contains(0), parameters_), unless(nulls.contains(1), gradients_),
                             unless(nulls.contains(2), optimizer_), step, 0.001f);
   }
-  int train_step(std::set<int> nulls = {}, std::int64_t batch = batch_, std::int64_t step = 1) {
+  int train_step(std::set<int> nulls = {}, std::int64_t batch = batch_, std::int64_t step = 1,
+                 std::int64_t at_once = batch_) {
     return vit_mnist_train_step(unless(nulls.contains(0), parameters_), nullptr, unless(nulls.contains(1), gradients_),
                                 unless(nulls.contains(2), optimizer_), unless(nulls.contains(3), images_),
-                                unless(nulls.contains(4), labels_), batch, 1, step, 0.001f,
+                                unless(nulls.contains(4), labels_), batch, at_once, 1, step, 0.001f,
                                 unless(nulls.contains(5), outputs_), nulls.contains(6) ? nullptr : &loss_,
                                 unless(nulls.contains(7), scratch_));
   }
@@ -100,6 +102,33 @@ TEST_F(VitMnistApi, RefusesABatchWithoutImages) {
     EXPECT_EQ(loss_and_gradients({}, batch), VIT_MNIST_ERROR_BATCH);
     EXPECT_EQ(input_gradient({}, batch), VIT_MNIST_ERROR_BATCH);
     EXPECT_EQ(train_step({}, batch), VIT_MNIST_ERROR_BATCH);
+  }
+}
+
+TEST_F(VitMnistApi, RefusesFewerImagesAtOnceThanASixteenthOfTheBatch) {
+  for (const std::int64_t at_once : {0, -1}) {
+    EXPECT_EQ(loss_and_gradients({}, batch_, at_once), VIT_MNIST_ERROR_AT_ONCE);
+    EXPECT_EQ(train_step({}, batch_, 1, at_once), VIT_MNIST_ERROR_AT_ONCE);
+  }
+  for (const std::int64_t at_once : {1, 2, 1000}) EXPECT_EQ(loss_and_gradients({}, batch_, at_once), VIT_MNIST_OK);
+  const std::vector<float> images(33 * VIT_MNIST_IMAGE_FLOATS);
+  const std::vector<std::int32_t> labels(33);
+  std::vector<float> outputs(33 * VIT_MNIST_OUTPUT_FLOATS), scratch(VIT_MNIST_TRAIN_SCRATCH_BYTES(3) / 4);
+  const auto run = [&](std::int64_t at_once) {
+    return vit_mnist_loss_and_gradients(parameters_.data(), nullptr, images.data(), labels.data(), 33, at_once, 1, 1,
+                                        outputs.data(), &loss_, gradients_.data(), scratch.data());
+  };
+  EXPECT_EQ(run(2), VIT_MNIST_ERROR_AT_ONCE);
+  EXPECT_EQ(run(3), VIT_MNIST_OK);
+  EXPECT_STREQ(vit_mnist_error(VIT_MNIST_ERROR_AT_ONCE),
+               "at least a sixteenth of the batch has to be worked on at once");
+}
+
+TEST_F(VitMnistApi, SuggestsAsManyImagesAtOnceAsItTakes) {
+  for (const std::int64_t batch : {1, 2, 128, 100000}) {
+    const std::int64_t at_once = vit_mnist_images_at_once(batch);
+    EXPECT_GE(at_once, (batch + 15) / 16);
+    EXPECT_LE(at_once, batch);
   }
 }
 

@@ -102,14 +102,15 @@ Results run(std::int64_t size) {
                                      inputs.get()),
             0);
   EXPECT_EQ(vit_mnist_inspect(p, nullptr, x, size, r.maps.data(), r.magnitudes.data(), maps.get()), 0);
-  EXPECT_EQ(vit_mnist_loss_and_gradients(p, nullptr, x, y, size, 1, 1, r.outputs.data(), &r.losses[12],
+  EXPECT_EQ(vit_mnist_loss_and_gradients(p, nullptr, x, y, size, size, 1, 1, r.outputs.data(), &r.losses[12],
                                          r.gradients.data(), train.get()),
             0);
   std::vector<float> gradients(VIT_MNIST_PARAMETER_FLOATS, 0.0f), optimizer(VIT_MNIST_OPTIMIZER_FLOATS, 0.0f);
   std::vector<float> outputs = numbers(VIT_MNIST_OUTPUT_FLOATS);
   for (int step = 1; step <= 10; ++step)
-    EXPECT_EQ(vit_mnist_train_step(r.trained.data(), nullptr, gradients.data(), optimizer.data(), x, y, size, 1, step,
-                                   0.005f, outputs.data(), &r.losses[static_cast<std::size_t>(step - 1)], train.get()),
+    EXPECT_EQ(vit_mnist_train_step(r.trained.data(), nullptr, gradients.data(), optimizer.data(), x, y, size,
+                                   (size + 15) / 16, 1, step, 0.005f, outputs.data(),
+                                   &r.losses[static_cast<std::size_t>(step - 1)], train.get()),
               0);
   return r;
 }

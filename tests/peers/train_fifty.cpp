@@ -68,7 +68,7 @@ void train(Safetensors& file, const std::string& name, const EmittedModel& model
     const std::vector<std::int32_t> narrow(labels.begin() + step * batch, labels.begin() + (step + 1) * batch);
     float loss = 0;
     const int code = model.train_step(parameters.floats(), packed.floats(), gradients.floats(), optimizer.floats(),
-                                      images.data() + step * batch * pixels, narrow.data(), batch, 1, step + 1,
+                                      images.data() + step * batch * pixels, narrow.data(), batch, batch, 1, step + 1,
                                       model.learning_rate, outputs.floats(), &loss, scratch.data());
     if (code) throw std::runtime_error(name + " cannot train");
     losses.push_back(loss);

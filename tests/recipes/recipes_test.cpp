@@ -27,10 +27,10 @@ struct Probed {
   std::span<const tessera_parameter> parameters;
   int (*update)(float*, const float*, float*, std::int64_t, float);
   float (*learning_rate)(double, std::int64_t, std::int64_t, std::int64_t);
-  int (*of_labels)(const float*, const float*, const float*, const std::int32_t*, std::int64_t, std::uint64_t,
-                   std::int64_t, float*, float*, float*, void*) = nullptr;
-  int (*of_targets)(const float*, const float*, const float*, const float*, std::int64_t, std::uint64_t, std::int64_t,
-                    float*, float*, float*, void*) = nullptr;
+  int (*of_labels)(const float*, const float*, const float*, const std::int32_t*, std::int64_t, std::int64_t,
+                   std::uint64_t, std::int64_t, float*, float*, float*, void*) = nullptr;
+  int (*of_targets)(const float*, const float*, const float*, const float*, std::int64_t, std::int64_t, std::uint64_t,
+                    std::int64_t, float*, float*, float*, void*) = nullptr;
 
   void set(decltype(of_labels) f) { of_labels = f; }
   void set(decltype(of_targets) f) { of_targets = f; }
@@ -91,7 +91,7 @@ class Recipes : public testing::TestWithParam<Probed> {
     float loss = 0, outputs[images_in_batch * classes];
     if (probe().of_labels) {
       const std::vector<std::int32_t> narrow(y, y + images_in_batch);
-      EXPECT_EQ(probe().of_labels(parameters.get(), nullptr, x, narrow.data(), images_in_batch, 1, 1, outputs, &loss,
+      EXPECT_EQ(probe().of_labels(parameters.get(), nullptr, x, narrow.data(), images_in_batch, 1, 1, 1, outputs, &loss,
                                   gradients.get(), scratch.get()),
                 0);
       return loss;
@@ -100,7 +100,7 @@ class Recipes : public testing::TestWithParam<Probed> {
     std::vector<float> targets(images_in_batch * classes, even);
     for (std::int64_t i = 0; i < images_in_batch; ++i)
       targets[static_cast<std::size_t>(i * classes + y[i])] += 1 - static_cast<float>(classes) * even;
-    EXPECT_EQ(probe().of_targets(parameters.get(), nullptr, x, targets.data(), images_in_batch, 1, 1, outputs, &loss,
+    EXPECT_EQ(probe().of_targets(parameters.get(), nullptr, x, targets.data(), images_in_batch, 1, 1, 1, outputs, &loss,
                                  gradients.get(), scratch.get()),
               0);
     return loss;

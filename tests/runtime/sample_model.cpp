@@ -38,6 +38,8 @@ const tessera_parameter sample_parameters[SAMPLE_PARAMETERS] = {
 const char* const sample_layers[SAMPLE_LAYERS] = {"head"};
 
 int64_t sample_scratch_bytes(int64_t) { return 256; }
+
+int64_t sample_images_at_once(int64_t batch) { return batch; }
 const char* sample_error(int code) { return code == 1 ? "the batch is empty" : "unknown error"; }
 const char* sample_isa() { return "scalar"; }
 

@@ -34,6 +34,7 @@ extern "C" {
 extern const tessera_parameter sample_parameters[SAMPLE_PARAMETERS];
 extern const char* const sample_layers[SAMPLE_LAYERS];
 int64_t sample_scratch_bytes(int64_t batch);
+int64_t sample_images_at_once(int64_t batch);
 const char* sample_error(int code);
 const char* sample_isa(void);
 int sample_init(float* parameters, uint64_t seed);

@@ -22,6 +22,7 @@ inline Model sample_model() {
           .forward_scratch_bytes = sample_scratch_bytes,
           .evaluate_scratch_bytes = sample_scratch_bytes,
           .train_scratch_bytes = sample_scratch_bytes,
+          .images_at_once = sample_images_at_once,
           .inspect_scratch_bytes = sample_scratch_bytes,
           .error = sample_error,
           .isa = sample_isa,

@@ -92,10 +92,10 @@ static inline void t_accumulate(bool add, std::int64_t rows, std::int64_t column
 }
 
 /// A gradient of weights: to[row * to_row + column], rows from `begin` to `end`, sums products along the depth and over
-/// the batch. Factors are at [image * of_image + k * along + row * across], or column. So many images go together
-/// through the tiles as the second cache has room for.
+/// the batch. Factors are at [image * of_image + k * along + row * across], or column. So many images of a chunk go
+/// together through the tiles as the second cache has room for.
 template <std::int64_t columns, std::int64_t depth>
-static void t_gradient(std::int64_t begin, std::int64_t end, std::int64_t batch, const bf16* left,
+static void t_gradient(std::int64_t begin, std::int64_t end, const Group& group, const bf16* left,
                        std::int64_t left_image, std::int64_t left_across, std::int64_t left_along, const bf16* right,
                        std::int64_t right_image, std::int64_t right_along, real* to, std::int64_t to_row) {
   constexpr std::int64_t even = depth + depth % 2, together = even < 512 ? 1024 / even : 1, most_rows = 128;
@@ -103,8 +103,11 @@ static void t_gradient(std::int64_t begin, std::int64_t end, std::int64_t batch,
   alignas(64) bf16 rows[most_rows * stride], panel[stride * t_columns];
   for (std::int64_t first = begin; first < end; first += most_rows) {
     const std::int64_t high = std::min(most_rows, end - first);
-    for (std::int64_t image = 0; image < batch; image += together) {
-      const std::int64_t images = std::min(together, batch - image), deep = t_whole(images * even);
+    std::int64_t chunk = group.chunk;
+    for (std::int64_t image = 0, images = 0; image < group.images; image += images) {
+      while (group.at(chunk + 1) <= image) ++chunk;
+      images = std::min(together, group.at(chunk + 1) - image);
+      const std::int64_t deep = t_whole(images * even);
       for (std::int64_t i = 0; i < images; ++i)
         t_pack_left(left + (image + i) * left_image + first * left_across, left_across, left_along, high, depth,
                     rows + i * even, stride);
@@ -119,8 +122,8 @@ static void t_gradient(std::int64_t begin, std::int64_t end, std::int64_t batch,
         t_configure(t_rows);
         for (std::int64_t row = 0; row < high; row += t_rows) {
           if (high - row < t_rows) t_configure(high - row);
-          t_accumulate(image > 0, std::min(t_rows, high - row), wide, rows + row * stride, stride, panel, deep,
-                       to + (first + row) * to_row + column, to_row);
+          t_accumulate(group.first + image > 0, std::min(t_rows, high - row), wide, rows + row * stride, stride, panel,
+                       deep, to + (first + row) * to_row + column, to_row);
         }
       }
     }
