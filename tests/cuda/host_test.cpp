@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/cuda/host/device_array.hpp"
+#include "tests/cuda/right_runs.hpp"
 
 // In this order: each header of the device uses the ones before it.
 // clang-format off
@@ -17,6 +18,7 @@
 #include "codegen/cuda/device/tensor_product.h"
 #include "codegen/cuda/device/attention.h"
 #include "codegen/cuda/device/warpgroup_product.h"
+#include "tests/cuda/product_kernel.h"
 #include "tests/cuda/tensor_kernel.h"
 #include "tests/cuda/attention_kernel.h"
 #include "tests/cuda/warpgroup_kernel.h"
@@ -27,51 +29,13 @@
 
 namespace {
 
+using tessera::cuda_host::all_options;
+using tessera::cuda_host::always_right;
 using tessera::cuda_host::DeviceArray;
 using tessera::cuda_host::Fault;
 using tessera::cuda_host::Options;
+using tessera::cuda_host::right_runs;
 using tessera::cuda_host::Schedule;
-
-std::vector<Options> all_options() {
-  std::vector<Options> all;
-  for (const bool late : {false, true}) {
-    all.push_back({Schedule::fixed, 1, late, true});
-    all.push_back({Schedule::reversed, 1, late, true});
-    for (const std::uint64_t seed : {1, 2}) all.push_back({Schedule::random, seed, late, true});
-  }
-  return all;
-}
-
-/// How many of the eight ways to run it give `wanted` everywhere; what breaks a rule gives nothing.
-template <class F>
-std::size_t right_runs(const std::vector<float>& wanted, F run) {
-  std::size_t right = 0;
-  for (const Options& options : all_options()) {
-    tessera::cuda_host::use(options);
-    try {
-      right += run() == wanted ? 1 : 0;
-    } catch (const Fault&) {
-    }
-  }
-  tessera::cuda_host::use({});
-  return right;
-}
-
-/// Whether all of them do.
-template <class F>
-bool always_right(const std::vector<float>& wanted, F run) {
-  bool right = true;
-  for (const Options& options : all_options()) {
-    tessera::cuda_host::use(options);
-    try {
-      right = right && run() == wanted;
-    } catch (const Fault&) {
-      right = false;
-    }
-  }
-  tessera::cuda_host::use({});
-  return right;
-}
 
 std::uint16_t to_bf16(float x) {  // exact for the small whole numbers of these tests
   std::uint32_t bits;
@@ -155,14 +119,6 @@ TEST(CudaHost, SumAndMaximumOverWarpsAreOfEachLaneByItself) {
 }
 
 // ---- matrix products --------------------------------------------------------------------------------------------
-
-template <int tile_rows, int tile_columns, int of_thread, bool left_deep, bool right_deep>
-void single_precision(const float* left, const float* right, float* out, int rows, int columns, int depth) {
-  product<tile_rows, tile_columns, of_thread, left_deep, right_deep>(
-      rows, columns, 0, depth, [=](int row, int k) { return left[left_deep ? row * depth + k : k * rows + row]; },
-      [=](int column, int k) { return right[right_deep ? column * depth + k : k * columns + column]; },
-      [=](int row, int column, real sum) { out[row * columns + column] = sum; });
-}
 
 template <int tile_rows, int tile_columns, int of_thread, bool left_deep, bool right_deep>
 void product_is_exact() {

@@ -1,4 +1,4 @@
-// A model through the C API of both back ends, each program of it once and three steps of training: shared by the run
+// A model through the C API of both back ends, each program of it once and some steps of training: shared by the run
 // on the CPU (models_test.cpp) and on a GPU (gpu_check.cpp), which bring a DeviceArray of their own.
 #pragma once
 
@@ -29,6 +29,7 @@ struct Model {
   void (*start)(float* parameters);
   Results (*on_cpu)(const Model&, const Floats& parameters, const Floats& images, const std::int32_t* labels);
   Results (*on_gpu)(const Model&, const Floats& parameters, const Floats& images, const std::int32_t* labels);
+  int steps = 3;
 };
 
 inline void PrintTo(const Model& model, std::ostream* out) { *out << model.name; }
@@ -82,7 +83,7 @@ inline void succeed(int code) {
           succeed(cpu##_input_gradient(p, packed.data(), x, labels, batch, r.evaluated.data(),                         \
                                        r.evaluated_loss.data(), r.image_gradients.data(), input.data()));              \
           succeed(cpu##_inspect(p, packed.data(), x, batch, r.maps.data(), r.magnitudes.data(), maps.data()));         \
-          for (std::int64_t step = 1; step <= 3; ++step)                                                               \
+          for (std::int64_t step = 1; step <= m.steps; ++step)                                                         \
             succeed(cpu##_train_step(r.parameters.data(), packed.data(), r.gradients.data(), r.optimizer.data(), x,    \
                                      labels, batch, batch, seed, step, rate, r.outputs.data(), r.loss.data(),          \
                                      train.data()));                                                                   \
@@ -110,7 +111,7 @@ inline void succeed(int code) {
                                             scratch4.data(), nullptr));                                                \
           succeed(gpu##_cuda_inspect(p.data(), packed.data(), x.data(), batch, maps.data(), magnitudes.data(),         \
                                      scratch5.data(), nullptr));                                                       \
-          for (int i = 0; i < 3; ++i) {                                                                                \
+          for (int i = 0; i < m.steps; ++i) {                                                                          \
             succeed(gpu##_cuda_train_step(p.data(), packed.data(), gradients.data(), optimizer.data(), x.data(),       \
                                           classes.data(), step.data(), batch, outputs.data(), loss.data(),             \
                                           scratch3.data(), nullptr));                                                  \

@@ -1,6 +1,6 @@
-// plant_faults TENSOR_PRODUCT ATTENTION WARPGROUP_PRODUCT OUT: writes a header with one copy of these headers of the
-// device for each fault below, in a namespace of its own, and tables of them. Throws where the text has changed so that
-// a fault has no place any more.
+// plant_faults DEVICE OUT RACES: writes a header with one copy of the headers of the folder DEVICE for each fault
+// below, in a namespace of its own, and tables of them; and one with those faults that only ThreadSanitizer finds.
+// Throws where the text has changed so that a fault has no place any more.
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -125,6 +125,38 @@ const Fault faults_in_warpgroups[] = {
     {"a_row_past_the_end_is_stored", "row < left_over", "row <= left_over"},
     {"a_column_past_the_end_is_stored", "first_column + column >= columns", "first_column + column > columns"},
 };
+/// Right numbers in every order of threads: what is written twice is the same, or a warp runs as one here.
+const struct {
+  std::string header, kernel;
+  Fault fault;
+} races[] = {
+    {"reduce.h",
+     "reduce_kernel.h",
+     {"sums_over_each_other", "  barrier();  // the next reduction", "  // the next reduction"}},
+    {"product.h",
+     "product_kernel.h",
+     {"steps_over_each_other", "    barrier();  // the next tiles", "    // the next tiles"}},
+    {"tensor_product.h",
+     "tensor_kernel.h",
+     {"no_barrier_before_a_step_of_one_warp", "    barrier();  // all threads", "    // all threads"}},
+    {"tensor_product.h",
+     "tensor_kernel.h",
+     {"no_barrier_before_the_sums_of_one_warp", "  barrier();  // the sums", "  // the sums"}},
+    {"tensor_product.h",
+     "tensor_kernel.h",
+     {"a_last_tile_moved_back", "first_row = block_x() * tile_rows,",
+      "first_row = (block_x() + 1) * tile_rows <= rows ? block_x() * tile_rows : rows - tile_rows,"}},
+    {"attention.h",
+     "attention_kernel.h",
+     {"no_barrier_before_the_keys_of_one_warp", "  barrier();  // queries", "  // queries"}},
+    {"attention.h",
+     "attention_kernel.h",
+     {"no_barrier_before_the_values_of_one_warp", "  barrier();  // values", "  // values"}},
+    {"warpgroup_product.h",
+     "warpgroup_kernel.h",
+     {"a_barrier_of_the_cluster_that_tells_nothing", "  barrier_of<1, multiplying>();\n  const int left_over",
+      "  cluster_barrier<cluster>();\n  const int left_over"}},
+};
 /// Right numbers, but eight lines' numbers in the same banks.
 const Fault unswizzled{"not_swizzled", "line / lines % (eights < 8 ? eights : 8)", "line / lines % 1"};
 
@@ -136,13 +168,21 @@ std::string planted(const std::string& text, const Fault& fault, const std::stri
          "#include \"tests/cuda/" + kernel + "\"\n}  // namespace " + fault.name + "\n";
 }
 
-std::string text_of(const char* path) {
+std::string text_of(const std::string& path) {
   std::stringstream read;
   read << std::ifstream(path).rdbuf();
   return read.str();
 }
+void write(const std::string& path, const std::string& text) {
+  std::ofstream out(path, std::ios::binary);
+  out << text;
+  out.close();
+  if (!out) throw std::runtime_error("cannot write " + path);
+}
 
-int run(const char* product, const char* attention, const char* warpgroups, const char* to) {
+int run(const std::string& device, const std::string& to, const std::string& races_to) {
+  const std::string product = device + "/tensor_product.h", attention = device + "/attention.h",
+                    warpgroups = device + "/warpgroup_product.h";
   std::string text = planted(text_of(product), unswizzled), table, attentions, of_warpgroups;
   for (const Fault& fault : faults) {
     text += planted(text_of(product), fault);
@@ -160,19 +200,19 @@ int run(const char* product, const char* attention, const char* warpgroups, cons
     of_warpgroups +=
         "    {\"" + fault.name + "\", &" + named.name + "::by_warpgroups<128, 128, 2, 3, 2, true, false>},\n";
   }
-  std::ofstream out(to, std::ios::binary);
-  out << text
-      << "using Kernel = void(const bf16*, const bf16*, float*, int, int, int);\n"
-         "constexpr struct {\n  const char* name;\n  Kernel *eights, *numbers;\n} planted[] = {\n"
-      << table
-      << "};\nconstexpr struct {\n  const char* name;\n  decltype(HeadAttention::kernel) kernel;\n} "
-         "planted_in_attention[] = {\n"
-      << attentions
-      << "};\nconstexpr struct {\n  const char* name;\n  decltype(WarpgroupProduct::kernel) kernel;\n} "
-         "planted_in_warpgroups[] = {\n"
-      << of_warpgroups << "};\n";
-  out.close();
-  if (!out) throw std::runtime_error(std::string("cannot write ") + to);
+  write(to, text +
+                "using Kernel = void(const bf16*, const bf16*, float*, int, int, int);\n"
+                "constexpr struct {\n  const char* name;\n  Kernel *eights, *numbers;\n} planted[] = {\n" +
+                table +
+                "};\nconstexpr struct {\n  const char* name;\n  decltype(HeadAttention::kernel) kernel;\n} "
+                "planted_in_attention[] = {\n" +
+                attentions +
+                "};\nconstexpr struct {\n  const char* name;\n  decltype(WarpgroupProduct::kernel) kernel;\n} "
+                "planted_in_warpgroups[] = {\n" +
+                of_warpgroups + "};\n");
+  text.clear();
+  for (const auto& [header, kernel, fault] : races) text += planted(text_of(device + "/" + header), fault, kernel);
+  write(races_to, text);
   return 0;
 }
 
@@ -180,8 +220,8 @@ int run(const char* product, const char* attention, const char* warpgroups, cons
 
 int main(int argc, char** argv) {
   try {
-    if (argc == 5) return run(argv[1], argv[2], argv[3], argv[4]);
-    std::cerr << "usage: plant_faults TENSOR_PRODUCT ATTENTION WARPGROUP_PRODUCT OUT\n";
+    if (argc == 4) return run(argv[1], argv[2], argv[3]);
+    std::cerr << "usage: plant_faults DEVICE OUT RACES\n";
   } catch (const std::exception& error) {
     std::cerr << "plant_faults: " << error.what() << "\n";
   }

@@ -140,11 +140,13 @@ TESSERA_DEVICE void copy_wait() {
 
 TESSERA_DEVICE void load_matrices(std::uint32_t part[4], const bf16* row, const Place& place = Place::current()) {
   together::Matrices mine{part, row, false};
+  tessera::cuda_host::reads(row, 16);
   tessera::cuda_host::warp(place, &mine, together::load_matrices);
 }
 TESSERA_DEVICE void load_matrices_transposed(std::uint32_t part[4], const bf16* row,
                                              const Place& place = Place::current()) {
   together::Matrices mine{part, row, true};
+  tessera::cuda_host::reads(row, 16);
   tessera::cuda_host::warp(place, &mine, together::load_matrices);
 }
 TESSERA_DEVICE void multiply_add(float sum[4], const std::uint32_t left[4], const std::uint32_t right[2],

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/cuda/host/races.hpp"
 #include "tests/cuda/host/run.hpp"
 
 namespace tessera::cuda_host {
@@ -21,6 +22,7 @@ struct Copy {
   unsigned char* to;
   const unsigned char* from;
   int valid;
+  const void* place;  ///< that asks for it
 };
 
 enum class State { ready, waiting, done };
@@ -30,7 +32,8 @@ struct Fiber : Thread {
   int slot = 0;  ///< among the threads of its cluster, a block's from a multiple of 128 on
   void* stack_pointer = nullptr;
   int stack = -1;  ///< which of the pool's; -1: not begun
-  Place place;     ///< where it waits
+  races::Identity identity = nullptr;
+  Place place;  ///< where it waits
   const char* whom = "";
   bool at_barrier = false, at_cluster_barrier = false;
   int at_named_barrier = 0;
@@ -78,14 +81,29 @@ struct Multiplications {
   std::deque<std::vector<WarpMultiplication>> groups;
   std::map<float*, std::vector<float>> sums;  ///< of what is under way
   std::size_t issued = 0;
+
+  // A thread to ThreadSanitizer for what is under way, which reads, and one for what has been waited for.
+  int reader = -1, waited_for = -1;  ///< which of the pool's
+  char of_lanes = 0;
+  std::size_t committed = 0;
+  char of_groups[8] = {};  ///< in turn
+};
+/// What is told at a barrier: by its phases in turn, because a thread may be at the next one before another has learned
+/// of this one.
+struct Phases {
+  char told[2] = {};
+  unsigned now = 0;
+  const void* current() const { return &told[now % 2]; }
 };
 struct NamedBarrier {
   int count = 0, arrived = 0;
+  Phases phases;
 };
 /// What the threads of a block share.
 struct Block {
   std::size_t live = 0, at_barrier = 0;  ///< threads
   Place barrier;                         ///< at which they wait
+  Phases phases, cluster_phases;
   std::map<int, NamedBarrier> named_barriers;
   std::vector<unsigned char> shared;
   std::size_t shared_from = 0;
@@ -113,7 +131,7 @@ class Launch {
   void asynchronous_fence();
   void barrier_of(int name, int count, const Place& place);
   void cluster_barrier(const Place& place);
-  void copy_box(void* to, const TensorMap& map, void* gate, const int (&at)[4], int sharing);
+  void copy_box(void* to, const TensorMap& map, void* gate, const int (&at)[4], int sharing, const void* place);
   void begin_multiplications() { multiplications().begun = true; }
   void begin_multiplication(const WarpMultiplication& m);
   void commit_multiplications();
@@ -131,7 +149,10 @@ class Launch {
   std::int64_t conflicts = 0;
 
  private:
+  struct Alone;
+
   std::string schedule() const;
+  std::string sentence(const Fiber& thread, const std::string& what) const;
   const std::vector<std::size_t>& order(std::size_t count, std::vector<std::size_t>& at);
   void one_cluster(dim3 first, unsigned cluster, std::size_t threads, std::size_t shared_bytes);
   void begin_cluster(dim3 first, unsigned cluster, std::size_t threads, std::size_t shared_bytes);
@@ -142,27 +163,37 @@ class Launch {
 
   void step(Fiber& f);
   void begin(Fiber& f);
-  void give_back(Fiber& f);
+  int take();
+  void give_back(int& taken);
   void give_back_all();
+  races::Identity identity(int taken) const { return identities_[static_cast<std::size_t>(taken)]; }
   static void entry();
   void wait(const Place& place, const char* whom);
   void to_main();
   void release(Block& b);
   void release_cluster();
+  static void tell_of(const Copy& copy);
   void all_copies_waited_for();
 
   // ---- sm_90a ----------------------------------------------------------------------------------------------------
 
   GateState state_of(const void* gate);
+  /// What is told at a gate, by its phases in turn.
+  static const void* phase_of(const void* gate, std::uint64_t parity) {
+    return static_cast<const char*>(gate) + parity;
+  }
+  void arrive(void* gate, int bytes);
   static void set(void* gate, const GateState& g) { std::memcpy(gate, &g, sizeof g); }
   void advance(void* gate, GateState g);
   unsigned char* there(void* place, std::size_t block);
   static std::uint32_t address_in(Block& b, const void* place);
   void check_shared(const Block& b, std::uint32_t address, int bytes);
   static int bytes_of(const Box& box) { return 128 * box.map.lines; }
+  static void tell_of(const Box& box, const void* place);
   void bring(const Box& box);
   void bring_one();
-  float number_of(std::uint64_t descriptor, bool across, int point, int depth);
+  const unsigned char* place_of(std::uint64_t descriptor, bool across, int point, int depth);
+  void tell_of(const Multiplication& first);
   void multiply(const WarpMultiplication& m, float* const (&sums)[32]);
   Multiplications& multiplications() { return multiplications_[static_cast<std::size_t>(running_->slot / 32)]; }
   void all_multiplications_waited_for();
@@ -181,9 +212,13 @@ class Launch {
   std::vector<std::vector<std::pair<std::uint64_t, std::uint64_t>>> multiplied_;  ///< by warpgroup: descriptors
   std::vector<Block> blocks_;                                                     ///< of the cluster
   std::size_t threads_ = 0;                                                       ///< of a block, filled up
+  std::size_t cluster_threads_ = 0;
   std::size_t at_cluster_barrier_ = 0;
   std::vector<std::unique_ptr<unsigned char[]>> stacks_;
-  std::vector<int> free_stacks_;
+  std::vector<races::Identity> identities_;  ///< a stack's
+  std::deque<int> free_;
+  races::Identity machine_ = nullptr;
+  char begun_ = 0, ended_ = 0;  ///< what is told when a launch begins and ends
   Fiber* running_ = nullptr;
   void* main_ = nullptr;
 };

@@ -42,6 +42,7 @@ Launch the_launch;
 namespace {
 
 constexpr std::size_t stack_bytes = 128 * 1024;
+constexpr std::size_t told_apart = 512;  ///< threads, where races are looked for; or all of two clusters
 
 std::string text(const dim3& d) {
   return "(" + std::to_string(d.x) + ", " + std::to_string(d.y) + ", " + std::to_string(d.z) + ")";
@@ -62,6 +63,26 @@ void do_copy(const Copy& copy) {
 
 }  // namespace
 
+/// From a kernel's start to its end, in which no other kernel and nothing else runs.
+struct Launch::Alone {
+  explicit Alone(Launch& launch) : launch_(launch) {
+    launch_.machine_ = races::running();
+    races::tell(&launch_.begun_);
+    races::look_away(true);
+  }
+  ~Alone() {
+    launch_.running_ = nullptr;
+    launch_.give_back_all();
+    races::look_away(false);
+    races::learn(&launch_.ended_);
+  }
+  Alone(const Alone&) = delete;
+  Alone& operator=(const Alone&) = delete;
+
+ private:
+  Launch& launch_;
+};
+
 void Launch::run(const char* name, dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& kernel,
                  unsigned cluster) {
   name_ = name;
@@ -74,14 +95,15 @@ void Launch::run(const char* name, dim3 grid, dim3 block, std::size_t shared_byt
   if (shared_bytes > most_shared || threads == 0 || threads > 1024 || grid.x == 0 || grid.y == 0 || grid.z == 0 ||
       grid.y > 65535 || grid.z > 65535 || grid.x % cluster || (cluster > 1 && !options.warpgroups))
     throw Fault(name_ + ": a grid of " + text(grid) + " blocks of " + text(block) + " threads cannot be launched");
+  const Alone alone(*this);
   const unsigned clusters = grid.x / cluster;
   for (std::size_t at : order(std::size_t{clusters} * grid.y * grid.z, block_order_)) {
     const unsigned x = static_cast<unsigned>(at % clusters), rest = static_cast<unsigned>(at / clusters);
     one_cluster({x * cluster, rest % grid.y, rest / grid.y}, cluster, threads, shared_bytes);
-    if (fault_.empty()) continue;
-    running_ = nullptr;
-    throw Fault(fault_);
+    give_back_all();
+    if (!fault_.empty()) break;
   }
+  if (!fault_.empty()) throw Fault(fault_);
 }
 
 void Launch::barrier(const Place& place) {
@@ -91,7 +113,10 @@ void Launch::barrier(const Place& place) {
   b.barrier = place;
   ++b.at_barrier;
   running_->at_barrier = true;
+  const void* const phase = b.phases.current();
+  races::tell(phase);
   wait(place, "the block");
+  races::learn(phase);
 }
 
 void Launch::warp(const Place& place, void* mine, void (*together)(void* const lanes[32])) {
@@ -101,7 +126,10 @@ void Launch::warp(const Place& place, void* mine, void (*together)(void* const l
   w.place = place;
   w.lanes[running_->thread % 32] = mine;
   if (++w.arrived < 32) return wait(place, "its warp");
-  together(w.lanes);
+  {
+    const races::As machine(machine_);
+    together(w.lanes);
+  }
   w.arrived = 0;
   const std::size_t first = static_cast<std::size_t>(running_->slot / 32 * 32);
   for (std::size_t i = first; i < first + 32; ++i) fibers_[i].state = State::ready;
@@ -117,24 +145,38 @@ void Launch::read_at_once(const void* const rows[8]) {
   }
 }
 
+void Launch::tell_of(const Copy& copy) {
+  races::reads(copy.from, static_cast<std::size_t>(copy.valid), copy.place);
+  races::writes(copy.to, 16, copy.place);
+}
+
+/// To ThreadSanitizer it is the thread that copies, and it does so twice: when it asks for the copy and when it has
+/// waited for it, between which nobody else may touch the place.
 void Launch::copy_async(const Copy& copy) {
   if (reinterpret_cast<std::uintptr_t>(copy.to) % 16 || reinterpret_cast<std::uintptr_t>(copy.from) % 16)
     fail("an asynchronous copy is not aligned to 16 bytes");
+  tell_of(copy);
+  const races::As machine(machine_);
   if (!options.late_copies) return do_copy(copy);
   std::memset(copy.to, 0xff, 16);
   copies_[running_->slot].open.push_back(copy);
 }
 
 void Launch::copy_commit() {
+  const races::As machine(machine_);
   Copies& mine = copies_[running_->slot];
   mine.groups.push_back(std::move(mine.open));
   mine.open.clear();
 }
 
 void Launch::copy_wait(int left) {
+  const races::As machine(machine_);
   Copies& mine = copies_[running_->slot];
-  for (; mine.groups.size() > static_cast<std::size_t>(left); mine.groups.pop_front())
+  for (; mine.groups.size() > static_cast<std::size_t>(left); mine.groups.pop_front()) {
     for (const Copy& copy : mine.groups.front()) do_copy(copy);
+    const races::As thread(running_->identity);
+    for (const Copy& copy : mine.groups.front()) tell_of(copy);
+  }
 }
 
 /// At a thread's end: a copy still under way may come later than what the kernel does next with its place.
@@ -148,12 +190,16 @@ void Launch::all_copies_waited_for() {
 
 void Launch::fail(const std::string& what) {
   if (!running_) {
-    give_back_all();
-    throw Fault(name_ + ": " + what + "; " + schedule());
+    fault_ = name_ + ": " + what + "; " + schedule();
+    throw Fault(fault_);
   }
-  fault_ = name_ + ": " + what + "; block " + text(running_->block) + ", thread " + std::to_string(running_->thread) +
-           ", " + schedule();
+  fault_ = sentence(*running_, what);
   for (;;) to_main();
+}
+
+std::string Launch::sentence(const Fiber& thread, const std::string& what) const {
+  return name_ + ": " + what + "; block " + text(thread.block) + ", thread " + std::to_string(thread.thread) + ", " +
+         schedule();
 }
 
 std::string Launch::schedule() const {
@@ -174,16 +220,17 @@ const std::vector<std::size_t>& Launch::order(std::size_t count, std::vector<std
 
 /// Fibers, and memory, of the blocks of a cluster.
 void Launch::begin_cluster(dim3 first, unsigned cluster, std::size_t threads, std::size_t shared_bytes) {
+  cluster_threads_ = cluster * threads;
   threads_ = (threads + 127) / 128 * 128;
   fibers_.assign(cluster * threads_, Fiber{});
   warps_.assign(fibers_.size() / 32, Warp{});
   copies_.clear();
   boxes_.clear();
   unfenced_.clear();
-  multiplications_.assign(warps_.size(), Multiplications{});
+  multiplications_ = std::vector<Multiplications>(warps_.size());
   multiplied_.assign(fibers_.size() / 128, {});
   at_cluster_barrier_ = 0;
-  blocks_.assign(cluster, Block{});
+  blocks_ = std::vector<Block>(cluster);  // of new memory, of which ThreadSanitizer knows nothing yet
   for (unsigned i = 0; i < cluster; ++i) {
     Block& b = blocks_[i];
     b.live = threads;
@@ -215,7 +262,7 @@ void Launch::one_cluster(dim3 first, unsigned cluster, std::size_t threads, std:
           if (f.state != State::ready) continue;
           Block& b = blocks_[block_of(f)];
           step(f);
-          if (!fault_.empty()) return give_back_all();
+          if (!fault_.empty()) return;
           if (f.state == State::done) {
             --live;
             --b.live;
@@ -235,7 +282,7 @@ void Launch::one_cluster(dim3 first, unsigned cluster, std::size_t threads, std:
       if (f.state == State::waiting) {
         fault_ = name_ + ": nobody can go on; block " + text(f.block) + ", thread " + std::to_string(f.thread) +
                  " waits at " + text(f.place) + " for " + f.whom + ", " + schedule();
-        return give_back_all();
+        return;
       }
   }
   if (!boxes_.empty()) fault_ = name_ + ": a block ends before all boxes are there, " + schedule();
@@ -244,6 +291,7 @@ void Launch::one_cluster(dim3 first, unsigned cluster, std::size_t threads, std:
 /// The barrier opens.
 void Launch::release(Block& b) {
   b.at_barrier = 0;
+  ++b.phases.now;
   for (Fiber& f : fibers_) {
     if (!f.at_barrier || &blocks_[block_of(f)] != &b) continue;
     f.at_barrier = false;
@@ -253,6 +301,7 @@ void Launch::release(Block& b) {
 
 void Launch::release_cluster() {
   at_cluster_barrier_ = 0;
+  ++blocks_.front().cluster_phases.now;
   for (Fiber& f : fibers_) {
     if (!f.at_cluster_barrier) continue;
     f.at_cluster_barrier = false;
@@ -265,16 +314,13 @@ void Launch::step(Fiber& f) {
   running_ = &f;
   tessera_switch_stacks(&main_, f.stack_pointer);
   running_ = nullptr;
-  if (f.state == State::done) give_back(f);
+  if (f.state == State::done) give_back(f.stack);
+  if (const std::string race = races::found(); !race.empty() && fault_.empty()) fault_ = sentence(f, race);
 }
 
 void Launch::begin(Fiber& f) {
-  if (free_stacks_.empty()) {
-    free_stacks_.push_back(static_cast<int>(stacks_.size()));
-    stacks_.push_back(std::make_unique<unsigned char[]>(stack_bytes));
-  }
-  f.stack = free_stacks_.back();
-  free_stacks_.pop_back();
+  f.stack = take();
+  f.identity = identity(f.stack);
   const auto top = reinterpret_cast<std::uintptr_t>(stacks_[static_cast<std::size_t>(f.stack)].get()) + stack_bytes;
   void** at = reinterpret_cast<void**>(top & ~std::uintptr_t{15});
   *--at = nullptr;  // the return address of `entry`, which never returns
@@ -282,13 +328,32 @@ void Launch::begin(Fiber& f) {
   f.stack_pointer = at - 6;  // six registers, of no matter which value
 }
 
-void Launch::give_back(Fiber& f) {
-  if (f.stack >= 0) free_stacks_.push_back(f.stack);
-  f.stack = -1;
+/// A stack, with the identity whose it always is. Where races are looked for, one that has not been used for long: two
+/// blocks that share an identity do not race. (Each more makes synchronisation slower.)
+int Launch::take() {
+  if (free_.empty() || (races::looked_for && stacks_.size() < std::max(told_apart, 2 * cluster_threads_))) {
+    free_.push_front(static_cast<int>(stacks_.size()));
+    stacks_.push_back(std::make_unique<unsigned char[]>(stack_bytes));
+    identities_.push_back(races::make());
+  }
+  const int taken = free_.front();
+  free_.pop_front();
+  const races::As its(identity(taken));
+  races::learn(&begun_);
+  return taken;
+}
+
+void Launch::give_back(int& taken) {
+  if (taken < 0) return;
+  races::looked_for ? free_.push_back(taken) : free_.push_front(taken);
+  const races::As its(identity(taken));
+  races::tell(&ended_);
+  taken = -1;
 }
 
 void Launch::give_back_all() {
-  for (Fiber& f : fibers_) give_back(f);
+  for (Fiber& f : fibers_) give_back(f.stack);
+  for (Multiplications& m : multiplications_) give_back(m.reader), give_back(m.waited_for);
 }
 
 void Launch::wait(const Place& place, const char* whom) {
@@ -298,10 +363,16 @@ void Launch::wait(const Place& place, const char* whom) {
   to_main();
 }
 
-void Launch::to_main() { tessera_switch_stacks(&running_->stack_pointer, main_); }
+void Launch::to_main() {
+  const races::As machine(machine_);
+  tessera_switch_stacks(&running_->stack_pointer, main_);
+}
 
 void Launch::entry() {
-  (*the_launch.kernel_)();
+  {
+    const races::As its(the_launch.running_->identity);
+    (*the_launch.kernel_)();
+  }
   the_launch.all_copies_waited_for();
   the_launch.all_multiplications_waited_for();
   the_launch.running_->state = State::done;
@@ -326,7 +397,7 @@ void catch_bad_addresses() {
   action.sa_sigaction = on_bad_address;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   sigemptyset(&action.sa_mask);
-  sigaction(SIGSEGV, &action, nullptr);
+  races::handle(SIGSEGV, action);
 }
 
 }  // namespace
@@ -349,10 +420,12 @@ void warp(const Place& place, void* mine, void (*together)(void* const lanes[32]
   the_launch.warp(place, mine, together);
 }
 void copy_async(void* to, const void* from, int valid) {
-  the_launch.copy_async({static_cast<unsigned char*>(to), static_cast<const unsigned char*>(from), valid});
+  the_launch.copy_async(
+      {static_cast<unsigned char*>(to), static_cast<const unsigned char*>(from), valid, __builtin_return_address(0)});
 }
 void copy_commit() { the_launch.copy_commit(); }
 void copy_wait(int left) { the_launch.copy_wait(left); }
+void reads(const void* first, std::size_t bytes) { races::reads(first, bytes, __builtin_return_address(0)); }
 void read_at_once(const void* const rows[8]) { the_launch.read_at_once(rows); }
 
 }  // namespace tessera::cuda_host

@@ -64,6 +64,8 @@ void warp(const Place& place, void* mine, void (*together)(void* const lanes[32]
 void copy_async(void* to, const void* from, int valid);
 void copy_commit();
 void copy_wait(int left);
+/// By an operation of the warp, in the name of this thread.
+void reads(const void* first, std::size_t bytes);
 /// The eight rows, 16 bytes each, of a matrix that is read at once.
 void read_at_once(const void* const rows[8]);
 
@@ -98,7 +100,8 @@ struct Multiplication {
   float* sums;  ///< of a lane
   int columns;
   bool left_across, right_across;
-  std::uint64_t left, right;  ///< descriptors
+  std::uint64_t left, right;    ///< descriptors
+  const void* place = nullptr;  ///< that asks for it
 };
 void multiply_add_async(const Multiplication& mine, const Place& place);
 

@@ -29,10 +29,16 @@ void Launch::gate_begin(void* gate, int arrivals) {
   if (reinterpret_cast<std::uintptr_t>(gate) % 8) fail("a gate is not aligned to 8 bytes");
   const auto count = static_cast<std::uint64_t>(arrivals) & 2047;
   set(gate, {0, count, count, 0, sign_of_gates});
+  const races::As machine(machine_);
   unfenced_[gate] = running_->slot;
 }
 
 void Launch::gate_arrive(void* gate, int bytes) {
+  races::tell(phase_of(gate, state_of(gate).parity));
+  arrive(gate, bytes);
+}
+
+void Launch::arrive(void* gate, int bytes) {
   GateState g = state_of(gate);
   if (g.pending == 0) fail("more threads arrive at a gate than it waits for");
   g.bytes += bytes;
@@ -47,28 +53,47 @@ unsigned char* Launch::there(void* place, std::size_t block) {
   return shared_of(blocks_[block]) + (static_cast<unsigned char*>(place) - shared());
 }
 
-void Launch::gate_arrive_in(void* gate, int block) { gate_arrive(there(gate, static_cast<std::size_t>(block)), 0); }
+/// Of what the thread did, multiplications that have been waited for are all that is told.
+void Launch::gate_arrive_in(void* gate, int block) {
+  void* const its = there(gate, static_cast<std::size_t>(block));
+  if (const int waited_for = multiplications().waited_for; waited_for >= 0) {
+    const races::As multiplied(identity(waited_for));
+    races::tell(phase_of(its, state_of(its).parity));
+  }
+  arrive(its, 0);
+}
 
 void Launch::gate_wait(const void* gate, int parity, const Place& place) {
-  if (state_of(gate).parity != static_cast<std::uint64_t>(parity)) return;
-  running_->gate = gate;
-  wait(place, "a gate");
+  if (state_of(gate).parity == static_cast<std::uint64_t>(parity)) {
+    running_->gate = gate;
+    wait(place, "a gate");
+  }
+  races::learn(phase_of(gate, static_cast<std::uint64_t>(parity)));
 }
 
 /// What this thread did before it is known to asynchronous operations.
 void Launch::asynchronous_fence() {
+  const races::As machine(machine_);
   std::erase_if(unfenced_, [&](const auto& gate) { return gate.second == running_->slot; });
 }
 
 void Launch::barrier_of(int name, int count, const Place& place) {
-  NamedBarrier& b = mine().named_barriers[name];
+  NamedBarrier& b = [&]() -> NamedBarrier& {
+    const races::As machine(machine_);
+    return mine().named_barriers[name];
+  }();
   if (b.arrived > 0 && b.count != count) fail("a barrier of " + std::to_string(b.count) + " and of other threads");
   b.count = count;
+  const void* const phase = b.phases.current();
+  races::tell(phase);
   if (++b.arrived < count) {
     running_->at_named_barrier = name;
-    return wait(place, "others");
+    wait(place, "others");
+    return races::learn(phase);
   }
+  races::learn(phase);
   b.arrived = 0;
+  ++b.phases.now;
   for (Fiber& f : fibers_)
     if (f.at_named_barrier == name && block_of(f) == block_of(*running_)) {
       f.at_named_barrier = 0;
@@ -76,10 +101,17 @@ void Launch::barrier_of(int name, int count, const Place& place) {
     }
 }
 
+/// Of what was done before it, multiplications that have been waited for are all that is told.
 void Launch::cluster_barrier(const Place& place) {
+  const void* const phase = blocks_.front().cluster_phases.current();
+  if (const int waited_for = multiplications().waited_for; waited_for >= 0) {
+    const races::As multiplied(identity(waited_for));
+    races::tell(phase);
+  }
   ++at_cluster_barrier_;
   running_->at_cluster_barrier = true;
   wait(place, "the cluster");
+  races::learn(phase);
 }
 
 GateState Launch::state_of(const void* gate) {
@@ -113,7 +145,7 @@ void Launch::check_shared(const Block& b, std::uint32_t address, int bytes) {
     fail("memory outside of the block's shared memory is touched");
 }
 
-void Launch::copy_box(void* to, const TensorMap& map, void* gate, const int (&at)[4], int sharing) {
+void Launch::copy_box(void* to, const TensorMap& map, void* gate, const int (&at)[4], int sharing, const void* place) {
   if (sharing > 1 && static_cast<std::size_t>(sharing) != blocks_.size())
     fail("a box is for more blocks than there are");
   for (int i = 0; i < sharing; ++i) {
@@ -123,6 +155,9 @@ void Launch::copy_box(void* to, const TensorMap& map, void* gate, const int (&at
     (void)state_of(box.gate);
     if (reinterpret_cast<std::uintptr_t>(box.to) % 1024) fail("a box is not aligned to 1024 bytes");
     check_shared(blocks_[block], address_in(blocks_[block], box.to), bytes_of(box));
+    tell_of(box, place);
+    races::tell(phase_of(box.gate, state_of(box.gate).parity));
+    const races::As machine(machine_);
     if (!options.late_copies) {
       bring(box);
       continue;
@@ -130,6 +165,19 @@ void Launch::copy_box(void* to, const TensorMap& map, void* gate, const int (&at
     std::memset(box.to, 0xff, static_cast<std::size_t>(bytes_of(box)));
     boxes_.push_back(box);
   }
+}
+
+/// To ThreadSanitizer it is the thread that copies, when it asks for it; and who waits at the gate learns of it.
+void Launch::tell_of(const Box& box, const void* place) {
+  races::writes(box.to, static_cast<std::size_t>(bytes_of(box)), place);
+  const auto inside = [&](int d, int at) { return at >= 0 && at < box.map.extents[d]; };
+  const int first = std::max(box.at[0], 0);
+  const std::int64_t count = std::min<std::int64_t>(box.at[0] + 64, box.map.extents[0]) - first;
+  for (int line = box.at[1]; line < box.at[1] + box.map.lines && count > 0; ++line)
+    if (inside(1, line) && inside(2, box.at[2]) && inside(3, box.at[3]))
+      races::reads(static_cast<const unsigned char*>(box.map.first) + first * box.map.strides[0] +
+                       line * box.map.strides[1] + box.at[2] * box.map.strides[2] + box.at[3] * box.map.strides[3],
+                   static_cast<std::size_t>(2 * count), place);
 }
 
 void Launch::bring(const Box& box) {
@@ -168,6 +216,10 @@ void Launch::bring_one() {
 
 void Launch::commit_multiplications() {
   Multiplications& mine = multiplications();
+  if (mine.reader >= 0) {
+    const races::As reader(identity(mine.reader));
+    races::tell(&mine.of_groups[mine.committed++ % 8]);
+  }
   mine.groups.push_back(std::move(mine.open));
   mine.open.clear();
 }
@@ -181,6 +233,7 @@ void Launch::begin_multiplication(const WarpMultiplication& m) {
   auto& all = multiplied_[static_cast<std::size_t>(running_->slot / 128)];
   if (mine.issued == all.size()) all.emplace_back(first.left, first.right);
   if (all[mine.issued++] != std::pair(first.left, first.right)) fail("warps of one group multiply different matrices");
+  if (races::looked_for) tell_of(first);
   if (!options.late_copies) {
     float* sums[32];
     for (int lane = 0; lane < 32; ++lane) sums[lane] = m.of_lane[lane].sums;
@@ -197,6 +250,16 @@ void Launch::begin_multiplication(const WarpMultiplication& m) {
 
 void Launch::wait_for_multiplications(int left) {
   Multiplications& mine = multiplications();
+  if (mine.reader >= 0 && mine.groups.size() > static_cast<std::size_t>(left)) {
+    const void* const last = &mine.of_groups[(mine.committed - static_cast<std::size_t>(left) - 1) % 8];
+    const auto learn = [last](races::Identity who) {
+      const races::As its(who);
+      races::learn(last);
+    };
+    learn(identity(mine.waited_for));
+    const std::size_t first = static_cast<std::size_t>(running_->slot / 32 * 32);
+    for (std::size_t i = first; i < first + 32; ++i) learn(fibers_[i].identity);
+  }
   for (; mine.groups.size() > static_cast<std::size_t>(left); mine.groups.pop_front())
     for (const WarpMultiplication& m : mine.groups.front()) {
       if (!options.late_copies) continue;
@@ -226,9 +289,9 @@ void Launch::all_multiplications_waited_for() {
   if (options.late_copies && !mine.sums.empty()) fail("a multiplication is not waited for");
 }
 
-/// A number of a matrix that a descriptor tells of: PTX ISA, "Matrix descriptor format" and "Strides", for 128-byte
-/// swizzling.
-float Launch::number_of(std::uint64_t descriptor, bool across, int point, int depth) {
+/// Where a number of a matrix lies that a descriptor tells of: PTX ISA, "Matrix descriptor format" and "Strides", for
+/// 128-byte swizzling.
+const unsigned char* Launch::place_of(std::uint64_t descriptor, bool across, int point, int depth) {
   const auto field = [&](int bit) { return static_cast<std::uint32_t>(descriptor >> bit & 0x3fff) << 4; };
   const std::uint32_t start = field(0), leading = field(16), stride = field(32);
   if (descriptor >> 62 != 1 || (descriptor >> 49 & 7) != 0) fail("a descriptor is not of 128-byte swizzling");
@@ -237,7 +300,27 @@ float Launch::number_of(std::uint64_t descriptor, bool across, int point, int de
       across ? p / 64 * leading + p % 64 * 2 + k / 8 * stride + k % 8 * 128 : p / 8 * stride + p % 8 * 128 + k * 2;
   const std::uint32_t address = swizzled_128(start + offset);
   check_shared(mine(), address, 2);
-  return number_at(shared() + address - shared_begin);
+  return shared() + address - shared_begin;
+}
+
+/// To ThreadSanitizer a warp's multiplications are a thread, which knows what the warp's first lane knows when it asks
+/// for one, and of which the warp learns when it has waited.
+void Launch::tell_of(const Multiplication& first) {
+  Multiplications& mine = multiplications();
+  if (mine.reader < 0) mine.reader = take(), mine.waited_for = take();
+  {
+    const races::As lane(fibers_[static_cast<std::size_t>(running_->slot / 32 * 32)].identity);
+    races::tell(&mine.of_lanes);
+  }
+  const races::As reader(identity(mine.reader));
+  races::learn(&mine.of_lanes);
+  const auto reads = [&](std::uint64_t descriptor, bool across, int begin, int count) {
+    for (int point = begin; point < begin + count; point += across ? 8 : 1)
+      for (int depth = 0; depth < 16; depth += across ? 1 : 8)
+        races::reads(place_of(descriptor, across, point, depth), 16, first.place);
+  };
+  reads(first.left, first.left_across, running_->thread / 32 % 4 * 16, 16);
+  reads(first.right, first.right_across, 0, first.columns);
 }
 
 /// The fragments of wgmma.m64nNk16, PTX ISA, "Register fragments".
@@ -246,9 +329,10 @@ void Launch::multiply(const WarpMultiplication& m, float* const (&sums)[32]) {
   const int first_row = running_->thread / 32 % 4 * 16, columns = first.columns;
   float left[16][16], right[16][256], product[16][256];
   for (int k = 0; k < 16; ++k) {
-    for (int row = 0; row < 16; ++row) left[row][k] = number_of(first.left, first.left_across, first_row + row, k);
+    for (int row = 0; row < 16; ++row)
+      left[row][k] = number_at(place_of(first.left, first.left_across, first_row + row, k));
     for (int column = 0; column < columns; ++column)
-      right[k][column] = number_of(first.right, first.right_across, column, k);
+      right[k][column] = number_at(place_of(first.right, first.right_across, column, k));
   }
   const auto each = [&](auto what) {
     for (int lane = 0; lane < 32; ++lane)
@@ -278,7 +362,7 @@ void gate_arrive(void* gate, int bytes) { the_launch.gate_arrive(gate, bytes); }
 void gate_wait(const void* gate, int parity, const Place& place) { the_launch.gate_wait(gate, parity, place); }
 void asynchronous_fence() { the_launch.asynchronous_fence(); }
 void copy_box(void* to, const TensorMap& map, void* gate, const int (&at)[4], int sharing) {
-  the_launch.copy_box(to, map, gate, at, sharing);
+  the_launch.copy_box(to, map, gate, at, sharing, __builtin_return_address(0));
 }
 void gate_arrive_in(void* gate, int block) { the_launch.gate_arrive_in(gate, block); }
 void cluster_barrier(const Place& place) { the_launch.cluster_barrier(place); }
@@ -294,6 +378,7 @@ void multiplications_wait(int left, const Place& place) {
 }
 void multiply_add_async(const Multiplication& mine, const Place& place) {
   Multiplication handed_in = mine;
+  handed_in.place = __builtin_return_address(0);
   warp(place, &handed_in, [](void* const lanes[32]) {
     WarpMultiplication m;
     for (int lane = 0; lane < 32; ++lane) m.of_lane[lane] = *static_cast<const Multiplication*>(lanes[lane]);

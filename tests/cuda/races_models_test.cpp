@@ -1,0 +1,43 @@
+// The emitted CUDA files, run as they are on the CPU, in the eyes of ThreadSanitizer.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "tests/cuda/host/device_array.hpp"
+#include "tests/cuda/host/run.hpp"
+#include "tests/cuda/model_run.hpp"
+#include "toy_cifar_cuda.h"
+#include "toy_mnist_cuda.h"
+#include "toy_vit.h"
+#include "toy_vit_bf16_cuda.h"
+
+namespace {
+
+using tessera::cuda_host::DeviceArray;
+using tessera::cuda_host::Schedule;
+using namespace tessera::test;
+
+class CudaRacesInModels : public testing::TestWithParam<std::tuple<Model, bool>> {};
+
+TEST_P(CudaRacesInModels, NoTwoThreadsOfAnEmittedKernelRace) {
+  auto [m, warpgroups] = GetParam();
+  m.steps = 1;
+  tessera::cuda_host::use({Schedule::random, 5, true, warpgroups});
+  const Results r = m.on_gpu(m, starting_parameters(m), some_images(m), some_labels);
+  tessera::cuda_host::use({});
+  EXPECT_TRUE(std::all_of(r.parameters.begin(), r.parameters.end(), [](float x) { return std::isfinite(x); }));
+}
+
+const std::tuple<Model, bool> models[] = {{TESSERA_TOY_MODEL(toy_mnist, TOY_MNIST), false},
+                                          {TESSERA_TOY_MODEL(toy_cifar, TOY_CIFAR), false},
+                                          {TESSERA_TOY_MODEL_BF16(toy_vit, TOY_VIT), false},
+                                          {TESSERA_TOY_MODEL_BF16(toy_vit, TOY_VIT), true}};
+INSTANTIATE_TEST_SUITE_P(Toy, CudaRacesInModels, testing::ValuesIn(models), [](const auto& info) {
+  return std::get<0>(info.param).name + (std::get<1>(info.param) ? "_sm_90a" : "_sm_80");
+});
+
+}  // namespace

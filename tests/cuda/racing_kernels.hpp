@@ -1,0 +1,142 @@
+// Kernels in which two threads race, and the same ones without that; of both the numbers are right in every order in
+// which threads run on the CPU. Included behind all headers of the device and planted_races.hpp.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace {
+
+/// What each thread adds to its block's, and the block to the grid's: in a place of its own, or in everybody's.
+template <bool race>
+__global__ void write_a_place_of_each_block(float* out) {
+  out[race ? thread_x() : block_x() * threads() + thread_x()] = 3;
+}
+/// A block writes what is there already, and reads what it wrote, or its neighbour.
+template <bool race>
+__global__ void read_what_a_block_writes(float* numbers, float* out) {
+  const int me = block_x() * threads() + thread_x(), other = (1 - block_x()) * threads() + thread_x();
+  numbers[me] = 3;
+  out[me] = numbers[race ? other : me];
+}
+/// Lanes exchange numbers through shared memory. Here a shuffle is an appointment of all lanes, and no more than that.
+template <bool race>
+__global__ void exchange_between_lanes(float* out) {
+  real* const shared = shared_memory<real>();
+  shared[thread_x()] = static_cast<real>(thread_x());
+  const real other = shuffle_xor(static_cast<real>(thread_x()), 1);
+  if (!race) barrier();
+  out[thread_x()] = shared[thread_x() ^ 1] - other + 3;
+}
+/// A thread writes a number and tells the block by a gate: by an arrival that tells, or by one that tells of
+/// multiplications alone.
+template <bool race>
+__global__ void tell_by_a_gate(float* out) {
+  Gate* const gate = shared_tiles<Gate>();
+  real* const number = reinterpret_cast<real*>(gate + 1);
+  if (thread_x() == 0) {
+    gate_begin(gate, 1);
+    asynchronous_fence();
+  }
+  cluster_barrier<2>();
+  if (thread_x() == 5) {
+    *number = 3;
+    race ? gate_arrive<2>(gate, block_x() % 2) : gate_expect(gate, 0);
+  }
+  gate_wait(gate, 0);
+  out[block_x() * threads() + thread_x()] = *number;
+  cluster_barrier<2>();
+}
+
+struct Racing {
+  std::string name;
+  std::vector<float> wanted;
+  std::function<std::vector<float>(bool race)> run;
+};
+
+inline std::vector<float> threes(std::size_t count) { return std::vector<float>(count, 3.0f); }
+
+inline std::vector<Racing> racing_kernels() {
+  using tessera::cuda_host::DeviceArray;
+  std::vector<Racing> all;
+  all.push_back({"two blocks write the same number to one place", threes(64), [](bool race) {
+                   DeviceArray<float> out(threes(64));
+                   launch_named("write", race ? write_a_place_of_each_block<true> : write_a_place_of_each_block<false>,
+                                dim3(2), dim3(32), 0, nullptr, out.data());
+                   return out.values();
+                 }});
+  all.push_back({"a block reads what another one writes", threes(64), [](bool race) {
+                   DeviceArray<float> numbers(threes(64)), out(64);
+                   launch_named("read", race ? read_what_a_block_writes<true> : read_what_a_block_writes<false>,
+                                dim3(2), dim3(32), 0, nullptr, numbers.data(), out.data());
+                   return out.values();
+                 }});
+  all.push_back({"a shuffle in the place of a barrier", threes(32), [](bool race) {
+                   DeviceArray<float> out(32);
+                   launch_named("exchange", race ? exchange_between_lanes<true> : exchange_between_lanes<false>,
+                                dim3(1), dim3(32), 32 * sizeof(float), nullptr, out.data());
+                   return out.values();
+                 }});
+  all.push_back({"an arrival at a gate that does not tell", threes(64), [](bool race) {
+                   DeviceArray<float> out(64);
+                   launch_clusters_named("tell", race ? tell_by_a_gate<true> : tell_by_a_gate<false>, 2, dim3(2),
+                                         dim3(32), 16, nullptr, out.data());
+                   return out.values();
+                 }});
+  all.push_back({"a sum over the one before it", std::vector<float>(2 * 96, 2 * 4560), [](bool race) {
+                   DeviceArray<float> out(2 * 96);
+                   launch_named("sum_twice", race ? sums_over_each_other::sum_twice : sum_twice, dim3(2), dim3(96),
+                                3 * sizeof(float), nullptr, out.data());
+                   return out.values();
+                 }});
+
+  all.push_back({"a step over the one before it", std::vector<float>(16 * 16, 3 * 8 * 3), [](bool race) {
+                   DeviceArray<float> ones(std::vector<float>(16 * 24, 1)), of_right(threes(16 * 24)), out(16 * 16);
+                   launch_named("product",
+                                race ? steps_over_each_other::single_precision<16, 16, 2, true, true>
+                                     : single_precision<16, 16, 2, true, true>,
+                                dim3(1), dim3(64), static_cast<std::size_t>(product_bytes(16, 16)), nullptr,
+                                ones.data(), of_right.data(), out.data(), 16, 16, 24);
+                   return out.values();
+                 }});
+
+  const auto tensor = [&](const char* name, TensorProduct p, decltype(TensorProduct::kernel) with_race) {
+    const Matrices m{p.tile_rows + 5, p.tile_columns - 3, 173};
+    all.push_back({name, m.product(), [=](bool race) mutable {
+                     TensorProduct mine = p;
+                     if (race) mine.kernel = with_race;
+                     return product_by<DeviceArray>(mine, m);
+                   }});
+  };
+  constexpr TensorProduct of_one_warp = in_tiles<32, 32, 1, 1, true, true, false, true>;
+  tensor("no barrier behind the wait for copies", of_one_warp,
+         no_barrier_before_a_step_of_one_warp::on_tensor_cores<32, 32, 1, 1, true, true, false, true>);
+  tensor("no barrier before sums lie where factors were", of_one_warp,
+         no_barrier_before_the_sums_of_one_warp::on_tensor_cores<32, 32, 1, 1, true, true, false, true>);
+  tensor("two blocks with the same rows", in_tiles<32, 32, 2, 2, true, true, false, true>,
+         a_last_tile_moved_back::on_tensor_cores<32, 32, 2, 2, true, true, false, true>);
+
+  const auto attend = [&](const char* name, decltype(HeadAttention::kernel) with_race) {
+    all.push_back({name, {1}, [=](bool race) {
+                     HeadAttention a = attention_in_blocks<1, 48, 32>;
+                     if (race) a.kernel = with_race;
+                     return std::vector<float>{attends<DeviceArray>(a) ? 1.0f : 0.0f};
+                   }});
+  };
+  attend("no barrier behind the wait for keys", no_barrier_before_the_keys_of_one_warp::attention_of_a_head<1, 48, 32>);
+  attend("no barrier behind the wait for values",
+         no_barrier_before_the_values_of_one_warp::attention_of_a_head<1, 48, 32>);
+
+  const FourMatrices four{{2 * 64 + 1, 40, 3 * 64 + 21}, 64, 4 * 64};
+  all.push_back({"a barrier of the cluster that does not tell", four.product(), [=](bool race) {
+                   WarpgroupProduct p = in_warpgroups<64, 128, 1, 4, 2, true, true>;
+                   if (race)
+                     p.kernel =
+                         a_barrier_of_the_cluster_that_tells_nothing::by_warpgroups<64, 128, 1, 4, 2, true, true>;
+                   return product_by<DeviceArray>(p, four);
+                 }});
+  return all;
+}
+
+}  // namespace
