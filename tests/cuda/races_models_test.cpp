@@ -12,8 +12,10 @@
 #include "tests/cuda/model_run.hpp"
 #include "toy_cifar_cuda.h"
 #include "toy_mnist_cuda.h"
+#include "toy_race_cuda.h"
 #include "toy_vit.h"
 #include "toy_vit_bf16_cuda.h"
+#include "toy_wide_bf16_cuda.h"
 
 namespace {
 
@@ -21,9 +23,9 @@ using tessera::cuda_host::DeviceArray;
 using tessera::cuda_host::Schedule;
 using namespace tessera::test;
 
-class CudaRacesInModels : public testing::TestWithParam<std::tuple<Model, bool>> {};
+class CudaRacesIn : public testing::TestWithParam<std::tuple<Model, bool>> {};
 
-TEST_P(CudaRacesInModels, NoTwoThreadsOfAnEmittedKernelRace) {
+TEST_P(CudaRacesIn, NoTwoThreadsOfAnEmittedKernelRace) {
   auto [m, warpgroups] = GetParam();
   m.steps = 1;
   tessera::cuda_host::use({Schedule::random, 5, true, warpgroups});
@@ -32,11 +34,22 @@ TEST_P(CudaRacesInModels, NoTwoThreadsOfAnEmittedKernelRace) {
   EXPECT_TRUE(std::all_of(r.parameters.begin(), r.parameters.end(), [](float x) { return std::isfinite(x); }));
 }
 
+TEST(CudaRaces, ABarrierThatIsMissingInAnEmittedFileIsFound) {
+  const Model m = TESSERA_TOY_MODEL_BESIDE(toy_mnist, TOY_MNIST, toy_race, TOY_RACE);
+  try {
+    m.on_gpu(m, starting_parameters(m), some_images(m), some_labels);
+    ADD_FAILURE() << "nothing was found";
+  } catch (const tessera::cuda_host::Fault& fault) {
+    EXPECT_NE(std::string(fault.what()).find(" races with a"), std::string::npos) << fault.what();
+  }
+}
+
 const std::tuple<Model, bool> models[] = {{TESSERA_TOY_MODEL(toy_mnist, TOY_MNIST), false},
                                           {TESSERA_TOY_MODEL(toy_cifar, TOY_CIFAR), false},
                                           {TESSERA_TOY_MODEL_BF16(toy_vit, TOY_VIT), false},
-                                          {TESSERA_TOY_MODEL_BF16(toy_vit, TOY_VIT), true}};
-INSTANTIATE_TEST_SUITE_P(Toy, CudaRacesInModels, testing::ValuesIn(models), [](const auto& info) {
+                                          {TESSERA_TOY_MODEL(toy_wide_bf16, TOY_WIDE_BF16), false},
+                                          {TESSERA_TOY_MODEL(toy_wide_bf16, TOY_WIDE_BF16), true}};
+INSTANTIATE_TEST_SUITE_P(Toy, CudaRacesIn, testing::ValuesIn(models), [](const auto& info) {
   return std::get<0>(info.param).name + (std::get<1>(info.param) ? "_sm_90a" : "_sm_80");
 });
 
