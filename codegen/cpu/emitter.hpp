@@ -40,7 +40,7 @@ class Emitter : Values {
   /// too little to do.
   int axis_to_split() const;
   /// A block of a product's rows, summed over the batch. Where an image alone has much to sum, its sums are added to
-  /// what is stored, so that images are gone through one after the other; else the sums go on over all images.
+  /// what is stored (`gradient`); else the sums go on over all images.
   Emitted sum_over_images();
   Emitted partials();
   /// The first image of a chunk.
@@ -114,8 +114,9 @@ class Emitter : Values {
   tree::Block before_tiles_of(int axis, const Piece& piece);
   std::int64_t columns_of_piece(const Piece& piece) const;
   void product_by_tiles(tree::Block& b, const Tile& tile);
+  /// The function that sums up a weight gradient over the tokens of an image, or by tiles of all images; "": none.
   std::string gradient_name() const;
-  tree::Block gradient_by_tiles();
+  tree::Block gradient();
 
   // Partial sums: contraction.cpp
   /// The axis along which partial sums are contiguous: the vector axis where it is an outer one, else the last outer.

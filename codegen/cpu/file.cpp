@@ -79,7 +79,10 @@ class File {
       out += fmt::format("\n{}", embedded("cpu/simd/group.h"));
     for (const std::string& part : further) out += fmt::format("\n{}", embedded(fmt::format("cpu/simd/{}.h", part)));
     if (shares_) out += fmt::format("\n{}", embedded("cpu/simd/team.h"));
-    if (kernels_.find("v_fetch") != std::string::npos) out += fmt::format("\n{}", embedded("cpu/simd/fetch.h"));
+    const bool gradients = kernels_.find("g_gradient") != std::string::npos;
+    if (gradients || kernels_.find("v_fetch") != std::string::npos)
+      out += fmt::format("\n{}", embedded("cpu/simd/fetch.h"));
+    if (gradients) out += fmt::format("\n{}", embedded("cpu/simd/gradient.h"));
     out += "\n// ---- tables ----\n";
     out += tables_;
     out += "\n// ---- kernels: each call handles one index of the axis that is shared out among threads ----\n";

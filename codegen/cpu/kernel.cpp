@@ -9,7 +9,6 @@
 #include <range/v3/algorithm/contains.hpp>
 
 #include "codegen/cpu/emitter.hpp"
-#include "codegen/passes/columns.hpp"
 
 namespace tessera::codegen::cpu {
 
@@ -142,38 +141,9 @@ Emitted Emitter::sum_over_images() {
   e.function.parameters = {{"const std::int64_t", "begin"}, {"const std::int64_t", "end"}};
   add_images(e);
   add_layer(e);
-  if (by_tiles()) {
-    e.function.body = gradient_by_tiles();
-    finish(e);
-    return e;
-  }
-  std::int64_t depth = 1;
-  int images = -1;
-  for (int a : step(0).over) {
-    if (extent_[static_cast<std::size_t>(a)] >= 0)
-      depth *= extent_[static_cast<std::size_t>(a)];
-    else
-      images = a;
-  }
-  if (depth < least_columns) {
-    begin_ = integer(0);
-    end_ = this->images();
-    e.function.body = contraction();
-  } else {
-    set(rows, name(axis_name(rows)));
-    Block zero{tree::loop(axis_name(rows), name("begin"), tree::binary("<", name(axis_name(rows)), name("end")), 1,
-                          zeros({vector_}))};
-    if (kernel_.goes_on) zero = {tree::when(tree::binary("==", name("group.first"), integer(0)), std::move(zero))};
-    e.function.body = std::move(zero);
-    set(images, name(axis_name(images)));
-    adds_ = true;
-    Block of_image = fetches([](const Tensor&) { return true; }, name(axis_name(images))), sums = contraction();
-    of_image.insert(of_image.end(), sums.begin(), sums.end());
-    e.function.body.push_back(tree::loop(axis_name(images), integer(0),
-                                         tree::binary("<", name(axis_name(images)), this->images()), 1,
-                                         std::move(of_image)));
-    adds_ = false;
-  }
+  begin_ = integer(0);
+  end_ = images();
+  e.function.body = !gradient_name().empty() ? gradient() : contraction();
   finish(e);
   return e;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/cpu/emitter.hpp"
+#include "codegen/passes/columns.hpp"
 
 namespace tessera::codegen::cpu {
 
@@ -108,33 +109,53 @@ void Emitter::product_by_tiles(Block& b, const Tile& tile) {
 }
 
 std::string Emitter::gradient_name() const {
-  if (!by_tiles()) return "";
-  return fmt::format("t_gradient<{}, {}>", extent_[static_cast<std::size_t>(kernel_.product.columns)], depth());
+  if (!kernel_.across_batch || kernel_.product.columns < 0 || !sums_along_one_axis(kernel_)) return "";
+  const std::int64_t columns = extent_[static_cast<std::size_t>(kernel_.product.columns)];
+  if (by_tiles()) return fmt::format("t_gradient<{}, {}>", columns, depth());
+  const Expression& product = expression(step(0).value);
+  for (int e : {product.a, product.b})
+    if (expression(e).kind != Expression::Kind::load) return "";
+  if (depth() < least_columns || factor(false).across != 1 || factor(true).across != 1) return "";
+  return fmt::format("g_gradient<{}, {}, {}, {}>", columns, depth(),
+                     schedule_.tile[static_cast<std::size_t>(kernel_.product.rows)],
+                     schedule_.tile[static_cast<std::size_t>(kernel_.product.columns)]);
 }
 
-Block Emitter::gradient_by_tiles() {
+Block Emitter::gradient() {
   const int rows = kernel_.product.rows, columns = kernel_.product.columns;
   const Factor left = factor(false), right = factor(true);
   std::vector<int> loops;
   for (int a : outer_axes())
     if (a != rows && a != columns) loops.push_back(a);
-  int images = -1;
+  int batch = -1;
   for (int a : step(0).over)
-    if (extent_[static_cast<std::size_t>(a)] < 0) images = a;
+    if (extent_[static_cast<std::size_t>(a)] < 0) batch = a;
   const auto of_image = [&](const Factor& f) {
-    return integer(step_along(f.access, plan_.layouts[static_cast<std::size_t>(f.access.tensor)], images));
+    return integer(step_along(f.access, plan_.layouts[static_cast<std::size_t>(f.access.tensor)], batch));
   };
   const Access& to = step(1).stores.front().to;
+  const Expr to_row = integer(step_along(to, plan_.layouts[static_cast<std::size_t>(to.tensor)], rows));
   return nest(loops, [&](Block& b) {
-    for (int a : {rows, columns, images}) set(a, nullptr);
+    for (int a : {rows, columns, batch}) set(a, nullptr);
     if (depth_axis() >= 0) set(depth_axis(), nullptr);
-    b.push_back(tree::evaluate(
+    if (by_tiles()) {
+      const Expr whole = call("group_of", {name("batch"), integer(batch_chunks), integer(0)});
+      b.push_back(
+          tree::evaluate(call(gradient_name(), {name("begin"), name("end"), kernel_.goes_on ? name("group") : whole,
+                                                address(left.access, false), of_image(left), integer(left.across),
+                                                integer(left.along), address(right.access, false), of_image(right),
+                                                integer(right.along), address(to, true), to_row})));
+      return;
+    }
+    const Expr image = name(axis_name(batch));
+    set(batch, image);
+    Block body = fetches([](const Tensor&) { return true; }, image);
+    const Expr before = kernel_.goes_on ? name("group.first") + image : image;
+    body.push_back(tree::evaluate(
         call(gradient_name(),
-             {name("begin"), name("end"),
-              kernel_.goes_on ? name("group") : call("group_of", {name("batch"), integer(batch_chunks), integer(0)}),
-              address(left.access, false), of_image(left), integer(left.across), integer(left.along),
-              address(right.access, false), of_image(right), integer(right.along), address(to, true),
-              integer(step_along(to, plan_.layouts[static_cast<std::size_t>(to.tensor)], rows))})));
+             {name("begin"), name("end"), tree::binary(">", before, integer(0)), address(left.access, false),
+              integer(left.along), address(right.access, false), integer(right.along), address(to, true), to_row})));
+    b.push_back(tree::loop(axis_name(batch), integer(0), tree::binary("<", image, images()), 1, std::move(body)));
   });
 }
 

@@ -424,6 +424,91 @@ template <class T>
   for (std::int64_t i = 0; i < count; i += line) v_fetch_line(first, i);
 }
 
+// Weight gradients: sums of products of two activations over the tokens of an image.
+inline constexpr std::int64_t g_near = 3 << 14;  ///< reals of one factor that lie in a second cache beside other things
+
+[[maybe_unused]] static inline real real_at(const real* p) { return *p; }
+/// `depth` steps of `columns` neighbours, from[k * along + c], tile after tile of `wide` columns.
+template <std::int64_t wide, class Value>
+static inline void g_pack(const Value* from, std::int64_t along, std::int64_t columns, std::int64_t depth, real* to) {
+  for (std::int64_t k = 0; k < depth; ++k)
+    for (std::int64_t c = 0; c < columns; c += wide) {
+      const Value* const row = from + k * along + c;
+      real* const tile = to + c * depth + k * wide;
+      if (columns - c >= wide)
+        for (std::int64_t i = 0; i < wide; ++i) tile[i] = real_at(row + i);
+      else
+        for (std::int64_t i = 0; i < columns - c; ++i) tile[i] = real_at(row + i);
+    }
+}
+
+/// The sums of one tile, of so many rows and vectors, the last of which has `tail` lanes (0: all), are stored or added.
+template <int high, int wide, int vectors, int tail>
+static inline void g_tile(bool add, const real* left, const real* right, std::int64_t depth, real* to,
+                          std::int64_t to_row) {
+  vec sum[high][vectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < high; ++i)
+#pragma GCC unroll 4
+    for (int j = 0; j < vectors; ++j) {
+      if (add) v_fetch_line(to, i * to_row + j * lanes);
+      sum[i][j] = v_zero();
+    }
+  for (std::int64_t k = 0; k < depth; ++k) {
+    vec x[vectors];
+#pragma GCC unroll 4
+    for (int j = 0; j < vectors; ++j) x[j] = v_load(right + k * wide + j * lanes);
+#pragma GCC unroll 16
+    for (int i = 0; i < high; ++i) {
+      const vec a = v_set(left[k * high + i]);
+#pragma GCC unroll 4
+      for (int j = 0; j < vectors; ++j) sum[i][j] = v_fma(a, x[j], sum[i][j]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < high; ++i)
+#pragma GCC unroll 4
+    for (int j = 0; j < vectors; ++j) {
+      real* const at = to + i * to_row + j * lanes;
+      if (tail && j + 1 == vectors)
+        v_store_n(at, v_add(add ? v_load_n(at, tail) : v_zero(), sum[i][j]), tail);
+      else
+        v_store(at, v_add(add ? v_load(at) : v_zero(), sum[i][j]));
+    }
+}
+
+/// Of one image: to[row * to_row + column], rows from `begin` to `end`, gets the sum of left[k * left_along + row] *
+/// right[k * right_along + column] over the depth, or is increased by it. Both factors are copied tile after tile, so
+/// that sums go through them in order.
+template <std::int64_t columns, std::int64_t depth, int high, int vectors, class Left, class Right>
+static void g_gradient(std::int64_t begin, std::int64_t end, bool add, const Left* left, std::int64_t left_along,
+                       const Right* right, std::int64_t right_along, real* to, std::int64_t to_row) {
+  constexpr std::int64_t wide = vectors * lanes, tiles = (columns + wide - 1) / wide;
+  constexpr std::int64_t across = std::min(tiles, std::max<std::int64_t>(1, g_near / depth / wide)) * wide;
+  constexpr std::int64_t down = std::max<std::int64_t>(1, g_near / 4 / depth / high) * high;
+  constexpr int rest = columns % wide;
+  alignas(64) real right_tiles[across * depth], left_tiles[down * depth];
+  for (std::int64_t first = 0; first < columns; first += across) {
+    const std::int64_t last = std::min(columns, first + across);
+    g_pack<wide>(right + first, right_along, last - first, depth, right_tiles);
+    for (std::int64_t top = begin; top < end; top += down) {
+      const std::int64_t bottom = std::min(end, top + down);
+      g_pack<high>(left + top, left_along, bottom - top, depth, left_tiles);
+      for (std::int64_t column = first; column < last; column += wide)
+        for (std::int64_t row = top; row < bottom; row += high) {
+          const real* const a = left_tiles + (row - top) * depth;
+          const real* const b = right_tiles + (column - first) * depth;
+          real* const at = to + row * to_row + column;
+          if (last - column >= wide) {
+            g_tile<high, wide, vectors, 0>(add, a, b, depth, at, to_row);
+          } else if constexpr (rest > 0) {
+            g_tile<high, wide, (rest + lanes - 1) / lanes, rest % lanes>(add, a, b, depth, at, to_row);
+          }
+        }
+    }
+  }
+}
+
 // ---- tables ----
 
 // ---- kernels: each call handles one index of the axis that is shared out among threads ----
@@ -5671,131 +5756,15 @@ static void transformer_blocks_5_attention_in_proj_bias_gradient_sum(const Group
 // d < 3*D=768, d2 < D=256, b < B (summed), n < N+1=65 (summed); lanes along d2
 static void transformer_blocks_5_attention_in_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
                                                                    const Group& group,
-                                                                   real* gradient_transformer_blocks_5_attention_in_proj_weight,
                                                                    const real* d_transformer_blocks_5_attention_rearrange,
-                                                                   const real* transformer_blocks_5_norm1_add) {
-  if (group.first == 0) {
-    for (std::int64_t d = begin; d < end; ++d) {
-      for (std::int64_t d2 = 0; d2 < 256; d2 += 16) {
-        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2), v_zero());
-      }
-    }
-  }
+                                                                   const real* transformer_blocks_5_norm1_add,
+                                                                   real* gradient_transformer_blocks_5_attention_in_proj_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
     v_fetch(d_transformer_blocks_5_attention_rearrange + b * 1341408, 49920);
     v_fetch(transformer_blocks_5_norm1_add + b * 1341408, 16640);
-    for (std::int64_t d2 = 0; d2 < 256; d2 += 64) {
-      for (std::int64_t d = begin; d < end; d += 6) {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        vec sum10 = v_zero();
-        vec sum11 = v_zero();
-        vec sum12 = v_zero();
-        vec sum13 = v_zero();
-        vec sum14 = v_zero();
-        vec sum15 = v_zero();
-        vec sum16 = v_zero();
-        vec sum17 = v_zero();
-        vec sum18 = v_zero();
-        vec sum19 = v_zero();
-        vec sum20 = v_zero();
-        vec sum21 = v_zero();
-        vec sum22 = v_zero();
-        vec sum23 = v_zero();
-        for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_set(d_transformer_blocks_5_attention_rearrange[d + b * 1341408 + n * 768]);
-          const vec x1 = v_load(transformer_blocks_5_norm1_add + (d2 + b * 1341408 + n * 256));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_5_norm1_add + (d2 + b * 1341408 + n * 256 + 16));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_5_norm1_add + (d2 + b * 1341408 + n * 256 + 32));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_5_norm1_add + (d2 + b * 1341408 + n * 256 + 48));
-          sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_transformer_blocks_5_attention_rearrange[d + b * 1341408 + n * 768 + 1]);
-          sum4 = v_fma(x5, x1, sum4);
-          sum5 = v_fma(x5, x2, sum5);
-          sum6 = v_fma(x5, x3, sum6);
-          sum7 = v_fma(x5, x4, sum7);
-          const vec x6 = v_set(d_transformer_blocks_5_attention_rearrange[d + b * 1341408 + n * 768 + 2]);
-          sum8 = v_fma(x6, x1, sum8);
-          sum9 = v_fma(x6, x2, sum9);
-          sum10 = v_fma(x6, x3, sum10);
-          sum11 = v_fma(x6, x4, sum11);
-          const vec x7 = v_set(d_transformer_blocks_5_attention_rearrange[d + b * 1341408 + n * 768 + 3]);
-          sum12 = v_fma(x7, x1, sum12);
-          sum13 = v_fma(x7, x2, sum13);
-          sum14 = v_fma(x7, x3, sum14);
-          sum15 = v_fma(x7, x4, sum15);
-          const vec x8 = v_set(d_transformer_blocks_5_attention_rearrange[d + b * 1341408 + n * 768 + 4]);
-          sum16 = v_fma(x8, x1, sum16);
-          sum17 = v_fma(x8, x2, sum17);
-          sum18 = v_fma(x8, x3, sum18);
-          sum19 = v_fma(x8, x4, sum19);
-          const vec x9 = v_set(d_transformer_blocks_5_attention_rearrange[d + b * 1341408 + n * 768 + 5]);
-          sum20 = v_fma(x9, x1, sum20);
-          sum21 = v_fma(x9, x2, sum21);
-          sum22 = v_fma(x9, x3, sum22);
-          sum23 = v_fma(x9, x4, sum23);
-        }
-        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2),
-                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2)), sum0));
-        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 16),
-                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 16)), sum1));
-        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 32),
-                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 32)), sum2));
-        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 48),
-                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 48)), sum3));
-        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 256),
-                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 256)), sum4));
-        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 272),
-                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 272)), sum5));
-        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 288),
-                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 288)), sum6));
-        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 304),
-                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 304)), sum7));
-        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 512),
-                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 512)), sum8));
-        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 528),
-                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 528)), sum9));
-        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 544),
-                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 544)), sum10));
-        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 560),
-                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 560)), sum11));
-        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 768),
-                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 768)), sum12));
-        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 784),
-                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 784)), sum13));
-        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 800),
-                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 800)), sum14));
-        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 816),
-                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 816)), sum15));
-        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1024),
-                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1024)), sum16));
-        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1040),
-                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1040)), sum17));
-        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1056),
-                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1056)), sum18));
-        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1072),
-                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1072)), sum19));
-        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1280),
-                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1280)), sum20));
-        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1296),
-                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1296)), sum21));
-        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1312),
-                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1312)), sum22));
-        v_store(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1328),
-                v_add(v_load(gradient_transformer_blocks_5_attention_in_proj_weight + (d * 256 + d2 + 1328)), sum23));
-      }
-    }
+    g_gradient<256, 65, 6, 4>(begin, end, group.first + b > 0, d_transformer_blocks_5_attention_rearrange + b * 1341408,
+                              768, transformer_blocks_5_norm1_add + b * 1341408, 256,
+                              gradient_transformer_blocks_5_attention_in_proj_weight, 256);
   }
 }
 
@@ -7526,97 +7495,15 @@ static void transformer_blocks_ffn_linear2_bias_gradient_sum(const Group& group,
 // d < D=256, m < M=512, b < B (summed), n < N+1=65 (summed); lanes along m
 static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t begin, const std::int64_t end,
                                                            const Group& group,
-                                                           real* gradient_transformer_blocks_ffn_linear2_weight,
                                                            const real* d_transformer_blocks_ffn_multiply,
-                                                           const real* d_transformer_blocks_ffn_linear2_copy) {
-  if (group.first == 0) {
-    for (std::int64_t d = begin; d < end; ++d) {
-      for (std::int64_t m = 0; m < 512; m += 16) {
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m), v_zero());
-      }
-    }
-  }
+                                                           const real* d_transformer_blocks_ffn_linear2_copy,
+                                                           real* gradient_transformer_blocks_ffn_linear2_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
     v_fetch(d_transformer_blocks_ffn_multiply + b * 1341408, 16640);
     v_fetch(d_transformer_blocks_ffn_linear2_copy + b * 1341408, 33280);
-    for (std::int64_t m = 0; m < 512; m += 64) {
-      for (std::int64_t d = begin; d < end; d += 4) {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        vec sum10 = v_zero();
-        vec sum11 = v_zero();
-        vec sum12 = v_zero();
-        vec sum13 = v_zero();
-        vec sum14 = v_zero();
-        vec sum15 = v_zero();
-        for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1341408 + n * 256]);
-          const vec x1 = v_load(d_transformer_blocks_ffn_linear2_copy + (m + b * 1341408 + n * 512));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_transformer_blocks_ffn_linear2_copy + (m + b * 1341408 + n * 512 + 16));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(d_transformer_blocks_ffn_linear2_copy + (m + b * 1341408 + n * 512 + 32));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(d_transformer_blocks_ffn_linear2_copy + (m + b * 1341408 + n * 512 + 48));
-          sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1341408 + n * 256 + 1]);
-          sum4 = v_fma(x5, x1, sum4);
-          sum5 = v_fma(x5, x2, sum5);
-          sum6 = v_fma(x5, x3, sum6);
-          sum7 = v_fma(x5, x4, sum7);
-          const vec x6 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1341408 + n * 256 + 2]);
-          sum8 = v_fma(x6, x1, sum8);
-          sum9 = v_fma(x6, x2, sum9);
-          sum10 = v_fma(x6, x3, sum10);
-          sum11 = v_fma(x6, x4, sum11);
-          const vec x7 = v_set(d_transformer_blocks_ffn_multiply[d + b * 1341408 + n * 256 + 3]);
-          sum12 = v_fma(x7, x1, sum12);
-          sum13 = v_fma(x7, x2, sum13);
-          sum14 = v_fma(x7, x3, sum14);
-          sum15 = v_fma(x7, x4, sum15);
-        }
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m)), sum0));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 16),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 16)), sum1));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 32),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 32)), sum2));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 48),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 48)), sum3));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 512),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 512)), sum4));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 528),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 528)), sum5));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 544),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 544)), sum6));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 560),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 560)), sum7));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1024),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1024)), sum8));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1040),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1040)), sum9));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1056),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1056)), sum10));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1072),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1072)), sum11));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1536),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1536)), sum12));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1552),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1552)), sum13));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1568),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1568)), sum14));
-        v_store(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1584),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear2_weight + (d * 512 + m + 1584)), sum15));
-      }
-    }
+    g_gradient<512, 65, 4, 4>(begin, end, group.first + b > 0, d_transformer_blocks_ffn_multiply + b * 1341408, 256,
+                              d_transformer_blocks_ffn_linear2_copy + b * 1341408, 512,
+                              gradient_transformer_blocks_ffn_linear2_weight, 512);
   }
 }
 
@@ -7683,97 +7570,15 @@ static void transformer_blocks_ffn_linear1_bias_gradient_sum(const Group& group,
 // m < M=512, d < D=256, b < B (summed), n < N+1=65 (summed); lanes along d
 static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t begin, const std::int64_t end,
                                                            const Group& group,
-                                                           real* gradient_transformer_blocks_ffn_linear1_weight,
                                                            const real* d_transformer_blocks_ffn_multiply_2,
-                                                           const real* d_transformer_blocks_ffn_linear1_copy) {
-  if (group.first == 0) {
-    for (std::int64_t m = begin; m < end; ++m) {
-      for (std::int64_t d = 0; d < 256; d += 16) {
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d), v_zero());
-      }
-    }
-  }
+                                                           const real* d_transformer_blocks_ffn_linear1_copy,
+                                                           real* gradient_transformer_blocks_ffn_linear1_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
     v_fetch(d_transformer_blocks_ffn_multiply_2 + b * 1341408, 33280);
     v_fetch(d_transformer_blocks_ffn_linear1_copy + b * 1341408, 16640);
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      for (std::int64_t m = begin; m < end; m += 4) {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        vec sum10 = v_zero();
-        vec sum11 = v_zero();
-        vec sum12 = v_zero();
-        vec sum13 = v_zero();
-        vec sum14 = v_zero();
-        vec sum15 = v_zero();
-        for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1341408 + n * 512]);
-          const vec x1 = v_load(d_transformer_blocks_ffn_linear1_copy + (d + b * 1341408 + n * 256));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_transformer_blocks_ffn_linear1_copy + (d + b * 1341408 + n * 256 + 16));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(d_transformer_blocks_ffn_linear1_copy + (d + b * 1341408 + n * 256 + 32));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(d_transformer_blocks_ffn_linear1_copy + (d + b * 1341408 + n * 256 + 48));
-          sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1341408 + n * 512 + 1]);
-          sum4 = v_fma(x5, x1, sum4);
-          sum5 = v_fma(x5, x2, sum5);
-          sum6 = v_fma(x5, x3, sum6);
-          sum7 = v_fma(x5, x4, sum7);
-          const vec x6 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1341408 + n * 512 + 2]);
-          sum8 = v_fma(x6, x1, sum8);
-          sum9 = v_fma(x6, x2, sum9);
-          sum10 = v_fma(x6, x3, sum10);
-          sum11 = v_fma(x6, x4, sum11);
-          const vec x7 = v_set(d_transformer_blocks_ffn_multiply_2[m + b * 1341408 + n * 512 + 3]);
-          sum12 = v_fma(x7, x1, sum12);
-          sum13 = v_fma(x7, x2, sum13);
-          sum14 = v_fma(x7, x3, sum14);
-          sum15 = v_fma(x7, x4, sum15);
-        }
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d)), sum0));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 16),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 16)), sum1));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 32),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 32)), sum2));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 48),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 48)), sum3));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 256),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 256)), sum4));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 272),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 272)), sum5));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 288),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 288)), sum6));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 304),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 304)), sum7));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 512),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 512)), sum8));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 528),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 528)), sum9));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 544),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 544)), sum10));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 560),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 560)), sum11));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 768),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 768)), sum12));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 784),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 784)), sum13));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 800),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 800)), sum14));
-        v_store(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 816),
-                v_add(v_load(gradient_transformer_blocks_ffn_linear1_weight + (m * 256 + d + 816)), sum15));
-      }
-    }
+    g_gradient<256, 65, 4, 4>(begin, end, group.first + b > 0, d_transformer_blocks_ffn_multiply_2 + b * 1341408, 512,
+                              d_transformer_blocks_ffn_linear1_copy + b * 1341408, 256,
+                              gradient_transformer_blocks_ffn_linear1_weight, 256);
   }
 }
 
@@ -7968,97 +7773,15 @@ static void transformer_blocks_attention_out_proj_bias_gradient_sum(const Group&
 // d < D=256, h < H*K=256, b < B (summed), n < N+1=65 (summed); lanes along h
 static void transformer_blocks_attention_out_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
                                                                   const Group& group,
-                                                                  real* gradient_transformer_blocks_attention_out_proj_weight,
                                                                   const real* d_transformer_blocks_add,
-                                                                  const real* transformer_blocks_attention_rearrange) {
-  if (group.first == 0) {
-    for (std::int64_t d = begin; d < end; ++d) {
-      for (std::int64_t h = 0; h < 256; h += 16) {
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h), v_zero());
-      }
-    }
-  }
+                                                                  const real* transformer_blocks_attention_rearrange,
+                                                                  real* gradient_transformer_blocks_attention_out_proj_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
     v_fetch(d_transformer_blocks_add + b * 1341408, 16640);
     v_fetch(transformer_blocks_attention_rearrange + b * 1341408, 16640);
-    for (std::int64_t h = 0; h < 256; h += 64) {
-      for (std::int64_t d = begin; d < end; d += 4) {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        vec sum10 = v_zero();
-        vec sum11 = v_zero();
-        vec sum12 = v_zero();
-        vec sum13 = v_zero();
-        vec sum14 = v_zero();
-        vec sum15 = v_zero();
-        for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_set(d_transformer_blocks_add[d + b * 1341408 + n * 256]);
-          const vec x1 = v_load(transformer_blocks_attention_rearrange + (h + b * 1341408 + n * 256));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_attention_rearrange + (h + b * 1341408 + n * 256 + 16));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_attention_rearrange + (h + b * 1341408 + n * 256 + 32));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_attention_rearrange + (h + b * 1341408 + n * 256 + 48));
-          sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_transformer_blocks_add[d + b * 1341408 + n * 256 + 1]);
-          sum4 = v_fma(x5, x1, sum4);
-          sum5 = v_fma(x5, x2, sum5);
-          sum6 = v_fma(x5, x3, sum6);
-          sum7 = v_fma(x5, x4, sum7);
-          const vec x6 = v_set(d_transformer_blocks_add[d + b * 1341408 + n * 256 + 2]);
-          sum8 = v_fma(x6, x1, sum8);
-          sum9 = v_fma(x6, x2, sum9);
-          sum10 = v_fma(x6, x3, sum10);
-          sum11 = v_fma(x6, x4, sum11);
-          const vec x7 = v_set(d_transformer_blocks_add[d + b * 1341408 + n * 256 + 3]);
-          sum12 = v_fma(x7, x1, sum12);
-          sum13 = v_fma(x7, x2, sum13);
-          sum14 = v_fma(x7, x3, sum14);
-          sum15 = v_fma(x7, x4, sum15);
-        }
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h)), sum0));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 16),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 16)), sum1));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 32),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 32)), sum2));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 48),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 48)), sum3));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 256),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 256)), sum4));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 272),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 272)), sum5));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 288),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 288)), sum6));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 304),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 304)), sum7));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 512),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 512)), sum8));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 528),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 528)), sum9));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 544),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 544)), sum10));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 560),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 560)), sum11));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 768),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 768)), sum12));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 784),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 784)), sum13));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 800),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 800)), sum14));
-        v_store(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 816),
-                v_add(v_load(gradient_transformer_blocks_attention_out_proj_weight + (d * 256 + h + 816)), sum15));
-      }
-    }
+    g_gradient<256, 65, 4, 4>(begin, end, group.first + b > 0, d_transformer_blocks_add + b * 1341408, 256,
+                              transformer_blocks_attention_rearrange + b * 1341408, 256,
+                              gradient_transformer_blocks_attention_out_proj_weight, 256);
   }
 }
 
@@ -8125,131 +7848,15 @@ static void transformer_blocks_attention_in_proj_bias_gradient_sum(const Group& 
 // d < 3*D=768, d2 < D=256, b < B (summed), n < N+1=65 (summed); lanes along d2
 static void transformer_blocks_attention_in_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
                                                                  const Group& group,
-                                                                 real* gradient_transformer_blocks_attention_in_proj_weight,
                                                                  const real* d_transformer_blocks_attention_rearrange,
-                                                                 const real* d_transformer_blocks_attention_copy_2) {
-  if (group.first == 0) {
-    for (std::int64_t d = begin; d < end; ++d) {
-      for (std::int64_t d2 = 0; d2 < 256; d2 += 16) {
-        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2), v_zero());
-      }
-    }
-  }
+                                                                 const real* d_transformer_blocks_attention_copy_2,
+                                                                 real* gradient_transformer_blocks_attention_in_proj_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
     v_fetch(d_transformer_blocks_attention_rearrange + b * 1341408, 49920);
     v_fetch(d_transformer_blocks_attention_copy_2 + b * 1341408, 16640);
-    for (std::int64_t d2 = 0; d2 < 256; d2 += 64) {
-      for (std::int64_t d = begin; d < end; d += 6) {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        vec sum10 = v_zero();
-        vec sum11 = v_zero();
-        vec sum12 = v_zero();
-        vec sum13 = v_zero();
-        vec sum14 = v_zero();
-        vec sum15 = v_zero();
-        vec sum16 = v_zero();
-        vec sum17 = v_zero();
-        vec sum18 = v_zero();
-        vec sum19 = v_zero();
-        vec sum20 = v_zero();
-        vec sum21 = v_zero();
-        vec sum22 = v_zero();
-        vec sum23 = v_zero();
-        for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1341408 + n * 768]);
-          const vec x1 = v_load(d_transformer_blocks_attention_copy_2 + (d2 + b * 1341408 + n * 256));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_transformer_blocks_attention_copy_2 + (d2 + b * 1341408 + n * 256 + 16));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(d_transformer_blocks_attention_copy_2 + (d2 + b * 1341408 + n * 256 + 32));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(d_transformer_blocks_attention_copy_2 + (d2 + b * 1341408 + n * 256 + 48));
-          sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1341408 + n * 768 + 1]);
-          sum4 = v_fma(x5, x1, sum4);
-          sum5 = v_fma(x5, x2, sum5);
-          sum6 = v_fma(x5, x3, sum6);
-          sum7 = v_fma(x5, x4, sum7);
-          const vec x6 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1341408 + n * 768 + 2]);
-          sum8 = v_fma(x6, x1, sum8);
-          sum9 = v_fma(x6, x2, sum9);
-          sum10 = v_fma(x6, x3, sum10);
-          sum11 = v_fma(x6, x4, sum11);
-          const vec x7 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1341408 + n * 768 + 3]);
-          sum12 = v_fma(x7, x1, sum12);
-          sum13 = v_fma(x7, x2, sum13);
-          sum14 = v_fma(x7, x3, sum14);
-          sum15 = v_fma(x7, x4, sum15);
-          const vec x8 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1341408 + n * 768 + 4]);
-          sum16 = v_fma(x8, x1, sum16);
-          sum17 = v_fma(x8, x2, sum17);
-          sum18 = v_fma(x8, x3, sum18);
-          sum19 = v_fma(x8, x4, sum19);
-          const vec x9 = v_set(d_transformer_blocks_attention_rearrange[d + b * 1341408 + n * 768 + 5]);
-          sum20 = v_fma(x9, x1, sum20);
-          sum21 = v_fma(x9, x2, sum21);
-          sum22 = v_fma(x9, x3, sum22);
-          sum23 = v_fma(x9, x4, sum23);
-        }
-        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2),
-                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2)), sum0));
-        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 16),
-                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 16)), sum1));
-        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 32),
-                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 32)), sum2));
-        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 48),
-                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 48)), sum3));
-        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 256),
-                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 256)), sum4));
-        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 272),
-                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 272)), sum5));
-        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 288),
-                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 288)), sum6));
-        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 304),
-                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 304)), sum7));
-        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 512),
-                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 512)), sum8));
-        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 528),
-                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 528)), sum9));
-        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 544),
-                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 544)), sum10));
-        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 560),
-                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 560)), sum11));
-        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 768),
-                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 768)), sum12));
-        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 784),
-                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 784)), sum13));
-        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 800),
-                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 800)), sum14));
-        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 816),
-                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 816)), sum15));
-        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1024),
-                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1024)), sum16));
-        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1040),
-                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1040)), sum17));
-        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1056),
-                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1056)), sum18));
-        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1072),
-                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1072)), sum19));
-        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1280),
-                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1280)), sum20));
-        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1296),
-                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1296)), sum21));
-        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1312),
-                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1312)), sum22));
-        v_store(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1328),
-                v_add(v_load(gradient_transformer_blocks_attention_in_proj_weight + (d * 256 + d2 + 1328)), sum23));
-      }
-    }
+    g_gradient<256, 65, 6, 4>(begin, end, group.first + b > 0, d_transformer_blocks_attention_rearrange + b * 1341408,
+                              768, d_transformer_blocks_attention_copy_2 + b * 1341408, 256,
+                              gradient_transformer_blocks_attention_in_proj_weight, 256);
   }
 }
 
@@ -8520,125 +8127,12 @@ static void patch_embed_bias_gradient_sum(const Group& group, real* gradient_pat
 
 // d < D=256, c < C*P*P=48, b < B (summed), n < N=64 (summed); lanes along c
 static void patch_embed_weight_gradient(const std::int64_t begin, const std::int64_t end, const Group& group,
-                                        real* gradient_patch_embed_weight, const real* d_multiply_2,
-                                        const real* rearrange) {
-  if (group.first == 0) {
-    for (std::int64_t d = begin; d < end; ++d) {
-      for (std::int64_t c = 0; c < 48; c += 16) v_store(gradient_patch_embed_weight + (d * 48 + c), v_zero());
-    }
-  }
+                                        const real* d_multiply_2, const real* rearrange,
+                                        real* gradient_patch_embed_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
     v_fetch(d_multiply_2 + b * 1341408, 16640);
-    for (std::int64_t d = begin; d < end; d += 8) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      vec sum12 = v_zero();
-      vec sum13 = v_zero();
-      vec sum14 = v_zero();
-      vec sum15 = v_zero();
-      vec sum16 = v_zero();
-      vec sum17 = v_zero();
-      vec sum18 = v_zero();
-      vec sum19 = v_zero();
-      vec sum20 = v_zero();
-      vec sum21 = v_zero();
-      vec sum22 = v_zero();
-      vec sum23 = v_zero();
-      for (std::int64_t n = 0; n < 64; ++n) {
-        const vec x0 = v_set(d_multiply_2[d + b * 1341408 + n * 256 + 256]);
-        const vec x1 = v_load(rearrange + (b * 1341408 + n * 48));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(rearrange + (b * 1341408 + n * 48 + 16));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(rearrange + (b * 1341408 + n * 48 + 32));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_set(d_multiply_2[d + b * 1341408 + n * 256 + 257]);
-        sum3 = v_fma(x4, x1, sum3);
-        sum4 = v_fma(x4, x2, sum4);
-        sum5 = v_fma(x4, x3, sum5);
-        const vec x5 = v_set(d_multiply_2[d + b * 1341408 + n * 256 + 258]);
-        sum6 = v_fma(x5, x1, sum6);
-        sum7 = v_fma(x5, x2, sum7);
-        sum8 = v_fma(x5, x3, sum8);
-        const vec x6 = v_set(d_multiply_2[d + b * 1341408 + n * 256 + 259]);
-        sum9 = v_fma(x6, x1, sum9);
-        sum10 = v_fma(x6, x2, sum10);
-        sum11 = v_fma(x6, x3, sum11);
-        const vec x7 = v_set(d_multiply_2[d + b * 1341408 + n * 256 + 260]);
-        sum12 = v_fma(x7, x1, sum12);
-        sum13 = v_fma(x7, x2, sum13);
-        sum14 = v_fma(x7, x3, sum14);
-        const vec x8 = v_set(d_multiply_2[d + b * 1341408 + n * 256 + 261]);
-        sum15 = v_fma(x8, x1, sum15);
-        sum16 = v_fma(x8, x2, sum16);
-        sum17 = v_fma(x8, x3, sum17);
-        const vec x9 = v_set(d_multiply_2[d + b * 1341408 + n * 256 + 262]);
-        sum18 = v_fma(x9, x1, sum18);
-        sum19 = v_fma(x9, x2, sum19);
-        sum20 = v_fma(x9, x3, sum20);
-        const vec x10 = v_set(d_multiply_2[d + b * 1341408 + n * 256 + 263]);
-        sum21 = v_fma(x10, x1, sum21);
-        sum22 = v_fma(x10, x2, sum22);
-        sum23 = v_fma(x10, x3, sum23);
-      }
-      v_store(gradient_patch_embed_weight + d * 48, v_add(v_load(gradient_patch_embed_weight + d * 48), sum0));
-      v_store(gradient_patch_embed_weight + (d * 48 + 16),
-              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 16)), sum1));
-      v_store(gradient_patch_embed_weight + (d * 48 + 32),
-              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 32)), sum2));
-      v_store(gradient_patch_embed_weight + (d * 48 + 48),
-              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 48)), sum3));
-      v_store(gradient_patch_embed_weight + (d * 48 + 64),
-              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 64)), sum4));
-      v_store(gradient_patch_embed_weight + (d * 48 + 80),
-              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 80)), sum5));
-      v_store(gradient_patch_embed_weight + (d * 48 + 96),
-              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 96)), sum6));
-      v_store(gradient_patch_embed_weight + (d * 48 + 112),
-              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 112)), sum7));
-      v_store(gradient_patch_embed_weight + (d * 48 + 128),
-              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 128)), sum8));
-      v_store(gradient_patch_embed_weight + (d * 48 + 144),
-              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 144)), sum9));
-      v_store(gradient_patch_embed_weight + (d * 48 + 160),
-              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 160)), sum10));
-      v_store(gradient_patch_embed_weight + (d * 48 + 176),
-              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 176)), sum11));
-      v_store(gradient_patch_embed_weight + (d * 48 + 192),
-              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 192)), sum12));
-      v_store(gradient_patch_embed_weight + (d * 48 + 208),
-              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 208)), sum13));
-      v_store(gradient_patch_embed_weight + (d * 48 + 224),
-              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 224)), sum14));
-      v_store(gradient_patch_embed_weight + (d * 48 + 240),
-              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 240)), sum15));
-      v_store(gradient_patch_embed_weight + (d * 48 + 256),
-              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 256)), sum16));
-      v_store(gradient_patch_embed_weight + (d * 48 + 272),
-              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 272)), sum17));
-      v_store(gradient_patch_embed_weight + (d * 48 + 288),
-              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 288)), sum18));
-      v_store(gradient_patch_embed_weight + (d * 48 + 304),
-              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 304)), sum19));
-      v_store(gradient_patch_embed_weight + (d * 48 + 320),
-              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 320)), sum20));
-      v_store(gradient_patch_embed_weight + (d * 48 + 336),
-              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 336)), sum21));
-      v_store(gradient_patch_embed_weight + (d * 48 + 352),
-              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 352)), sum22));
-      v_store(gradient_patch_embed_weight + (d * 48 + 368),
-              v_add(v_load(gradient_patch_embed_weight + (d * 48 + 368)), sum23));
-    }
+    g_gradient<48, 64, 8, 3>(begin, end, group.first + b > 0, d_multiply_2 + (b * 1341408 + 256), 256,
+                             rearrange + b * 1341408, 48, gradient_patch_embed_weight, 48);
   }
 }
 
@@ -11776,9 +11270,8 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
 #pragma omp parallel for schedule(static)
     for (std::int64_t part = 0; part < parts; ++part) {
       transformer_blocks_5_attention_in_proj_weight_gradient(share(768, 6, part, parts), share(768, 6, part + 1, parts),
-                                                             group, gradients + 333072,
-                                                             d_transformer_blocks_5_attention_rearrange,
-                                                             transformer_blocks_5_norm1_add);
+                                                             group, d_transformer_blocks_5_attention_rearrange,
+                                                             transformer_blocks_5_norm1_add, gradients + 333072);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -11895,9 +11388,9 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
 #pragma omp parallel for schedule(static)
       for (std::int64_t part = 0; part < parts; ++part) {
         transformer_blocks_ffn_linear2_weight_gradient(share(256, 4, part, parts), share(256, 4, part + 1, parts),
-                                                       group, gradients + 2638864 - layer * 527104,
-                                                       d_transformer_blocks_ffn_multiply,
-                                                       d_transformer_blocks_ffn_linear2_copy);
+                                                       group, d_transformer_blocks_ffn_multiply,
+                                                       d_transformer_blocks_ffn_linear2_copy,
+                                                       gradients + 2638864 - layer * 527104);
       }
 #pragma omp parallel for schedule(static)
       for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -11908,9 +11401,9 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
 #pragma omp parallel for schedule(static)
       for (std::int64_t part = 0; part < parts; ++part) {
         transformer_blocks_ffn_linear1_weight_gradient(share(512, 4, part, parts), share(512, 4, part + 1, parts),
-                                                       group, gradients + 2770448 - layer * 527104,
-                                                       d_transformer_blocks_ffn_multiply_2,
-                                                       d_transformer_blocks_ffn_linear1_copy);
+                                                       group, d_transformer_blocks_ffn_multiply_2,
+                                                       d_transformer_blocks_ffn_linear1_copy,
+                                                       gradients + 2770448 - layer * 527104);
       }
 #pragma omp parallel for schedule(static)
       for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -11929,9 +11422,9 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
       for (std::int64_t part = 0; part < parts; ++part) {
         transformer_blocks_attention_out_proj_weight_gradient(share(256, 4, part, parts),
                                                               share(256, 4, part + 1, parts), group,
-                                                              gradients + 2902288 - layer * 527104,
                                                               d_transformer_blocks_add,
-                                                              transformer_blocks_attention_rearrange + layer * 16640);
+                                                              transformer_blocks_attention_rearrange + layer * 16640,
+                                                              gradients + 2902288 - layer * 527104);
       }
 #pragma omp parallel for schedule(static)
       for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -11942,9 +11435,9 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
 #pragma omp parallel for schedule(static)
       for (std::int64_t part = 0; part < parts; ++part) {
         transformer_blocks_attention_in_proj_weight_gradient(share(768, 6, part, parts), share(768, 6, part + 1, parts),
-                                                             group, gradients + 2968592 - layer * 527104,
-                                                             d_transformer_blocks_attention_rearrange,
-                                                             d_transformer_blocks_attention_copy_2);
+                                                             group, d_transformer_blocks_attention_rearrange,
+                                                             d_transformer_blocks_attention_copy_2,
+                                                             gradients + 2968592 - layer * 527104);
       }
 #pragma omp parallel for schedule(static)
       for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -11974,8 +11467,8 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
     patch_embed_bias_gradient_sum(group, gradients + 3182352, scratch);
 #pragma omp parallel for schedule(static)
     for (std::int64_t part = 0; part < parts; ++part) {
-      patch_embed_weight_gradient(share(256, 8, part, parts), share(256, 8, part + 1, parts), group,
-                                  gradients + 3182608, d_multiply_2, rearrange);
+      patch_embed_weight_gradient(share(256, 8, part, parts), share(256, 8, part + 1, parts), group, d_multiply_2,
+                                  rearrange, gradients + 3182608);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {

@@ -1,0 +1,84 @@
+// Weight gradients: sums of products of two activations over the tokens of an image.
+inline constexpr std::int64_t g_near = 3 << 14;  ///< reals of one factor that lie in a second cache beside other things
+
+[[maybe_unused]] static inline real real_at(const real* p) { return *p; }
+/// `depth` steps of `columns` neighbours, from[k * along + c], tile after tile of `wide` columns.
+template <std::int64_t wide, class Value>
+static inline void g_pack(const Value* from, std::int64_t along, std::int64_t columns, std::int64_t depth, real* to) {
+  for (std::int64_t k = 0; k < depth; ++k)
+    for (std::int64_t c = 0; c < columns; c += wide) {
+      const Value* const row = from + k * along + c;
+      real* const tile = to + c * depth + k * wide;
+      if (columns - c >= wide)
+        for (std::int64_t i = 0; i < wide; ++i) tile[i] = real_at(row + i);
+      else
+        for (std::int64_t i = 0; i < columns - c; ++i) tile[i] = real_at(row + i);
+    }
+}
+
+/// The sums of one tile, of so many rows and vectors, the last of which has `tail` lanes (0: all), are stored or added.
+template <int high, int wide, int vectors, int tail>
+static inline void g_tile(bool add, const real* left, const real* right, std::int64_t depth, real* to,
+                          std::int64_t to_row) {
+  vec sum[high][vectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < high; ++i)
+#pragma GCC unroll 4
+    for (int j = 0; j < vectors; ++j) {
+      if (add) v_fetch_line(to, i * to_row + j * lanes);
+      sum[i][j] = v_zero();
+    }
+  for (std::int64_t k = 0; k < depth; ++k) {
+    vec x[vectors];
+#pragma GCC unroll 4
+    for (int j = 0; j < vectors; ++j) x[j] = v_load(right + k * wide + j * lanes);
+#pragma GCC unroll 16
+    for (int i = 0; i < high; ++i) {
+      const vec a = v_set(left[k * high + i]);
+#pragma GCC unroll 4
+      for (int j = 0; j < vectors; ++j) sum[i][j] = v_fma(a, x[j], sum[i][j]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < high; ++i)
+#pragma GCC unroll 4
+    for (int j = 0; j < vectors; ++j) {
+      real* const at = to + i * to_row + j * lanes;
+      if (tail && j + 1 == vectors)
+        v_store_n(at, v_add(add ? v_load_n(at, tail) : v_zero(), sum[i][j]), tail);
+      else
+        v_store(at, v_add(add ? v_load(at) : v_zero(), sum[i][j]));
+    }
+}
+
+/// Of one image: to[row * to_row + column], rows from `begin` to `end`, gets the sum of left[k * left_along + row] *
+/// right[k * right_along + column] over the depth, or is increased by it. Both factors are copied tile after tile, so
+/// that sums go through them in order.
+template <std::int64_t columns, std::int64_t depth, int high, int vectors, class Left, class Right>
+static void g_gradient(std::int64_t begin, std::int64_t end, bool add, const Left* left, std::int64_t left_along,
+                       const Right* right, std::int64_t right_along, real* to, std::int64_t to_row) {
+  constexpr std::int64_t wide = vectors * lanes, tiles = (columns + wide - 1) / wide;
+  constexpr std::int64_t across = std::min(tiles, std::max<std::int64_t>(1, g_near / depth / wide)) * wide;
+  constexpr std::int64_t down = std::max<std::int64_t>(1, g_near / 4 / depth / high) * high;
+  constexpr int rest = columns % wide;
+  alignas(64) real right_tiles[across * depth], left_tiles[down * depth];
+  for (std::int64_t first = 0; first < columns; first += across) {
+    const std::int64_t last = std::min(columns, first + across);
+    g_pack<wide>(right + first, right_along, last - first, depth, right_tiles);
+    for (std::int64_t top = begin; top < end; top += down) {
+      const std::int64_t bottom = std::min(end, top + down);
+      g_pack<high>(left + top, left_along, bottom - top, depth, left_tiles);
+      for (std::int64_t column = first; column < last; column += wide)
+        for (std::int64_t row = top; row < bottom; row += high) {
+          const real* const a = left_tiles + (row - top) * depth;
+          const real* const b = right_tiles + (column - first) * depth;
+          real* const at = to + row * to_row + column;
+          if (last - column >= wide) {
+            g_tile<high, wide, vectors, 0>(add, a, b, depth, at, to_row);
+          } else if constexpr (rest > 0) {
+            g_tile<high, wide, (rest + lanes - 1) / lanes, rest % lanes>(add, a, b, depth, at, to_row);
+          }
+        }
+    }
+  }
+}
