@@ -213,7 +213,9 @@ class File {
   static Block group_after_group(Block stages) {
     stages.insert(stages.begin(), tree::declare("const Group", "group",
                                                 call("group_of", {name("batch"), name("chunks"), name("turn")})));
-    return {tree::declare("const std::int64_t", "chunks", call("chunks_of", {name("batch"), name("at_once")})),
+    return {tree::comment(
+                "Group after group of images: forward, backward, and their gradients added to those before them."),
+            tree::declare("const std::int64_t", "chunks", call("chunks_of", {name("batch"), name("at_once")})),
             tree::loop("turn", integer(0),
                        tree::binary("<", tree::binary("*", name("turn"), name("chunks")), integer(batch_chunks)), 1,
                        std::move(stages))};

@@ -255,6 +255,7 @@ std::vector<std::string> Emitter::describe() const {
     axes += fmt::format("{}{} < {}{}", a ? ", " : "", kernel_.axes[a].name, to_string(kernel_.axes[a].dim),
                         kernel_.axes[a].inner ? (kernel_.anchor == Anchor::row ? " (row)" : summed) : "");
   std::string lanes = schedule_.vector >= 0 && target_.lanes > 1 ? "; lanes along " + axis_name(schedule_.vector) : "";
+  if (axes.empty()) return {};
   return {axes + lanes};
 }
 

@@ -3183,7 +3183,6 @@ static void divide_forward_sum_of_batch(const Group& group, real* divide_forward
   v_store_n(divide_forward_sum, sum0, 1);
 }
 
-// 
 static void divide_forward_train(const std::int64_t batch, const real* divide_forward_sum, real* loss) {
   const vec x0 = v_set(divide_forward_sum[0]);
   const vec t1 = v_set(static_cast<real>(batch));
@@ -7586,6 +7585,7 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
   // [1], live from kernel 0 to 101
   float* const divide_forward_sum = scratch + 283136;
   const std::int64_t parts = threads();
+  // Group after group of images: forward, backward, and their gradients added to those before them.
   const std::int64_t chunks = chunks_of(batch, at_once);
   for (std::int64_t turn = 0; turn * chunks < 16; ++turn) {
     const Group group = group_of(batch, chunks, turn);
