@@ -184,7 +184,7 @@ cuda::Model model_for_gpu(const Planned& planned, const GeneratorOptions& option
   for (std::size_t i = 0; i < m.plans.size(); ++i) {
     KernelProgram kernels = lower(planned.primitives[i], m.plans[i].program.name);
     kernels.precision = options.precision;
-    model.plans.push_back(cuda::plan_for_gpu(std::move(kernels)));
+    model.plans.push_back(cuda::plan_for_gpu(std::move(kernels), options.tiles));
   }
   return model;
 }
@@ -246,7 +246,8 @@ Writes the sources of {1}: C header, kernels for each instruction set, training 
   --cuda         write the kernels for CUDA as well, and with --train what the program needs to use them
   --cuda-tile [KERNEL=][wgmma:]ROWSxCOLUMNS
                  the tile of a CUDA kernel's matrix product, or of all of them; else the sizes decide. wgmma: that of
-                 its kernel for sm_90a; wgmma:none is none, so that sm_90a takes the other one
+                 its kernel for sm_90a; wgmma:none is none, so that sm_90a takes the other one.
+                 attention_gradient:none: attention's backward pass is several kernels
   --predict ARCH instead of writing anything, print what each CUDA kernel should take on sm_80 or sm_90a
   --batch N      with so many images (default: the recipe's batch)
   --real TYPE    float (default), or double: for checking gradients, with --isa scalar
@@ -294,11 +295,10 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
           kernel = tile.substr(0, named);
           tile.erase(0, named + 1);
         }
-        const std::string kind = "wgmma:";
-        if (tile.starts_with(kind))
-          options.tiles[kind + kernel] = tile.substr(kind.size());
-        else
-          options.tiles[kernel] = tile;
+        std::string kind;
+        for (const std::string named : {"wgmma:", cuda::without_attention_gradient})
+          if (tile.starts_with(named)) kind = named;
+        options.tiles[kind + kernel] = tile.substr(kind.size());
       } else if (option == "--predict") {
         architecture = value();
       } else if (option == "--batch") {

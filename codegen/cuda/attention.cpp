@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/contains.hpp>
 #include <set>
 
+#include "codegen/cuda/attention_parts.hpp"
 #include "codegen/cuda/emitter.hpp"
 #include "codegen/cuda/plan.hpp"
 
@@ -24,71 +24,6 @@ using tree::name;
 namespace {
 
 constexpr int warps = 4;
-
-const Expression& expression_of(const Kernel& k, int e) { return k.expressions[static_cast<std::size_t>(e)]; }
-std::int64_t size_of(const Kernel& k, int axis) {
-  const Dim& dim = k.axes[static_cast<std::size_t>(axis)].dim;
-  return dim.known() ? dim.value() : -1;
-}
-
-/// The axis that each dim of an access runs along as it is; nothing where one does not.
-std::vector<int> axes_along(const Access& access) {
-  std::vector<int> axes;
-  for (const Affine& index : access.index) {
-    if (index.offset || index.parts.size() != 1 || index.parts[0].coefficient != 1) return {};
-    axes.push_back(index.parts[0].axis);
-  }
-  return axes;
-}
-
-bool same(const Kernel& k, int a, int b) {
-  if (a == b) return true;
-  if (a < 0 || b < 0) return false;
-  const Expression &x = expression_of(k, a), &y = expression_of(k, b);
-  return x.kind == y.kind && x.op == y.op && x.value == y.value && x.access == y.access && x.axis == y.axis &&
-         x.kind != Expression::Kind::keep && x.kind != Expression::Kind::extent && same(k, x.a, y.a) &&
-         same(k, x.b, y.b) && same(k, x.c, y.c);
-}
-
-bool is_op(const Kernel& k, int e, Op op) {
-  return expression_of(k, e).kind == Expression::Kind::op && expression_of(k, e).op == op;
-}
-bool is_local(const Kernel& k, int e, int step) {
-  return expression_of(k, e).kind == Expression::Kind::local && expression_of(k, e).a == step;
-}
-
-std::set<int> tensors_of(const Kernel& k) {
-  std::set<int> tensors;
-  for (const Expression& e : k.expressions)
-    if (e.kind == Expression::Kind::load) tensors.insert(e.access.tensor);
-  for (const Step& s : k.steps)
-    for (const Step::Store& store : s.stores) tensors.insert(store.to.tensor);
-  return tensors;
-}
-
-/// The axes of one kernel in another one: of those that stand at the same dim of a tensor.
-std::vector<int> mapped(const std::vector<int>& axes, const std::vector<int>& from, const std::vector<int>& to) {
-  std::vector<int> result;
-  for (int a : axes) {
-    const auto at = std::find(from.begin(), from.end(), a);
-    result.push_back(at == from.end() ? -1 : to[static_cast<std::size_t>(at - from.begin())]);
-  }
-  return result;
-}
-
-/// Whether a stored factor's numbers are neighbours along this axis, and begin on multiples of eight.
-bool in_eights(const KernelProgram& p, const Kernel& k, int factor, int along) {
-  const Expression& e = expression_of(k, factor);
-  if (e.kind != Expression::Kind::load) return false;
-  const Tensor& t = p.tensors[static_cast<std::size_t>(e.access.tensor)];
-  const Layout layout = layout_on_gpu(t);
-  std::int64_t offset = 0;
-  for (std::size_t d = 0; d < e.access.index.size(); ++d) offset += e.access.index[d].offset * layout.stride[d];
-  if (t.element != Element::bf16 || offset % 8 || step_along(e.access, layout, along) != 1) return false;
-  for (int a = 0; a < static_cast<int>(k.axes.size()); ++a)
-    if (a != along && size_of(k, a) != 1 && step_along(e.access, layout, a) % 8) return false;
-  return true;
-}
 
 }  // namespace
 
@@ -218,6 +153,11 @@ void fuse_attention(KernelProgram& program) {
       gone.insert({a, b});
       order.erase(order.begin() + static_cast<std::ptrdiff_t>(i), order.begin() + static_cast<std::ptrdiff_t>(i) + 2);
     }
+  remove_kernels(program, gone);
+}
+
+void remove_kernels(KernelProgram& program, const std::set<int>& gone) {
+  std::vector<Kernel>& kernels = program.kernels;
   std::vector<int> number(kernels.size());
   std::vector<Kernel> kept;
   for (std::size_t k = 0; k < kernels.size(); ++k) {

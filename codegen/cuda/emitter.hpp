@@ -82,8 +82,9 @@ class Emitter : Values {
   /// What becomes of a sum, "sum".
   void store_sums(tree::Block& b);
 
-  // Attention: attention.cpp
+  // Attention: attention.cpp, attention_gradient.cpp
   Emitted attention();
+  Emitted attention_gradient();
 
   // Matrix products: product.cpp
   /// Those of factors_of, so that results lie side by side along the columns, and the batch comes first.

@@ -80,7 +80,7 @@ class File {
     out += "#endif\n\nnamespace {\n\n";
     std::vector<std::string> headers{"math", "reduce"};
     if (tensor_cores())
-      headers.insert(headers.end(), {"tensor_product", "attention", "warpgroup_product"});
+      headers.insert(headers.end(), {"tensor_product", "attention", "attention_gradient", "warpgroup_product"});
     else
       headers.emplace_back("product");
     for (const std::string& header : headers)
@@ -100,6 +100,7 @@ class File {
   bool tensor_cores() const { return model_.plans.front().program.precision == Precision::bf16; }
 
   void check_tile(const std::string& kernel) const {
+    if (kernel == without_attention_gradient) return;
     const std::string named = kernel.starts_with("wgmma:") ? kernel.substr(6) : kernel;
     const bool there = ranges::any_of(model_.plans, [&](const Plan& plan) {
       return ranges::any_of(plan.program.kernels, [&](const Kernel& k) { return k.name == named; });
@@ -185,6 +186,7 @@ class File {
                                 "warpgroup_product_bytes",
                                 "tensor_product_bytes",
                                 "attention_bytes",
+                                "attention_gradient_bytes",
                                 "reinterpret_cast<bf16*>"};
     known.insert(names_.begin(), names_.end());
     tree::check(f, known);

@@ -27,7 +27,7 @@ constexpr std::int64_t most_blocks = 65535;  // along y and z
 }  // namespace
 
 std::vector<Emitted> Emitter::run() {
-  if (!kernel_.fused.empty()) return {attention()};
+  if (!kernel_.fused.empty()) return {kernel_.fused.size() == 2 ? attention() : attention_gradient()};
   check_rereads();
   std::vector<Emitted> result;
   const bool chunks = tasks_of(kernel_) == Tasks::chunks;

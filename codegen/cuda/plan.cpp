@@ -5,6 +5,8 @@
 #include <set>
 
 #include "codegen/cuda/attention.hpp"
+#include "codegen/cuda/attention_gradient.hpp"
+#include "codegen/error.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -138,12 +140,17 @@ std::vector<int> batch_first(const Kernel& kernel, std::vector<int> axes) {
   return axes;
 }
 
-Plan plan_for_gpu(KernelProgram program) {
+Plan plan_for_gpu(KernelProgram program, const Tiles& tiles) {
   Plan plan;
   plan.program = std::move(program);
   if (plan.program.precision == Precision::bf16) {
     store_factors(plan.program);
     fuse_attention(plan.program);
+    const auto wanted = tiles.find(without_attention_gradient);
+    if (wanted == tiles.end())
+      fuse_attention_gradients(plan.program);
+    else if (wanted->second != "none")
+      throw Error("of attention_gradient there is no tile " + wanted->second);
   }
   for (const Tensor& t : plan.program.tensors) plan.layouts.push_back(layout_on_gpu(t));
   plan.stages = make_stages(plan.program);

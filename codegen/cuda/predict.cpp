@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <set>
+#include <tuple>
 
 #include "codegen/cuda/api.hpp"
 #include "codegen/cuda/device/predict.h"
@@ -94,10 +95,16 @@ class Prediction {
 
   /// Each operation once for each point, each element moved once. `stores`: what the kernel stores, not partial sums.
   static Work work_of(const Plan& plan, const Kernel& k, bool stores, std::int64_t batch) {
+    Places moved;
+    return work_of(plan, k, stores, batch, moved);
+  }
+  /// Tensor, shift and where in it: what several kernels read that are fused into one is moved once.
+  using Places = std::set<std::tuple<int, int, std::vector<std::int64_t>>>;
+  static Work work_of(const Plan& plan, const Kernel& k, bool stores, std::int64_t batch, Places& moved) {
     Work w;
     std::set<int> made;  // by what is fused into the kernel, which has it still
     for (const Kernel& before : k.fused) {
-      const Work more = work_of(plan, before, stores, batch);
+      const Work more = work_of(plan, before, stores, batch, moved);
       w.operations += more.operations;
       w.bytes += more.bytes;
       for (const Step& s : before.steps)
@@ -108,6 +115,9 @@ class Prediction {
     auto move = [&](const Access& access) {
       if (made.contains(access.tensor) || !counted.insert({access.tensor, access.shift}).second) return;
       if (plan.program.tensors[static_cast<std::size_t>(access.tensor)].storage == Storage::registers) return;
+      std::vector<std::int64_t> offsets;
+      for (const Affine& index : access.index) offsets.push_back(index.offset);
+      if (!moved.insert({access.tensor, access.shift, offsets}).second) return;
       const Element stored = plan.program.tensors[static_cast<std::size_t>(access.tensor)].element;
       w.bytes += 4.0 / static_cast<double>(values_in_real(stored)) * elements(k, access, batch);
     };
@@ -166,7 +176,8 @@ class Prediction {
     row.operations = linear([&](std::int64_t batch) { return work(batch).operations; });
     row.bytes = linear([&](std::int64_t batch) { return work(batch).bytes; });
     row.by_warpgroups = !e.maps.empty();
-    row.on_tensor_cores = row.by_warpgroups || e.tile.function == "tensor_product" || e.tile.function == "attention";
+    row.on_tensor_cores = row.by_warpgroups || e.tile.function == "tensor_product" || e.tile.function == "attention" ||
+                          e.tile.function == "attention_gradient";
     row.tile = e.tile.rows + e.tile.columns / e.tile.cluster;
     row.depth = {static_cast<double>(e.depth.fixed), static_cast<double>(e.depth.per_batch)};
     row.factor_bytes = row.on_tensor_cores ? 2 : 4;

@@ -28,6 +28,8 @@ inline constexpr std::int64_t multiprocessors = 132;
 /// Tiles that somebody asks for, as "128x64", by the name of the kernel; by the empty name, of all others. Those of
 /// warpgroups by "wgmma:" and the name; "none": they are not used.
 using Tiles = std::map<std::string, std::string>;
+/// By this name "none": attention's gradients are the kernels of the plan.
+inline constexpr const char* without_attention_gradient = "attention_gradient:";
 
 /// A number of equal products.
 struct Products {

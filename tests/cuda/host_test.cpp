@@ -17,12 +17,15 @@
 #include "codegen/cuda/device/product.h"
 #include "codegen/cuda/device/tensor_product.h"
 #include "codegen/cuda/device/attention.h"
+#include "codegen/cuda/device/attention_gradient.h"
 #include "codegen/cuda/device/warpgroup_product.h"
 #include "tests/cuda/product_kernel.h"
 #include "tests/cuda/tensor_kernel.h"
 #include "tests/cuda/attention_kernel.h"
+#include "tests/cuda/attention_gradient_kernel.h"
 #include "tests/cuda/warpgroup_kernel.h"
 #include "tests/cuda/tensor_cores.hpp"
+#include "tests/cuda/attention_gradients.hpp"
 #include "tests/cuda/warpgroups.hpp"
 #include "planted_faults.hpp"
 // clang-format on
@@ -185,18 +188,11 @@ TEST(CudaHost, EveryFaultPlantedInTheProductOnTensorCoresIsFound) {
     EXPECT_LT(right_runs_of(eights, m) + right_runs_of(numbers, m), 16u) << fault.name;
   }
 }
-/// How many of the eight ways to run it are right.
 std::size_t right_runs_of(const HeadAttention& a) {
-  std::size_t right = 0;
-  for (const Options& options : all_options()) {
-    tessera::cuda_host::use(options);
-    try {
-      right += attends<DeviceArray>(a) ? 1 : 0;
-    } catch (const Fault&) {
-    }
-  }
-  tessera::cuda_host::use({});
-  return right;
+  return right_runs({1}, [&] { return std::vector<float>{attends<DeviceArray>(a) ? 1.0f : 0.0f}; });
+}
+std::size_t right_runs_of(const HeadGradient& a) {
+  return right_runs({1}, [&] { return std::vector<float>{gives_gradients<DeviceArray>(a) ? 1.0f : 0.0f}; });
 }
 TEST(CudaHost, AttentionIsTheSoftmaxOfItsScoresAndTheMixOfValuesWithoutBankConflicts) {
   const std::int64_t conflicts = tessera::cuda_host::bank_conflicts();
@@ -208,6 +204,21 @@ TEST(CudaHost, EveryFaultPlantedInAttentionIsFound) {
   HeadAttention a = attention_in_blocks<4, 48, 32>;
   ASSERT_EQ(right_runs_of(a), 8u);
   for (const auto& fault : planted_in_attention) {
+    a.kernel = fault.kernel;
+    EXPECT_LT(right_runs_of(a), 8u) << fault.name;
+  }
+}
+
+TEST(CudaHost, AttentionsGradientsAreTheSumsOfTheirProductsWithoutBankConflicts) {
+  const std::int64_t conflicts = tessera::cuda_host::bank_conflicts();
+  for (const HeadGradient& a : head_gradients)
+    EXPECT_EQ(right_runs_of(a), 8u) << a.rows << " queries, " << a.keys << " keys, " << a.width << " wide";
+  EXPECT_EQ(tessera::cuda_host::bank_conflicts(), conflicts);
+}
+TEST(CudaHost, EveryFaultPlantedInAttentionsGradientIsFound) {
+  HeadGradient a = gradient_of<48, 32>(77, 37);
+  ASSERT_EQ(right_runs_of(a), 8u);
+  for (const auto& fault : planted_in_gradient) {
     a.kernel = fault.kernel;
     EXPECT_LT(right_runs_of(a), 8u) << fault.name;
   }

@@ -68,6 +68,61 @@ const Fault faults_in_attention[] = {
      "j * 16 + third + in_matrix, k * 16 + second"},
     {"a_row_past_the_end_is_stored", "if (row < rows) store", "if (row <= rows) store"},
 };
+const Fault faults_in_gradient[] = {
+    {"no_wait_for_a_tile", "    copy_wait<0>();\n", ""},
+    {"a_wait_for_a_tile_too_few", "copy_wait<0>", "copy_wait<1>"},
+    {"no_barrier_before_a_tile_is_read", "    barrier();  // the tile", "    // the tile"},
+    {"no_barrier_before_the_sums_of_warps_are_read", "    barrier();  // the sums", "    // the sums"},
+    {"no_barrier_before_the_changes_are_read", "    barrier();  // the changes", "    // the changes"},
+    {"the_next_tile_over_the_one_that_is_read", "bring_tile(first + tile, place ^ 1)",
+     "bring_tile(first + tile, place)"},
+    {"always_the_same_place", "first += tile, place ^= 1", "first += tile"},
+    {"a_tile_too_far", "bring_tile(first + tile, place ^ 1)", "bring_tile(first + 2 * tile, place ^ 1)"},
+    {"queries_for_gradients", "gradients = queries + tile * width", "gradients = queries"},
+    {"values_for_keys", "key_lines + swizzled<width>(depth", "value_lines + swizzled<width>(depth"},
+    {"a_key_past_the_end_is_brought", "(value_lines, 0, keys, value)", "(value_lines, 0, keys + 1, value)"},
+    {"a_row_past_the_end_is_brought", "first, rows, query,", "first, rows + 1, query,"},
+    {"a_key_past_the_end_has_a_p", "at < keys && row < rows ? probability", "at <= keys && row < rows ? probability"},
+    {"a_row_past_the_end_has_a_p", "at < keys && row < rows ? probability", "at < keys && row <= rows ? probability"},
+    {"a_key_past_the_end_has_a_change", "at < keys && row < rows ? change", "at <= keys && row < rows ? change"},
+    {"a_row_past_the_end_has_a_change", "at < keys && row < rows ? change", "at < keys && row <= rows ? change"},
+    {"a_row_past_the_end_is_stored", "if (row < rows) store_query", "if (row <= rows) store_query"},
+    {"a_key_past_the_end_is_stored", "      if (at < keys) {", "      if (at <= keys) {"},
+    {"wrong_fragment_of_values", "me.warp * 16 + me.second + me.in_matrix, depth + me.third",
+     "me.warp * 16 + me.third + me.in_matrix, depth + me.second"},
+    {"values_of_another_warp", "me.warp * 16 + me.second + me.in_matrix, depth + me.third",
+     "me.second + me.in_matrix, depth + me.third"},
+    {"wrong_fragment_of_gradients", "j * 16 + me.third + me.in_matrix, depth + me.second",
+     "j * 16 + me.second + me.in_matrix, depth + me.third"},
+    {"wrong_half_of_the_gradients", "of_gradients + 2", "of_gradients"},
+    {"keys_eight_apart_exchanged", "half ? x[i + half] : x[i]) + other", "half ? x[i] : x[i + half]) + other"},
+    {"a_sum_of_some_lanes", "half ? x[i + half] : x[i]) + other",
+     "half ? x[i + half] : x[i]) + (half == 4 ? 0 : other)"},
+    {"a_sum_of_one_key", " + p[i / 2][i % 2 + 2] * dp[i / 2][i % 2 + 2]", ""},
+    {"a_sum_of_some_warps", "w < warps; ++w", "w < warps - 1; ++w"},
+    {"a_sum_that_goes_on", "    sums[0] = 0;\n", ""},
+    {"sums_gathered_in_another_order", "int half = 1; half < 8; half *= 2", "int half = 4; half > 0; half /= 2"},
+    {"the_delta_of_another_row", "delta = sums[j * 2 + i]", "delta = sums[j * 2]"},
+    {"changes_of_the_other_key", "of_changes[j / 2][j % 2 * 2 + half]", "of_changes[j / 2][half * 2 + j % 2]"},
+    {"p_of_the_other_key", "of_p[j / 2][j % 2 * 2 + half]", "of_p[j / 2][half * 2 + j % 2]"},
+    {"changes_swizzled_where_read_only", "changes + swizzled<tile>(at, j * 8 + me.my_query)",
+     "changes + at * tile + j * 8 + me.my_query"},
+    {"changes_not_transposed", "load_matrices_transposed(left,", "load_matrices(left,"},
+    {"wrong_fragment_of_changes", "depth + me.third + me.in_matrix, line + me.second",
+     "depth + me.second + me.in_matrix, line + me.third"},
+    {"keys_not_transposed", "load_matrices_transposed(right,\n                                 key_lines",
+     "load_matrices(right,\n                                 key_lines"},
+    {"wrong_fragment_of_keys", "depth + me.second + me.in_matrix, column + me.third",
+     "depth + me.third + me.in_matrix, column + me.second"},
+    {"a_square_twice", "square / across * 16, column", "0, column"},
+    {"a_square_too_few", "if (square >= squares)", "if (square >= squares - 1)"},
+    {"wrong_sum", "me.lane / 4 + i / 2 % 2 * 8", "me.lane / 4 + i % 2 * 8"},
+    {"wrong_fragment_of_queries", "j * 16 + me.second + me.in_matrix, k * 16 + me.third",
+     "j * 16 + me.third + me.in_matrix, k * 16 + me.second"},
+    {"wrong_half_of_the_queries", "of_key[2 * k + 1], of_changes[j], right + 2",
+     "of_key[2 * k + 1], of_changes[j], right"},
+    {"p_for_changes", "of_key[2 * k], of_changes[j]", "of_key[2 * k], of_p[j]"},
+};
 const Fault faults_in_warpgroups[] = {
     {"no_fence_behind_the_gates", "    asynchronous_fence();\n", ""},
     {"no_barrier_behind_the_gates", "  cluster_barrier<cluster>();  // the gates", "  // the gates"},
@@ -152,6 +207,9 @@ const struct {
     {"attention.h",
      "attention_kernel.h",
      {"no_barrier_before_the_values_of_one_warp", "  barrier();  // values", "  // values"}},
+    {"attention_gradient.h",
+     "attention_gradient_kernel.h",
+     {"no_barrier_before_the_changes_of_one_warp", "    barrier();  // the changes", "    // the changes"}},
     {"warpgroup_product.h",
      "warpgroup_kernel.h",
      {"a_barrier_of_the_cluster_that_tells_nothing", "  barrier_of<1, multiplying>();\n  const int left_over",
@@ -182,8 +240,8 @@ void write(const std::string& path, const std::string& text) {
 
 int run(const std::string& device, const std::string& to, const std::string& races_to) {
   const std::string product = device + "/tensor_product.h", attention = device + "/attention.h",
-                    warpgroups = device + "/warpgroup_product.h";
-  std::string text = planted(text_of(product), unswizzled), table, attentions, of_warpgroups;
+                    gradient = device + "/attention_gradient.h", warpgroups = device + "/warpgroup_product.h";
+  std::string text = planted(text_of(product), unswizzled), table, attentions, gradients, of_warpgroups;
   for (const Fault& fault : faults) {
     text += planted(text_of(product), fault);
     const std::string kernel = ", &" + fault.name + "::on_tensor_cores<64, 32, 2, 2, true, ";
@@ -193,6 +251,11 @@ int run(const std::string& device, const std::string& to, const std::string& rac
     const Fault named{"attention_with_" + fault.name, fault.from, fault.to};
     text += planted(text_of(attention), named, "attention_kernel.h");
     attentions += "    {\"" + fault.name + "\", &" + named.name + "::attention_of_a_head<4, 48, 32>},\n";
+  }
+  for (const Fault& fault : faults_in_gradient) {
+    const Fault named{"gradient_with_" + fault.name, fault.from, fault.to};
+    text += planted(text_of(gradient), named, "attention_gradient_kernel.h");
+    gradients += "    {\"" + fault.name + "\", &" + named.name + "::attention_gradient_of_a_head<48, 32>},\n";
   }
   for (const Fault& fault : faults_in_warpgroups) {
     const Fault named{"warpgroups_with_" + fault.name, fault.from, fault.to};
@@ -207,6 +270,9 @@ int run(const std::string& device, const std::string& to, const std::string& rac
                 "};\nconstexpr struct {\n  const char* name;\n  decltype(HeadAttention::kernel) kernel;\n} "
                 "planted_in_attention[] = {\n" +
                 attentions +
+                "};\nconstexpr struct {\n  const char* name;\n  decltype(HeadGradient::kernel) kernel;\n} "
+                "planted_in_gradient[] = {\n" +
+                gradients +
                 "};\nconstexpr struct {\n  const char* name;\n  decltype(WarpgroupProduct::kernel) kernel;\n} "
                 "planted_in_warpgroups[] = {\n" +
                 of_warpgroups + "};\n");

@@ -18,13 +18,16 @@
 #include "codegen/cuda/device/product.h"
 #include "codegen/cuda/device/tensor_product.h"
 #include "codegen/cuda/device/attention.h"
+#include "codegen/cuda/device/attention_gradient.h"
 #include "codegen/cuda/device/warpgroup_product.h"
 #include "tests/cuda/reduce_kernel.h"
 #include "tests/cuda/product_kernel.h"
 #include "tests/cuda/tensor_kernel.h"
 #include "tests/cuda/attention_kernel.h"
+#include "tests/cuda/attention_gradient_kernel.h"
 #include "tests/cuda/warpgroup_kernel.h"
 #include "tests/cuda/tensor_cores.hpp"
+#include "tests/cuda/attention_gradients.hpp"
 #include "tests/cuda/warpgroups.hpp"
 #include "planted_faults.hpp"
 #include "planted_races.hpp"
@@ -108,6 +111,13 @@ TEST(CudaRaces, EveryBarrierThatIsMissingIsARace) {
     expect_race([&] { attends<DeviceArray>(a); }, fault.name);
     ++count;
   }
+  HeadGradient gradient = gradient_of<48, 32>(77, 37);
+  for (const auto& fault : planted_in_gradient) {
+    if (!misses_a_barrier(fault.name)) continue;
+    gradient.kernel = fault.kernel;
+    expect_race([&] { gives_gradients<DeviceArray>(gradient); }, fault.name);
+    ++count;
+  }
   WarpgroupProduct by_warpgroups = in_warpgroups<128, 128, 2, 3, 2, true, false>;
   for (const auto& fault : planted_in_warpgroups) {
     if (!misses_a_barrier(fault.name)) continue;
@@ -115,13 +125,14 @@ TEST(CudaRaces, EveryBarrierThatIsMissingIsARace) {
     expect_race([&] { product_by<DeviceArray>(by_warpgroups, odd_sizes_for(by_warpgroups)); }, fault.name);
     ++count;
   }
-  EXPECT_EQ(count, 7u);
+  EXPECT_EQ(count, 10u);
 }
 
 TEST(CudaRaces, NoneAreInTheHeadersOfTheDeviceInAnyTile) {
   tessera::cuda_host::use({Schedule::random, 3, true, true});
   for (const TensorProduct& p : tensor_products) EXPECT_NO_THROW(product_by<DeviceArray>(p, odd_sizes_for(p)));
   for (const HeadAttention& a : attentions) EXPECT_TRUE(attends<DeviceArray>(a));
+  for (const HeadGradient& a : head_gradients) EXPECT_TRUE(gives_gradients<DeviceArray>(a));
   for (const WarpgroupProduct& p : warpgroup_products) EXPECT_NO_THROW(product_by<DeviceArray>(p, odd_sizes_for(p)));
   tessera::cuda_host::use({});
 }

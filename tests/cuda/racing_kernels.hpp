@@ -128,6 +128,12 @@ inline std::vector<Racing> racing_kernels() {
   attend("no barrier behind the wait for values",
          no_barrier_before_the_values_of_one_warp::attention_of_a_head<1, 48, 32>);
 
+  all.push_back({"no barrier between a row's changes and their readers", {1}, [](bool race) {
+                   HeadGradient a = gradient_of<16, 16>(37, 13);
+                   if (race) a.kernel = no_barrier_before_the_changes_of_one_warp::attention_gradient_of_a_head<16, 16>;
+                   return std::vector<float>{gives_gradients<DeviceArray>(a) ? 1.0f : 0.0f};
+                 }});
+
   const FourMatrices four{{2 * 64 + 1, 40, 3 * 64 + 21}, 64, 4 * 64};
   all.push_back({"a barrier of the cluster that does not tell", four.product(), [=](bool race) {
                    WarpgroupProduct p = in_warpgroups<64, 128, 1, 4, 2, true, true>;

@@ -11,12 +11,15 @@ namespace {
 #include "codegen/cuda/device/math.h"
 #include "codegen/cuda/device/tensor_product.h"
 #include "codegen/cuda/device/attention.h"
+#include "codegen/cuda/device/attention_gradient.h"
 #include "codegen/cuda/device/warpgroup_product.h"
 #include "tests/cuda/tensor_kernel.h"
 #include "tests/cuda/attention_kernel.h"
+#include "tests/cuda/attention_gradient_kernel.h"
 #include "tests/cuda/warpgroup_kernel.h"
 }  // namespace
 #include "tests/cuda/tensor_cores.hpp"
+#include "tests/cuda/attention_gradients.hpp"
 #include "tests/cuda/warpgroups.hpp"
 
 bool tensor_cores_are_right() {
@@ -33,6 +36,11 @@ bool tensor_cores_are_right() {
   for (const HeadAttention& a : attentions) {
     const bool right = attends<DeviceArray>(a);
     if (!right) std::printf("attention of %d keys, %d wide FAILED\n", a.most_keys, a.width);
+    good = right && good;
+  }
+  for (const HeadGradient& a : head_gradients) {
+    const bool right = gives_gradients<DeviceArray>(a);
+    if (!right) std::printf("attention's gradients of %d keys, %d wide FAILED\n", a.most_keys, a.width);
     good = right && good;
   }
   if (!can_launch(give_box)) {

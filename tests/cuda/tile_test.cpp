@@ -119,6 +119,51 @@ std::vector<double> row_of(const std::string& text, const std::string& program, 
   return numbers;
 }
 
+/// NAME_cuda.cu of a model in bf16.
+std::string kernels_of(const graph::Graph& traced, const Tiles& tiles) {
+  GeneratorOptions options;
+  options.targets = {cpu_targets.front()};
+  options.cuda = true;
+  options.precision = Precision::bf16;
+  options.tiles = tiles;
+  for (const auto& [name, text] : generate(traced, options))
+    if (name == traced.name + "_cuda.cu") return text;
+  return "";
+}
+
+TEST(CudaAttention, ItsBackwardPassIsOneKernelThatNobodyNeedsTheChangesOfScoresOf) {
+  const graph::Graph wide = trace<models::ToyWideVit>("toy_wide_bf16"), tiny = trace<models::VitTiny>("vit_tiny_bf16");
+  const std::string of_wide = kernels_of(wide, {}), of_tiny = kernels_of(tiny, {});
+  EXPECT_NE(of_wide.find(" attention_gradient<32, 16>(17, 17, query, key, value, gradient, "), std::string::npos);
+  EXPECT_NE(of_tiny.find(" attention_gradient<208, 64>(197, 197, query, key, value, gradient, "), std::string::npos);
+  // The first layers' have no place in memory, nor do copies of what it gives.
+  EXPECT_EQ(of_tiny.find("d_blocks_attn_multiply"), std::string::npos);
+  EXPECT_EQ(of_tiny.find("d_blocks_attn_einsum"), std::string::npos);
+  const std::string without = kernels_of(tiny, {{without_attention_gradient, "none"}});
+  EXPECT_EQ(without.find(" attention_gradient<"), std::string::npos);
+  EXPECT_NE(without.find("d_blocks_attn_multiply"), std::string::npos);
+  EXPECT_THROW(kernels_of(wide, {{without_attention_gradient, "64x64"}}), Error);
+  EXPECT_THROW(kernels_of(wide, {{std::string(without_attention_gradient) + "blocks_attn_backward", "none"}}), Error);
+}
+
+TEST(CudaPrediction, ABlockOfAttentionsGradientMultipliesNothingWhileItChangesScores) {
+  GeneratorOptions options;
+  options.precision = Precision::bf16;
+  const std::string text = predict(trace<models::VitTiny>("vit_tiny"), options, "sm_90a", 256);
+  // 768 heads on 132 multiprocessors; four products of 197 rows, 197 keys and 64 numbers, the sum of p dp, and a
+  // change for each score.
+  const std::vector<double> row = row_of(text, "loss_and_gradients", "blocks_attn_backward_8");
+  ASSERT_EQ(row.size(), 6u) << text;
+  EXPECT_EQ(row[0], 11);
+  EXPECT_EQ(row[1], 768);
+  EXPECT_NEAR(row[2], 768 / 132., 0.01);
+  EXPECT_NEAR(row[3], 1e-9 * 768 * 197 * 197 * (4 * 2 * 64 + 5), 0.02);
+  // Seven tiles of 32 rows and 208 keys: 25 instructions for each of their scores, 128 in a cycle.
+  const double alone = 1000 + 224 * 208 * 25 / 128. + 21 * 40 + (224 * 208 - 197 * 197) * 4 * 64 / 1340.;
+  const double multiplied = 6 * 132 / 768. * row[3] * 1e9 / 620e12 * 1e6;
+  EXPECT_NEAR(row[5], multiplied + 6 * alone / 1750 + 2, 0.5);
+}
+
 TEST(CudaPrediction, OperationsAreTheGraphsAndTimeIsWhatTheSlowestPartTakes) {
   GeneratorOptions options;
   options.precision = Precision::bf16;

@@ -13,8 +13,8 @@ constexpr int attention_bytes(int warps, int most_keys, int width) {
 /// Lines of a factor in shared memory; those behind the last one are zeros. They are there when they have been waited
 /// for.
 template <int lines, int width, int block, class Factor>
-TESSERA_DEVICE void bring_lines(bf16* tile, int first, int count, Factor factor) {
-  for (int at = thread_x(); at < lines * (width / 8); at += block) {
+TESSERA_DEVICE void bring_lines(bf16* tile, int first, int count, Factor factor, int thread = thread_x()) {
+  for (int at = thread; at < lines * (width / 8); at += block) {
     const int line = at / (width / 8), place = at % (width / 8) * 8;
     copy_async(tile + swizzled<width>(line, place), factor(first + line, place), first + line < count ? 16 : 0);
   }

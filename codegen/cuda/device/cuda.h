@@ -30,6 +30,12 @@ TESSERA_DEVICE int block_x() { return static_cast<int>(blockIdx.x); }
 TESSERA_DEVICE int block_y() { return static_cast<int>(blockIdx.y); }
 TESSERA_DEVICE int block_z() { return static_cast<int>(blockIdx.z); }
 
+/// The same number; what follows from it is made where it is needed, and not kept in registers from an earlier place.
+TESSERA_DEVICE int made_anew(int number) {
+  asm volatile("" : "+r"(number));
+  return number;
+}
+
 /// Waits for all threads of the block; what they wrote to memory before it, all of them see behind it.
 TESSERA_DEVICE void barrier() { __syncthreads(); }
 

@@ -105,6 +105,7 @@ TESSERA_DEVICE float widened(bf16 value) { return together::to_float(value.bits)
 
 using tessera::cuda_host::Place;
 
+TESSERA_DEVICE int made_anew(int number) { return number; }
 TESSERA_DEVICE int thread_x() { return tessera::cuda_host::current().thread; }
 TESSERA_DEVICE int threads() { return static_cast<int>(tessera::cuda_host::block_size().x); }
 TESSERA_DEVICE int block_x() { return static_cast<int>(tessera::cuda_host::current().block.x); }
