@@ -4,7 +4,7 @@
 //   static_assert(parameter_bytes<VitBase>() + optimizer_bytes<VitBase>() < 2_GiB);
 //
 // Nothing is traced and nothing is generated. What depends on the batch (activations, FLOPs, all that a training step
-// needs) is known when the kernels are planned and stands in the emitted header: NAME_TRAIN_BYTES(batch).
+// needs) is known when the kernels are planned and stands in the emitted header: NAME_TRAIN_BYTES(batch, at_once).
 #pragma once
 
 #include <boost/hana/accessors.hpp>

@@ -154,7 +154,7 @@ void Emitter::one_tile(Block& b, const Tile& tile) {
     sums[offsets_of_outer()] = sum;
     b.push_back(tree::declare("vec", sum, identity(st)));
   });
-  if (kernel_.goes_on && !to_partials_ && !adds_) {
+  if (kernel_.goes_on && !to_partials_) {
     Block stored;
     for_points(tile,
                [&] { stored.push_back(tree::assign(sums.at(offsets_of_outer()), load(step(1).stores.front().to))); });
@@ -162,7 +162,7 @@ void Emitter::one_tile(Block& b, const Tile& tile) {
   }
   std::vector<int> loops;
   for (int a : st.over)
-    if (extent_[static_cast<std::size_t>(a)] < 0 && a != vector_ && !adds_) loops.push_back(a);
+    if (extent_[static_cast<std::size_t>(a)] < 0 && a != vector_) loops.push_back(a);
   for (int a : st.over)
     if (extent_[static_cast<std::size_t>(a)] >= 0 && a != vector_) loops.push_back(a);
   bool across = vector_ >= 0 && inner(vector_);

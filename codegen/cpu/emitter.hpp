@@ -130,7 +130,7 @@ class Emitter : Values {
   tree::Expr masked(const Step& s, tree::Expr value, bool across);
   tree::Expr begin_, end_;  ///< of an axis whose extent is known only when the program runs
   bool to_partials_ = false;
-  bool adds_ = false;       ///< sums are added to what is stored
+  bool adds_ = false;       ///< sums of a block of a product's depth are added to what is stored
   bool goes_on_ = false;    ///< what is stored is added to the sums, before anything is made of them
   tree::Expr depth_first_;  ///< where a block of a product's depth begins; null: all of it is summed at once
   bool in_team_;

@@ -373,9 +373,8 @@ class File {
           }
         } else if (e.tasks == Emitted::Tasks::chunks) {
           own = "chunk";
-          from = name("group.chunk");
-          own_count = name("group.end");
-          if (!groups) from = integer(0), own_count = integer(batch_chunks);
+          from = groups ? name("group.chunk") : integer(0);
+          own_count = groups ? name("group.end") : integer(batch_chunks);
           arguments.push_back(name("chunk"));
         }
         for (const tree::Parameter& p : e.function.parameters) {

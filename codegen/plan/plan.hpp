@@ -137,9 +137,9 @@ void store_factors_as_bf16(KernelProgram& program);
 /// middle, over a scale of its own. What is made of a product's sums takes them times the scales of row and column, and
 /// the row's middle times the column's sum.
 void store_factors_as_int8(KernelProgram& program);
-/// Has sums over the batch be added to what is stored, so that a batch can go by group after group of images: nothing
-/// of an image needs more room then than there are images in a group. Sums of which more is made are stored first.
-/// False, and nothing is changed, where an image needs a sum over the batch.
+/// Has sums over the batch be added to what is stored, so that a batch can go by group after group of images, and
+/// scratch memory has to hold the images of one group alone. Sums of which more is made are stored first. False, and
+/// nothing is changed, where an image needs a sum over the batch.
 bool sum_in_groups(KernelProgram& program);
 /// Whether a product sums over one axis besides the batch, or none.
 bool sums_along_one_axis(const Kernel& product);
