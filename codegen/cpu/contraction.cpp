@@ -77,6 +77,7 @@ Block Emitter::tiles(const std::vector<int>& axes, std::size_t depth, Tile& tile
   std::int64_t extent = extent_[static_cast<std::size_t>(a)];
   std::int64_t points = schedule_.tile[static_cast<std::size_t>(a)], span = points * unit;
   std::int64_t full = extent / span * span;
+  const auto [own_first, own_limit] = shared_part(a);
   std::vector<Block> pieces;
   auto inside = [&](Piece piece) {
     tile.push_back({a, piece});
@@ -100,10 +101,7 @@ Block Emitter::tiles(const std::vector<int>& axes, std::size_t depth, Tile& tile
     set(a, name(axis_name(a)));
     Block body = inside({points, 0});
     Expr first = integer(0), limit = integer(full);
-    if (a == split_) {
-      first = name("begin");
-      limit = extent > full ? call("std::min<std::int64_t>", {name("end"), limit}) : name("end");
-    }
+    if (own_first) first = own_first, limit = extent > full ? tree::least(own_limit, limit) : own_limit;
     pieces.push_back(
         {tree::loop(axis_name(a), first, tree::binary("<", name(axis_name(a)), limit), span, std::move(body))});
     configure(pieces.back(), points);
@@ -117,7 +115,7 @@ Block Emitter::tiles(const std::vector<int>& axes, std::size_t depth, Tile& tile
     std::int64_t rest = extent - full;
     Block last = inside({(rest + unit - 1) / unit, static_cast<int>(rest % unit)});
     configure(last, rest);
-    if (a == split_) last = {tree::when(tree::binary(">", name("end"), integer(full)), std::move(last))};
+    if (own_limit) last = {tree::when(tree::binary(">", own_limit, integer(full)), std::move(last))};
     pieces.push_back(std::move(last));
   }
   return join(std::move(pieces));
@@ -148,6 +146,7 @@ void Emitter::one_tile(Block& b, const Tile& tile) {
   const Step& st = step(0);
   locals_.clear();
   reset();
+  if (!adds_ && !to_partials_) fetch_saved(b, tile);
   std::map<std::vector<std::int64_t>, std::string> sums;
   for_points(tile, [&] {
     std::string sum = fmt::format("sum{}", sums.size());
@@ -234,6 +233,39 @@ void Emitter::fetch_next_panel(Block& b) {
   b.push_back(tree::evaluate(call("v_fetch_line", {name(argument(right, false)), ahead})));
 }
 
+bool Emitter::fetched_by_tile(const Access& access) const {
+  if (by_tiles() || target_.lanes == 1 || lane_step(access) != 1) return false;
+  const Access right = factor(true).access;
+  return access.tensor != right.tensor || access.index != right.index;
+}
+
+void Emitter::fetch_saved(Block& b, const Tile& tile) {
+  constexpr std::int64_t line = 16;  // values
+  const int columns = kernel_.product.columns, rows = kernel_.product.rows;
+  if (columns < 0 || kernel_.across_batch) return;
+  const std::vector<Place> kept = place_;
+  Piece across{1, 0}, down{1, 0};
+  for (const auto& [axis, piece] : tile) (axis == columns ? across : down) = piece;
+  if (down.points > 1) move(rows, "row");
+  move(columns, "column");
+  Block body;
+  for (const Expression& e : kernel_.expressions)
+    if (e.kind == Expression::Kind::load && saved(e.access) && fetched_by_tile(e.access))
+      body.push_back(tree::evaluate(call("v_fetch_line", {name(argument(e.access, false)), offset_of(e.access)})));
+  place_ = kept;
+  if (body.empty()) return;
+  const Expr width = integer(columns_of_piece(across));
+  body = {tree::loop("column", integer(0), tree::binary("<", name("column"), width), line, std::move(body))};
+  if (down.points > 1)
+    body = {tree::loop("row", integer(0), tree::binary("<", name("row"), integer(down.points)), 1, std::move(body))};
+  b.insert(b.end(), body.begin(), body.end());
+}
+
+void Emitter::move(int axis, const char* by) {
+  Place& p = place_[static_cast<std::size_t>(axis)];
+  p.variable = p.variable ? p.variable + name(by) : name(by);
+}
+
 bool Emitter::elaborate() const {
   return ranges::any_of(kernel_.expressions, [&](const Expression& e) {
     static const std::set<Op> long_ones{Op::exp, Op::log, Op::tanh, Op::erf, Op::gelu, Op::gelu_gradient};
@@ -247,11 +279,7 @@ void Emitter::store_in_loops(Block& b, const Tile& tile) {
   for (const auto& [axis, piece] : tile) (axis == columns ? across : down) = piece;
   const std::int64_t lanes = target_.lanes, width = by_tiles() ? tile_side : across.points * lanes;
   const std::vector<Place> kept = place_;
-  const auto moved = [&](int axis, const char* by) {
-    Place& p = place_[static_cast<std::size_t>(axis)];
-    p.variable = p.variable ? p.variable + name(by) : name(by);
-  };
-  if (rows >= 0 && down.points > 1) moved(rows, "row");
+  if (rows >= 0 && down.points > 1) move(rows, "row");
   const Expr line = down.points > 1 ? name("row") * width : integer(0);
   const auto one = [&](const Expr& column) {
     Block body;
@@ -267,7 +295,7 @@ void Emitter::store_in_loops(Block& b, const Tile& tile) {
   Block body;
   if (whole) {
     const std::vector<Place> here = place_;
-    moved(columns, "column");
+    move(columns, "column");
     body.push_back(tree::loop("column", integer(0), tree::binary("<", name("column"), integer(whole)), lanes,
                               one(name("column"))));
     place_ = here;

@@ -34,11 +34,18 @@ class Emitter : Values {
   Emitted whole();
   /// Asks for an image's values of those tensors in scratch memory that `which` names, as far as the second cache has
   /// room for them. `image`: which of them; null where pointers are to an image's values already.
-  tree::Block fetches(const std::function<bool(const Tensor&)>& which, const tree::Expr& image);
+  tree::Block fetches(const std::function<bool(const Access&)>& which, const tree::Expr& image);
+  /// Whether it is one of the values that forward has left for backward: they lie in far memory.
+  bool saved(const Access& access) const;
   std::int64_t rows_of_tile(int a) const;
-  /// The outer axis whose points a team shares out: the rows of a product, else the outermost. -1: there is none, or
-  /// too little to do.
+  /// The outer axis whose points a team shares out: the rows of a product, else the one with the most. -1: there is
+  /// none, or too little to do.
   int axis_to_split() const;
+  /// Whether a team shares out a product's columns too: those of weights, which then fewer threads read.
+  bool columns_to_split() const;
+  bool stores_everywhere_along(int axis) const;
+  /// From where to where an axis is a thread's own; nulls: it is not shared out.
+  std::pair<tree::Expr, tree::Expr> shared_part(int axis) const;
   /// A block of a product's rows, summed over the batch. Where an image alone has much to sum, its sums are added to
   /// what is stored (`gradient`); else the sums go on over all images.
   Emitted sum_over_images();
@@ -85,6 +92,12 @@ class Emitter : Values {
   void one_tile(tree::Block& b, const Tile& tile);
   /// While rows go by a panel of weights, the next one is asked for: the same part of it at each place in the depth.
   void fetch_next_panel(tree::Block& b);
+  /// Whether what is made of a tile's sums reads such values, place for place: then the tile asks for them itself.
+  bool fetched_by_tile(const Access& access) const;
+  /// While a tile is summed up, what its sums are going to meet comes near.
+  void fetch_saved(tree::Block& b, const Tile& tile);
+  /// The place moves along an axis by a loop's variable.
+  void move(int axis, const char* by);
   /// Whether what is made of the sums takes so many instructions that they must not stand there once for each vector of
   /// a tile: they would not fit the processor's nearest memory, and compilers would call functions instead.
   bool elaborate() const;
@@ -135,6 +148,7 @@ class Emitter : Values {
   tree::Expr depth_first_;  ///< where a block of a product's depth begins; null: all of it is summed at once
   bool in_team_;
   int split_ = -1;  ///< axis that a team shares out
+  bool splits_columns_ = false;
 };
 
 }  // namespace tessera::codegen::cpu

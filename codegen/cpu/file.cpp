@@ -360,7 +360,7 @@ class File {
           own = "begin";
           own_count = plan.program.name == "update" ? name("last")
                                                     : size(extent(k.axes[static_cast<std::size_t>(e.parallel)].dim));
-          arguments = {name("begin"), call("std::min<std::int64_t>", {own_count, name("begin") + integer(e.block)})};
+          arguments = {name("begin"), tree::least(own_count, name("begin") + integer(e.block))};
           step = e.block;
         } else if (e.tasks == Emitted::Tasks::rows) {
           own = "part";
@@ -368,7 +368,7 @@ class File {
           const std::int64_t rows = k.axes[static_cast<std::size_t>(e.parallel)].dim.value();
           for (const Expr& part : {name("part"), name("part") + integer(1)}) {
             Expr at = call("share", {integer(rows), integer(e.block), part, name("parts")});
-            if (rows % e.block) at = call("std::min<std::int64_t>", {integer(rows), std::move(at)});
+            if (rows % e.block) at = tree::least(integer(rows), std::move(at));
             arguments.push_back(std::move(at));
           }
         } else if (e.tasks == Emitted::Tasks::chunks) {
@@ -414,9 +414,11 @@ class File {
     if (in_team) {
       shares_ = true;
       b.push_back(tree::pragma("omp parallel"));
-      b.push_back(tree::scope({tree::declare("const Team", "team", call("team_of", {images})),
-                               tree::loop("image", name("team.first"),
-                                          tree::binary("<", name("image"), name("team.last")), 1, std::move(shared))}));
+      Block both = {tree::declare("const Team", "team", call("team_of", {images, name("rest")})),
+                    tree::loop("image", name("team.first"), tree::binary("<", name("image"), name("team.last")), 1,
+                               std::move(shared))};
+      b.push_back(tree::scope(
+          {tree::loop("rest", integer(0), tree::binary("<", name("rest"), integer(2)), 1, std::move(both))}));
       return;
     }
     std::string clause;

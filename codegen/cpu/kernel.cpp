@@ -7,6 +7,7 @@
 #include <range/v3/algorithm/all_of.hpp>
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/contains.hpp>
+#include <tuple>
 
 #include "codegen/cpu/emitter.hpp"
 
@@ -22,6 +23,10 @@ namespace {
 
 /// Below this many points, waiting for each other takes threads longer than what they share.
 constexpr std::int64_t least_shared = 1 << 15;
+
+/// Weights that a second cache holds.
+constexpr std::int64_t near_weights = 1 << 19;
+
 /// Reals of a tensor that are asked for at once: a few pages, and half of a second cache.
 constexpr std::int64_t least_fetched = 1 << 12, most_fetched = 1 << 18;
 
@@ -51,7 +56,8 @@ Emitted Emitter::whole() {
       e.tasks = Emitted::Tasks::images;
       set(schedule_.parallel, nullptr);
       if (in_team_) split_ = axis_to_split();
-      if (split_ >= 0) {
+      splits_columns_ = in_team_ && columns_to_split();
+      if (split_ >= 0 || splits_columns_) {
         e.shared = true;
         e.function.parameters.push_back({"const Team&", "team"});
       }
@@ -76,10 +82,21 @@ Emitted Emitter::whole() {
   e.function.body = kernel_.anchor == Anchor::contraction ? contraction() : sweeps();
   if (by_tiles()) e.function.body.push_back(tree::evaluate(call("t_release", {})));
   if (e.tasks == Emitted::Tasks::images && kernel_.product.columns >= 0) {
-    Block asked = fetches([&](const Tensor& t) { return t.slots > 1 && t.region != kernel_.region; }, nullptr);
+    Block asked = fetches([&](const Access& a) { return saved(a) && !fetched_by_tile(a); }, nullptr);
     e.function.body.insert(e.function.body.begin(), asked.begin(), asked.end());
   }
-  if (split_ >= 0) {
+  if (splits_columns_) {
+    const auto [rows, columns] = std::pair{kernel_.product.rows, kernel_.product.columns};
+    const std::int64_t wide = schedule_.tile[static_cast<std::size_t>(columns)] * target_.lanes;
+    const std::int64_t weights = extent_[static_cast<std::size_t>(columns)] * depth();
+    e.function.body.insert(
+        e.function.body.begin(),
+        tree::declare("const Tiles", "mine",
+                      call("team.tiles", {integer(split_ < 0 ? 1 : extent_[static_cast<std::size_t>(rows)]),
+                                          integer(split_ < 0 ? 1 : rows_of_tile(rows)),
+                                          integer(extent_[static_cast<std::size_t>(columns)]), integer(wide),
+                                          name(weights > near_weights ? "true" : "false")})));
+  } else if (split_ >= 0) {
     const Expr rows = integer(extent_[static_cast<std::size_t>(split_)]), tile = integer(rows_of_tile(split_));
     e.function.body.insert(e.function.body.begin(),
                            {tree::declare("const std::int64_t", "begin", call("team.begin", {rows, tile})),
@@ -89,7 +106,7 @@ Emitted Emitter::whole() {
   return e;
 }
 
-Block Emitter::fetches(const std::function<bool(const Tensor&)>& which, const Expr& image) {
+Block Emitter::fetches(const std::function<bool(const Access&)>& which, const Expr& image) {
   Block b;
   std::set<int> seen;
   for (const Expression& e : kernel_.expressions) {
@@ -97,7 +114,7 @@ Block Emitter::fetches(const std::function<bool(const Tensor&)>& which, const Ex
     const Tensor& t = plan_.program.tensors[static_cast<std::size_t>(e.access.tensor)];
     const Layout& layout = plan_.layouts[static_cast<std::size_t>(e.access.tensor)];
     const std::int64_t reals = layout.size.per_batch;
-    if (t.storage != Storage::scratch || !which(t) || reals < least_fetched || reals > most_fetched ||
+    if (t.storage != Storage::scratch || !which(e.access) || reals < least_fetched || reals > most_fetched ||
         !seen.insert(e.access.tensor).second)
       continue;
     Expr first = name(argument(e.access, false));
@@ -108,6 +125,11 @@ Block Emitter::fetches(const std::function<bool(const Tensor&)>& which, const Ex
   return b;
 }
 
+bool Emitter::saved(const Access& access) const {
+  const Tensor& t = tensor(access);
+  return t.storage == Storage::scratch && t.slots > 1 && t.region != kernel_.region;
+}
+
 std::int64_t Emitter::rows_of_tile(int a) const {
   return kernel_.anchor == Anchor::contraction ? schedule_.tile[static_cast<std::size_t>(a)] : 1;
 }
@@ -116,19 +138,39 @@ int Emitter::axis_to_split() const {
   if (points_of_image(kernel_) < least_shared) return -1;
   std::vector<int> axes = outer_axes();
   if (kernel_.product.columns >= 0) axes = {kernel_.product.rows};
+  int widest = -1;
   for (int a : axes) {
     if (a < 0 || a == schedule_.parallel || a == vector_) continue;
     const std::int64_t extent = extent_[static_cast<std::size_t>(a)];
-    const bool everywhere = ranges::all_of(kernel_.steps, [&](const Step& s) {
-      return ranges::all_of(s.stores, [&](const Step::Store& store) {
-        return ranges::any_of(store.to.index, [&](const Affine& index) {
-          return ranges::any_of(index.parts, [&](const Affine::Part& part) { return part.axis == a; });
-        });
+    if (extent > rows_of_tile(a) * 2 - 1 && stores_everywhere_along(a) &&
+        (widest < 0 || extent > extent_[static_cast<std::size_t>(widest)]))
+      widest = a;
+  }
+  return widest;
+}
+
+bool Emitter::columns_to_split() const {
+  const int columns = kernel_.product.columns;
+  if (columns < 0 || points_of_image(kernel_) < least_shared || !in_panels(factor(true).access)) return false;
+  const std::int64_t wide = schedule_.tile[static_cast<std::size_t>(columns)] * target_.lanes;
+  return extent_[static_cast<std::size_t>(columns)] >= 2 * wide && stores_everywhere_along(columns);
+}
+
+bool Emitter::stores_everywhere_along(int axis) const {
+  return ranges::all_of(kernel_.steps, [&](const Step& s) {
+    return ranges::all_of(s.stores, [&](const Step::Store& store) {
+      return ranges::any_of(store.to.index, [&](const Affine& index) {
+        return ranges::any_of(index.parts, [&](const Affine::Part& part) { return part.axis == axis; });
       });
     });
-    if (extent > rows_of_tile(a) * 2 - 1 && everywhere) return a;
-  }
-  return -1;
+  });
+}
+
+std::pair<Expr, Expr> Emitter::shared_part(int axis) const {
+  if (splits_columns_ && axis == kernel_.product.columns) return {name("mine.left"), name("mine.right")};
+  if (axis != split_) return {nullptr, nullptr};
+  if (splits_columns_) return {name("mine.begin"), name("mine.end")};
+  return {name("begin"), name("end")};
 }
 
 Emitted Emitter::sum_over_images() {
@@ -290,7 +332,7 @@ Block Emitter::nest(const std::vector<int>& axes, const std::function<void(Block
   if (a != vector_) {
     set(a, i);
     Expr first = extent >= 0 ? integer(0) : begin_, limit = extent >= 0 ? integer(extent) : end_;
-    if (a == split_) first = name("begin"), limit = name("end");
+    if (a == split_) std::tie(first, limit) = shared_part(a);
     if (depth_first_ && inner(a)) first = depth_first_, limit = depth_first_ + integer(schedule_.depth);
     Block inside = body();
     b.push_back(tree::loop(axis_name(a), first, tree::binary("<", i, limit), 1, std::move(inside)));
@@ -316,11 +358,13 @@ Block Emitter::nest(const std::vector<int>& axes, const std::function<void(Block
     return b;
   }
   std::int64_t full = extent / lanes * lanes;
+  const auto [own_first, own_limit] = shared_part(a);
   if (full > lanes) {
     set(a, i);
     Block inside = body();
-    pieces.push_back(
-        {tree::loop(axis_name(a), integer(0), tree::binary("<", i, integer(full)), lanes, std::move(inside))});
+    Expr first = integer(0), limit = integer(full);
+    if (own_first) first = own_first, limit = extent > full ? tree::least(own_limit, limit) : own_limit;
+    pieces.push_back({tree::loop(axis_name(a), first, tree::binary("<", i, limit), lanes, std::move(inside))});
   } else if (full == lanes) {
     set(a, nullptr);
     pieces.push_back(body());
@@ -328,7 +372,9 @@ Block Emitter::nest(const std::vector<int>& axes, const std::function<void(Block
   if (extent > full) {
     tail_ = integer(extent - full);
     set(a, nullptr, full);
-    pieces.push_back(body());
+    Block last = body();
+    if (own_limit) last = {tree::when(tree::binary(">", own_limit, integer(full)), std::move(last))};
+    pieces.push_back(std::move(last));
     tail_ = nullptr;
   }
   return join(std::move(pieces));
@@ -436,6 +482,11 @@ const std::set<std::string>& known_names() {
                                            "group_of",
                                            "team.begin",
                                            "team.end",
+                                           "team.tiles",
+                                           "mine.begin",
+                                           "mine.end",
+                                           "mine.left",
+                                           "mine.right",
                                            "std::min<std::int64_t>",
                                            "v_set",
                                            "v_zero",
@@ -454,6 +505,8 @@ const std::set<std::string>& known_names() {
                                            "v_neg",
                                            "v_fma",
                                            "nullptr",
+                                           "true",
+                                           "false",
                                            "t_configure",
                                            "t_release",
                                            "t_pack_left",

@@ -47,12 +47,12 @@ Block Emitter::before_tiles() {
       tree::declare("alignas(64) bf16", fmt::format("panels[{}]", panels * tile_side * whole_depth()), nullptr));
   set(kernel_.product.columns, nullptr);
   const Expr column = name("column");
-  b.push_back(tree::loop(
-      "column", integer(0), tree::binary("<", column, integer(columns)), tile_side,
-      {tree::evaluate(call("t_pack_right", {address(right.access, false) + column, integer(right.along),
-                                            call("std::min<std::int64_t>",
-                                                 {integer(tile_side), tree::binary("-", integer(columns), column)}),
-                                            integer(depth()), name("panels") + column * whole_depth()}))}));
+  b.push_back(
+      tree::loop("column", integer(0), tree::binary("<", column, integer(columns)), tile_side,
+                 {tree::evaluate(
+                     call("t_pack_right", {address(right.access, false) + column, integer(right.along),
+                                           tree::least(integer(tile_side), tree::binary("-", integer(columns), column)),
+                                           integer(depth()), name("panels") + column * whole_depth()}))}));
   return b;
 }
 
@@ -149,7 +149,7 @@ Block Emitter::gradient() {
     }
     const Expr image = name(axis_name(batch));
     set(batch, image);
-    Block body = fetches([](const Tensor&) { return true; }, image);
+    Block body = fetches([](const Access&) { return true; }, image);
     const Expr before = kernel_.goes_on ? name("group.first") + image : image;
     body.push_back(tree::evaluate(
         call(gradient_name(),

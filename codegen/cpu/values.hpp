@@ -59,6 +59,7 @@ class Values {
   }
 
   tree::Expr offset_of(const Access& access) const;
+  const Tensor& tensor(const Access& access) const;
   bool in_panels(const Access& access) const;
   /// How far apart two lanes lie.
   std::int64_t lane_step(const Access& access) const;
@@ -81,7 +82,6 @@ class Values {
   bool sweeps(int e);
   tree::Expr make(tree::Block& b, int e);
   tree::Expr keep(const Expression& x);
-  const Tensor& tensor(const Access& access) const;
   tree::Expr offset_in_panels(const Access& access, const Layout& layout) const;
 
   std::map<std::vector<std::int64_t>, tree::Expr> values_;

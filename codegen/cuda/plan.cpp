@@ -92,16 +92,12 @@ void store_factors(KernelProgram& program) {
 }  // namespace
 
 Layout layout_on_gpu(const Tensor& t) {
-  Layout layout = layout_of(t, static_cast<int>(t.shape.size()) - 1);
-  if (t.element != Element::bf16 || t.storage != Storage::scratch || t.shape.size() < 2 || !t.shape.back().known())
-    return layout;
   constexpr std::int64_t eight = 8, long_row = 16;  // values; eight are copied at once
-  const std::int64_t row = t.shape.back().value();
-  if (row < long_row || row % eight == 0) return layout;
-  const std::int64_t whole = (row + eight - 1) / eight * eight;
-  for (std::size_t d = 0; d + 1 < t.shape.size(); ++d) layout.stride[d] = layout.stride[d] / row * whole;
-  layout.size = {layout.size.fixed / row * whole, layout.size.per_batch / row * whole};
-  return layout;
+  if (t.element == Element::bf16 && t.storage == Storage::scratch && t.shape.size() >= 2 && t.shape.back().known()) {
+    const std::int64_t row = t.shape.back().value();
+    if (row >= long_row) return layout_with_rows(t, (row + eight - 1) / eight * eight);
+  }
+  return layout_of(t, static_cast<int>(t.shape.size()) - 1);
 }
 
 Factors factors_of(const Kernel& k, Precision precision) {

@@ -49,8 +49,8 @@ std::string variable(const std::string& declared) {
       "parameters", "images", "labels", "targets", "random", "batch", "outputs", "loss", "gradients", "image_gradients",
       "maps", "magnitudes", "scratch", "moment1", "moment2", "velocity", "average", "learning_rate",
       "learning_rate_corrected", "second_correction", "decay", "gradient_scale", "average_kept", "first", "last",
-      "begin", "end", "chunk", "partial", "image", "place", "part", "parts", "share", "team", "threads", "layer",
-      "pass", "sums", "row", "column"};
+      "begin", "end", "chunk", "partial", "image", "place", "part", "parts", "share", "team", "rest", "mine", "threads",
+      "layer", "pass", "sums", "row", "column"};
   // Numbered: temporaries, sums, and what is left of an axis.
   const std::string word = declared.substr(0, declared.find_first_of("0123456789"));
   const bool numbered =
@@ -84,6 +84,7 @@ Expr call(std::string function, std::vector<Expr> arguments) {
   n.operands = std::move(arguments);
   return make(std::move(n));
 }
+Expr least(Expr a, Expr b) { return call("std::min<std::int64_t>", {std::move(a), std::move(b)}); }
 Expr binary(std::string op, Expr a, Expr b) {
   Node n;
   n.kind = Node::Kind::binary;

@@ -27,6 +27,8 @@ Expr integer(std::int64_t value);
 Expr real(double value);
 Expr call(std::string function, std::vector<Expr> arguments);
 Expr binary(std::string op, Expr a, Expr b);
+/// The lesser of two whole numbers.
+Expr least(Expr a, Expr b);
 /// a[b]
 Expr index(Expr a, Expr b);
 /// a + b and a * b, with 0 and 1 left out.

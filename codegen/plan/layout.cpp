@@ -93,6 +93,22 @@ Layout layout_of(const Tensor& tensor, int innermost) {
   return l;
 }
 
+Layout layout_with_rows(const Tensor& tensor, std::int64_t apart) {
+  Layout l = layout_of(tensor, static_cast<int>(tensor.shape.size()) - 1);
+  const std::int64_t row = tensor.shape.back().value();
+  for (std::size_t d = 0; d + 1 < tensor.shape.size(); ++d) l.stride[d] = l.stride[d] / row * apart;
+  l.size = {l.size.fixed / row * apart, l.size.per_batch / row * apart};
+  return l;
+}
+
+Layout layout_for_products(const Tensor& tensor) {
+  constexpr std::int64_t line = 16;  // values: rows that begin with lines of memory are not read across two of them
+  const auto declared = [&] { return layout_of(tensor, static_cast<int>(tensor.shape.size()) - 1); };
+  if (tensor.storage != Storage::scratch || tensor.shape.size() < 2 || !tensor.shape.back().known()) return declared();
+  const std::int64_t row = tensor.shape.back().value(), whole = (row + line - 1) / line * line;
+  return whole == row || whole - row > row / 8 ? declared() : layout_with_rows(tensor, whole);
+}
+
 double estimate(const KernelProgram& program, const std::vector<Layout>& layouts, const Kernel& kernel, int axis,
                 const Target& target) {
   (void)program;

@@ -17,8 +17,7 @@ Plan make_plan(KernelProgram program, const std::vector<Target>& targets) {
   if (products && !differentiates(plan.program)) read_all_packed(plan.program);
   if (plan.program.name == "loss_and_gradients") plan.program.groups = sum_in_groups(plan.program);
   if (products)
-    for (const Tensor& t : plan.program.tensors)
-      plan.layouts.push_back(layout_of(t, static_cast<int>(t.shape.size()) - 1));
+    for (const Tensor& t : plan.program.tensors) plan.layouts.push_back(layout_for_products(t));
   else
     plan.layouts = choose_layouts(plan.program, targets.back());
   plan.stages = make_stages(plan.program);

@@ -110,6 +110,10 @@ std::string print(const Plan& plan);
 
 // The pieces of make_plan
 Layout layout_of(const Tensor& tensor, int innermost);
+/// Row-major, rows of the last dim `apart` values apart.
+Layout layout_with_rows(const Tensor& tensor, std::int64_t apart);
+/// Row-major as matrix products want it: rows of scratch tensors begin with lines of memory where that costs little.
+Layout layout_for_products(const Tensor& tensor);
 /// Chooses the innermost dim of every scratch tensor: the assignment with the lowest estimated cost.
 std::vector<Layout> choose_layouts(const KernelProgram& program, const Target& target);
 Schedule choose_schedule(const KernelProgram& program, const std::vector<Layout>& layouts, const Kernel& kernel,

@@ -14,9 +14,6 @@ namespace {
 std::int64_t size_of(const Kernel& k, int axis) { return k.axes[static_cast<std::size_t>(axis)].dim.value(); }
 bool known(const Kernel& k, int axis) { return k.axes[static_cast<std::size_t>(axis)].dim.known(); }
 
-/// A tensor as it is declared: row-major.
-Layout declared(const Tensor& t) { return layout_of(t, static_cast<int>(t.shape.size()) - 1); }
-
 /// Rows of a tile that leave no tail, at most so many.
 std::int64_t dividing_rows(std::int64_t rows, std::int64_t most) {
   while (rows % most) --most;
@@ -43,7 +40,7 @@ std::int64_t best_rows(std::int64_t rows, std::int64_t most, std::int64_t column
 class Finder {
  public:
   explicit Finder(KernelProgram& program) : p_(program) {
-    for (const Tensor& t : p_.tensors) layouts_.push_back(declared(t));
+    for (const Tensor& t : p_.tensors) layouts_.push_back(layout_for_products(t));
   }
 
   bool run() {
@@ -218,7 +215,7 @@ class Finder {
       copy.element = k.product.factors;
       copy.transposed = transposed;
       if (transposed) std::swap(copy.shape[0], copy.shape[1]);
-      layouts_.push_back(declared(copy));
+      layouts_.push_back(layout_for_products(copy));
       p_.tensors.push_back(std::move(copy));
     }
     right.access.tensor = at->second;

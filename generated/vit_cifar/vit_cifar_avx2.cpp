@@ -365,7 +365,8 @@ static void pack_strided(const real* weight, std::int64_t across, std::int64_t a
 }
 
 // Threads take whole images. Where there are fewer images than threads, all threads go through every image together and
-// share out the rows of each kernel in whole tiles; which of them computes a row does not change its bits.
+// share out the rows of each kernel, of products with weights columns too, in whole tiles; which of them computes a
+// tile does not change its bits.
 [[maybe_unused]] static std::int64_t threads() {
 #if defined(_OPENMP)
   return omp_get_max_threads();
@@ -378,6 +379,11 @@ static std::int64_t share(std::int64_t rows, std::int64_t tile, std::int64_t par
   return (rows + tile - 1) / tile * part / parts * tile;
 }
 
+/// Rows and columns of a product that are a thread's own.
+struct Tiles {
+  std::int64_t begin, end, left, right;
+};
+
 /// A thread's images, and which part of their rows is its own.
 struct Team {
   std::int64_t first, last, part, parts;
@@ -385,6 +391,25 @@ struct Team {
   std::int64_t begin(std::int64_t rows, std::int64_t tile) const { return share(rows, tile, part, parts); }
   std::int64_t end(std::int64_t rows, std::int64_t tile) const {
     return std::min(rows, share(rows, tile, part + 1, parts));
+  }
+  /// Shares out tiles of `high` rows and `wide` columns so that the largest share is as small as can be. Among such
+  /// ways the one with the fewest columns for a thread where weights are `far`, more than its near memory holds; else
+  /// with the fewest rows, which other threads have made.
+  Tiles tiles(std::int64_t rows, std::int64_t high, std::int64_t columns, std::int64_t wide, bool far) const {
+    const auto largest = [](std::int64_t points, std::int64_t tile, std::int64_t among) {
+      return ((points + tile - 1) / tile + among - 1) / among;
+    };
+    std::int64_t across = 1, most = 0;
+    for (std::int64_t a = 1; a <= parts; ++a) {
+      if (parts % a) continue;
+      const std::int64_t all = largest(rows, high, parts / a) * largest(columns, wide, a);
+      if (a > 1 && (far ? all > most : all >= most)) continue;
+      across = a;
+      most = all;
+    }
+    const std::int64_t down = parts / across, i = part / across, j = part % across;
+    return {share(rows, high, i, down), std::min(rows, share(rows, high, i + 1, down)), share(columns, wide, j, across),
+            std::min(columns, share(columns, wide, j + 1, across))};
   }
   /// Until all of the team have come here: what they have written can be read.
   void wait() const {
@@ -395,14 +420,16 @@ struct Team {
 #endif
   }
 };
-[[maybe_unused]] static Team team_of(std::int64_t batch) {
+/// First (0) of whole images, then (1) of those that are left over.
+[[maybe_unused]] static Team team_of(std::int64_t batch, std::int64_t rest) {
 #if defined(_OPENMP)
   const std::int64_t count = omp_get_num_threads(), mine = omp_get_thread_num();
-  if (batch < count) return {0, batch, mine, count};
-  return {batch * mine / count, batch * (mine + 1) / count, 0, 1};
 #else
-  return {0, batch, 0, 1};
+  const std::int64_t count = 1, mine = 0;
 #endif
+  const std::int64_t each = batch / count;
+  if (rest) return {each * count, batch, mine, count};
+  return {each * mine, each * (mine + 1), 0, 1};
 }
 
 // What lies in far memory is asked for before it is read.
@@ -426,7 +453,14 @@ template <class T>
 // Weight gradients: sums of products of two activations over the tokens of an image.
 inline constexpr std::int64_t g_near = 3 << 14;  ///< reals of one factor that lie in a second cache beside other things
 
-[[maybe_unused]] static inline real real_at(const real* p) { return *p; }
+template <std::int64_t count>
+static inline void g_copy(const real* from, real* to) {
+  std::memcpy(to, from, count * sizeof(real));
+}
+template <std::int64_t count, class Value>
+static inline void g_copy(const Value* from, real* to) {
+  for (std::int64_t i = 0; i < count; ++i) to[i] = real_at(from + i);
+}
 /// `depth` steps of `columns` neighbours, from[k * along + c], tile after tile of `wide` columns.
 template <std::int64_t wide, class Value>
 static inline void g_pack(const Value* from, std::int64_t along, std::int64_t columns, std::int64_t depth, real* to) {
@@ -435,9 +469,9 @@ static inline void g_pack(const Value* from, std::int64_t along, std::int64_t co
       const Value* const row = from + k * along + c;
       real* const tile = to + c * depth + k * wide;
       if (columns - c >= wide)
-        for (std::int64_t i = 0; i < wide; ++i) tile[i] = real_at(row + i);
+        g_copy<wide>(row, tile);
       else
-        for (std::int64_t i = 0; i < columns - c; ++i) tile[i] = real_at(row + i);
+        for (std::int64_t i = 0; i < columns - c; ++i) g_copy<1>(row + i, tile + i);
     }
 }
 
@@ -740,10 +774,9 @@ static void transformer_blocks_attention_forward(const Team& team,
                                                  const real* transformer_blocks_norm1_add,
                                                  const real* transformer_blocks_attention_in_proj_bias,
                                                  real* transformer_blocks_attention_add) {
-  const std::int64_t begin = team.begin(65, 6);
-  const std::int64_t end = team.end(65, 6);
-  for (std::int64_t d = 0; d < 768; d += 16) {
-    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+  const Tiles mine = team.tiles(65, 6, 768, 16, false);
+  for (std::int64_t d = mine.left; d < mine.right; d += 16) {
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -806,7 +839,7 @@ static void transformer_blocks_attention_forward(const Team& team,
       const vec t21 = v_add(sum11, x10);
       v_store(transformer_blocks_attention_add + (n * 768 + d + 3848), t21);
     }
-    if (end > 60) {
+    if (mine.end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1038,10 +1071,10 @@ static void transformer_blocks_attention_forward_3(const Team& team, const real*
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
 static void transformer_blocks_attention_forward_4(const Team& team, const real* transformer_blocks_attention_einsum,
                                                    real* transformer_blocks_attention_divide) {
-  const std::int64_t begin = team.begin(8, 1);
-  const std::int64_t end = team.end(8, 1);
-  for (std::int64_t h = begin; h < end; ++h) {
-    for (std::int64_t n = 0; n < 65; ++n) {
+  const std::int64_t begin = team.begin(65, 1);
+  const std::int64_t end = team.end(65, 1);
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t n = begin; n < end; ++n) {
       vec most0 = v_set(-INFINITY);
       for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
         const vec x0 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
@@ -1198,10 +1231,9 @@ static void transformer_blocks_attention_out_proj_forward(const Team& team,
                                                           const real* transformer_blocks_attention_out_proj_weight_packed,
                                                           const real* transformer_blocks_attention_rearrange,
                                                           real* transformer_blocks_attention_out_proj_einsum) {
-  const std::int64_t begin = team.begin(65, 6);
-  const std::int64_t end = team.end(65, 6);
-  for (std::int64_t d = 0; d < 256; d += 16) {
-    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+  const Tiles mine = team.tiles(65, 6, 256, 16, false);
+  for (std::int64_t d = mine.left; d < mine.right; d += 16) {
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1250,7 +1282,7 @@ static void transformer_blocks_attention_out_proj_forward(const Team& team,
       v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1280), sum10);
       v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1288), sum11);
     }
-    if (end > 60) {
+    if (mine.end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1358,10 +1390,9 @@ static void transformer_blocks_ffn_linear1_forward(const Team& team,
                                                    const real* transformer_blocks_norm2_add,
                                                    const real* transformer_blocks_ffn_linear1_bias,
                                                    real* transformer_blocks_ffn_gelu) {
-  const std::int64_t begin = team.begin(65, 6);
-  const std::int64_t end = team.end(65, 6);
-  for (std::int64_t m = 0; m < 512; m += 16) {
-    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+  const Tiles mine = team.tiles(65, 6, 512, 16, false);
+  for (std::int64_t m = mine.left; m < mine.right; m += 16) {
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1420,7 +1451,7 @@ static void transformer_blocks_ffn_linear1_forward(const Team& team,
         }
       }
     }
-    if (end > 60) {
+    if (mine.end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1482,10 +1513,9 @@ static void transformer_blocks_ffn_linear2_forward(const Team& team,
                                                    const real* transformer_blocks_add,
                                                    const real* transformer_blocks_ffn_linear2_bias,
                                                    real* transformer_blocks_carry_next) {
-  const std::int64_t begin = team.begin(65, 6);
-  const std::int64_t end = team.end(65, 6);
-  for (std::int64_t d = 0; d < 256; d += 16) {
-    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+  const Tiles mine = team.tiles(65, 6, 256, 16, false);
+  for (std::int64_t d = mine.left; d < mine.right; d += 16) {
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1572,7 +1602,7 @@ static void transformer_blocks_ffn_linear2_forward(const Team& team,
       const vec t45 = v_add(x43, t44);
       v_store(transformer_blocks_carry_next + (n * 256 + d + 1288), t45);
     }
-    if (end > 60) {
+    if (mine.end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1696,10 +1726,9 @@ static void transformer_blocks_5_attention_forward(const Team& team,
                                                    const real* transformer_blocks_5_norm1_add,
                                                    const real* transformer_blocks_5_attention_in_proj_bias,
                                                    real* transformer_blocks_5_attention_add) {
-  const std::int64_t begin = team.begin(65, 6);
-  const std::int64_t end = team.end(65, 6);
-  for (std::int64_t d = 0; d < 768; d += 16) {
-    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+  const Tiles mine = team.tiles(65, 6, 768, 16, false);
+  for (std::int64_t d = mine.left; d < mine.right; d += 16) {
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1762,7 +1791,7 @@ static void transformer_blocks_5_attention_forward(const Team& team,
       const vec t21 = v_add(sum11, x10);
       v_store(transformer_blocks_5_attention_add + (n * 768 + d + 3848), t21);
     }
-    if (end > 60) {
+    if (mine.end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1947,11 +1976,13 @@ static void transformer_blocks_5_attention_forward_5(const real* transformer_blo
 }
 
 // b < B, i < 1, d < D=256, h < H*K=256 (summed); lanes along d
-static void transformer_blocks_5_attention_out_proj_forward(const real* transformer_blocks_5_attention_out_proj_weight_packed,
+static void transformer_blocks_5_attention_out_proj_forward(const Team& team,
+                                                            const real* transformer_blocks_5_attention_out_proj_weight_packed,
                                                             const real* transformer_blocks_5_attention_rearrange,
                                                             real* transformer_blocks_5_attention_out_proj_einsum) {
+  const Tiles mine = team.tiles(1, 1, 256, 16, false);
   for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t d = 0; d < 256; d += 16) {
+    for (std::int64_t d = mine.left; d < mine.right; d += 16) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       for (std::int64_t h = 0; h < 256; ++h) {
@@ -2026,12 +2057,14 @@ static void transformer_blocks_5_attention_out_proj_forward_2(const real* transf
 }
 
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
-static void transformer_blocks_5_ffn_linear1_forward(const real* transformer_blocks_5_ffn_linear1_weight_packed,
+static void transformer_blocks_5_ffn_linear1_forward(const Team& team,
+                                                     const real* transformer_blocks_5_ffn_linear1_weight_packed,
                                                      const real* transformer_blocks_5_norm2_add,
                                                      const real* transformer_blocks_5_ffn_linear1_bias,
                                                      real* transformer_blocks_5_ffn_gelu) {
+  const Tiles mine = team.tiles(1, 1, 512, 16, false);
   for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t m = 0; m < 512; m += 16) {
+    for (std::int64_t m = mine.left; m < mine.right; m += 16) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
@@ -2057,11 +2090,13 @@ static void transformer_blocks_5_ffn_linear1_forward(const real* transformer_blo
 }
 
 // b < B, i < 1, d < D=256, m < M=512 (summed); lanes along d
-static void transformer_blocks_5_ffn_linear2_forward(const real* transformer_blocks_5_ffn_linear2_weight_packed,
+static void transformer_blocks_5_ffn_linear2_forward(const Team& team,
+                                                     const real* transformer_blocks_5_ffn_linear2_weight_packed,
                                                      const real* transformer_blocks_5_ffn_gelu,
                                                      real* transformer_blocks_5_ffn_linear2_einsum) {
+  const Tiles mine = team.tiles(1, 1, 256, 16, false);
   for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t d = 0; d < 256; d += 16) {
+    for (std::int64_t d = mine.left; d < mine.right; d += 16) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
@@ -2443,10 +2478,10 @@ static void transformer_blocks_attention_forward_4_train(const Team& team, const
                                                          real* transformer_blocks_attention_divide,
                                                          const std::int32_t* random,
                                                          real* transformer_blocks_attention_multiply) {
-  const std::int64_t begin = team.begin(8, 1);
-  const std::int64_t end = team.end(8, 1);
-  for (std::int64_t h = begin; h < end; ++h) {
-    for (std::int64_t n = 0; n < 65; ++n) {
+  const std::int64_t begin = team.begin(65, 1);
+  const std::int64_t end = team.end(65, 1);
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t n = begin; n < end; ++n) {
       vec most0 = v_set(-INFINITY);
       for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
         const vec x0 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
@@ -2696,10 +2731,9 @@ static void transformer_blocks_ffn_linear1_forward_train(const Team& team, const
                                                          const std::int32_t* random,
                                                          real* transformer_blocks_ffn_multiply,
                                                          real* transformer_blocks_ffn_gelu) {
-  const std::int64_t begin = team.begin(65, 6);
-  const std::int64_t end = team.end(65, 6);
-  for (std::int64_t m = 0; m < 512; m += 16) {
-    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+  const Tiles mine = team.tiles(65, 6, 512, 16, false);
+  for (std::int64_t m = mine.left; m < mine.right; m += 16) {
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2762,7 +2796,7 @@ static void transformer_blocks_ffn_linear1_forward_train(const Team& team, const
         }
       }
     }
-    if (end > 60) {
+    if (mine.end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2830,10 +2864,9 @@ static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const
                                                          const real* transformer_blocks_ffn_linear2_bias,
                                                          const std::int32_t* random,
                                                          real* transformer_blocks_carry_next) {
-  const std::int64_t begin = team.begin(65, 6);
-  const std::int64_t end = team.end(65, 6);
-  for (std::int64_t d = 0; d < 256; d += 16) {
-    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+  const Tiles mine = team.tiles(65, 6, 256, 16, false);
+  for (std::int64_t d = mine.left; d < mine.right; d += 16) {
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2896,7 +2929,7 @@ static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const
         }
       }
     }
-    if (end > 60) {
+    if (mine.end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3173,14 +3206,15 @@ static void transformer_blocks_5_attention_out_proj_forward_2_train(const real* 
 }
 
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
-static void transformer_blocks_5_ffn_linear1_backward(const std::int64_t image,
+static void transformer_blocks_5_ffn_linear1_backward(const Team& team, const std::int64_t image,
                                                       const real* transformer_blocks_5_ffn_linear1_weight_packed,
                                                       const real* transformer_blocks_5_norm2_add,
                                                       const real* transformer_blocks_5_ffn_linear1_bias,
                                                       const std::int32_t* random, real* transformer_blocks_5_ffn_gelu,
                                                       real* d_transformer_blocks_5_ffn_gelu_gradient) {
+  const Tiles mine = team.tiles(1, 1, 512, 16, false);
   for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t m = 0; m < 512; m += 16) {
+    for (std::int64_t m = mine.left; m < mine.right; m += 16) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
@@ -3426,14 +3460,15 @@ static void norm_backward(const std::int64_t image, const real* d_head_einsum, c
 }
 
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
-static void transformer_blocks_5_ffn_linear2_backward(const std::int64_t image,
+static void transformer_blocks_5_ffn_linear2_backward(const Team& team, const std::int64_t image,
                                                       const real* transformer_blocks_5_ffn_linear2_weight_packed_transposed,
                                                       const real* d_transformer_blocks_5_ffn_multiply,
                                                       const real* d_transformer_blocks_5_ffn_gelu_gradient,
                                                       const std::int32_t* random,
                                                       real* d_transformer_blocks_5_ffn_multiply_2) {
+  const Tiles mine = team.tiles(1, 1, 512, 16, false);
   for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t m = 0; m < 512; m += 16) {
+    for (std::int64_t m = mine.left; m < mine.right; m += 16) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
@@ -3460,11 +3495,13 @@ static void transformer_blocks_5_ffn_linear2_backward(const std::int64_t image,
 }
 
 // b < B, i < 1, d < D=256, m < M=512 (summed); lanes along d
-static void transformer_blocks_5_ffn_linear1_backward_2(const real* transformer_blocks_5_ffn_linear1_weight_packed_transposed,
+static void transformer_blocks_5_ffn_linear1_backward_2(const Team& team,
+                                                        const real* transformer_blocks_5_ffn_linear1_weight_packed_transposed,
                                                         const real* d_transformer_blocks_5_ffn_multiply_2,
                                                         real* d_transformer_blocks_5_ffn_linear1_einsum) {
+  const Tiles mine = team.tiles(1, 1, 256, 16, false);
   for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t d = 0; d < 256; d += 16) {
+    for (std::int64_t d = mine.left; d < mine.right; d += 16) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
@@ -3523,11 +3560,13 @@ static void transformer_blocks_5_norm2_backward(const real* d_transformer_blocks
 }
 
 // b < B, i < 1, d < D=256, d2 < D=256 (summed); lanes along d
-static void transformer_blocks_5_attention_out_proj_backward(const real* transformer_blocks_5_attention_out_proj_weight_packed_transposed,
+static void transformer_blocks_5_attention_out_proj_backward(const Team& team,
+                                                             const real* transformer_blocks_5_attention_out_proj_weight_packed_transposed,
                                                              const real* d_transformer_blocks_5_add,
                                                              real* d_transformer_blocks_5_attention_out_proj_einsum) {
+  const Tiles mine = team.tiles(1, 1, 256, 16, false);
   for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t d = 0; d < 256; d += 16) {
+    for (std::int64_t d = mine.left; d < mine.right; d += 16) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       for (std::int64_t d2 = 0; d2 < 256; ++d2) {
@@ -3897,10 +3936,9 @@ static void transformer_blocks_5_attention_backward_11(const Team& team,
                                                        const real* transformer_blocks_5_attention_in_proj_weight_packed_transposed,
                                                        const real* d_transformer_blocks_5_attention_rearrange,
                                                        real* d_transformer_blocks_5_attention_einsum_5) {
-  const std::int64_t begin = team.begin(65, 6);
-  const std::int64_t end = team.end(65, 6);
-  for (std::int64_t d = 0; d < 256; d += 16) {
-    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+  const Tiles mine = team.tiles(65, 6, 256, 16, false);
+  for (std::int64_t d = mine.left; d < mine.right; d += 16) {
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3950,7 +3988,7 @@ static void transformer_blocks_5_attention_backward_11(const Team& team,
       v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 1280), sum10);
       v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 1288), sum11);
     }
-    if (end > 60) {
+    if (mine.end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -4995,16 +5033,19 @@ static void transformer_blocks_ffn_backward(const std::int64_t image, const std:
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
 static void transformer_blocks_ffn_linear2_backward(const Team& team, const std::int64_t image,
                                                     const std::int64_t layer,
+                                                    const real* transformer_blocks_ffn_multiply,
                                                     const real* transformer_blocks_ffn_linear2_weight_packed_transposed,
                                                     const real* d_transformer_blocks_ffn_multiply,
-                                                    const real* transformer_blocks_ffn_multiply,
                                                     const std::int32_t* random,
                                                     real* d_transformer_blocks_ffn_multiply_2) {
-  const std::int64_t begin = team.begin(65, 6);
-  const std::int64_t end = team.end(65, 6);
-  v_fetch(transformer_blocks_ffn_multiply, 33280);
-  for (std::int64_t m = 0; m < 512; m += 16) {
-    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+  const Tiles mine = team.tiles(65, 6, 512, 16, false);
+  for (std::int64_t m = mine.left; m < mine.right; m += 16) {
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_ffn_multiply, (n + row) * 512 + (m + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -5066,7 +5107,12 @@ static void transformer_blocks_ffn_linear2_backward(const Team& team, const std:
         }
       }
     }
-    if (end > 60) {
+    if (mine.end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_ffn_multiply, row * 512 + (m + column) + 30720);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -5143,10 +5189,9 @@ static void transformer_blocks_ffn_linear1_backward(const Team& team,
                                                     const real* transformer_blocks_ffn_linear1_weight_packed_transposed,
                                                     const real* d_transformer_blocks_ffn_multiply_2,
                                                     real* d_transformer_blocks_ffn_linear1_einsum) {
-  const std::int64_t begin = team.begin(65, 6);
-  const std::int64_t end = team.end(65, 6);
-  for (std::int64_t d = 0; d < 256; d += 16) {
-    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+  const Tiles mine = team.tiles(65, 6, 256, 16, false);
+  for (std::int64_t d = mine.left; d < mine.right; d += 16) {
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -5195,7 +5240,7 @@ static void transformer_blocks_ffn_linear1_backward(const Team& team,
       v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1280), sum10);
       v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1288), sum11);
     }
-    if (end > 60) {
+    if (mine.end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -5303,10 +5348,9 @@ static void transformer_blocks_attention_out_proj_backward(const Team& team,
                                                            const real* transformer_blocks_attention_out_proj_weight_packed_transposed,
                                                            const real* d_transformer_blocks_add,
                                                            real* d_transformer_blocks_attention_out_proj_einsum) {
-  const std::int64_t begin = team.begin(65, 6);
-  const std::int64_t end = team.end(65, 6);
-  for (std::int64_t d = 0; d < 256; d += 16) {
-    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+  const Tiles mine = team.tiles(65, 6, 256, 16, false);
+  for (std::int64_t d = mine.left; d < mine.right; d += 16) {
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -5355,7 +5399,7 @@ static void transformer_blocks_attention_out_proj_backward(const Team& team,
       v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1280), sum10);
       v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1288), sum11);
     }
-    if (end > 60) {
+    if (mine.end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -5683,10 +5727,10 @@ static void transformer_blocks_attention_backward_4(const Team& team, const std:
                                                     const std::int32_t* random,
                                                     const real* transformer_blocks_attention_divide,
                                                     real* d_transformer_blocks_attention_multiply) {
-  const std::int64_t begin = team.begin(8, 1);
-  const std::int64_t end = team.end(8, 1);
-  for (std::int64_t h = begin; h < end; ++h) {
-    for (std::int64_t n = 0; n < 65; ++n) {
+  const std::int64_t begin = team.begin(65, 1);
+  const std::int64_t end = team.end(65, 1);
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t n = begin; n < end; ++n) {
       vec sum0 = v_zero();
       for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
         const vec x0 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
@@ -5991,10 +6035,9 @@ static void transformer_blocks_attention_backward_10(const Team& team,
                                                      const real* transformer_blocks_attention_in_proj_weight_packed_transposed,
                                                      const real* d_transformer_blocks_attention_rearrange,
                                                      real* d_transformer_blocks_attention_einsum_5) {
-  const std::int64_t begin = team.begin(65, 6);
-  const std::int64_t end = team.end(65, 6);
-  for (std::int64_t d = 0; d < 256; d += 16) {
-    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+  const Tiles mine = team.tiles(65, 6, 256, 16, false);
+  for (std::int64_t d = mine.left; d < mine.right; d += 16) {
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -6043,7 +6086,7 @@ static void transformer_blocks_attention_backward_10(const Team& team,
       v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 1280), sum10);
       v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 1288), sum11);
     }
-    if (end > 60) {
+    if (mine.end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -6924,10 +6967,9 @@ static void transformer_blocks_ffn_linear1_forward_input_gradient(const Team& te
                                                                   const real* transformer_blocks_ffn_linear1_bias,
                                                                   real* transformer_blocks_ffn_linear1_add,
                                                                   real* transformer_blocks_ffn_gelu) {
-  const std::int64_t begin = team.begin(65, 6);
-  const std::int64_t end = team.end(65, 6);
-  for (std::int64_t m = 0; m < 512; m += 16) {
-    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+  const Tiles mine = team.tiles(65, 6, 512, 16, false);
+  for (std::int64_t m = mine.left; m < mine.right; m += 16) {
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -6987,7 +7029,7 @@ static void transformer_blocks_ffn_linear1_forward_input_gradient(const Team& te
         }
       }
     }
-    if (end > 60) {
+    if (mine.end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -7044,13 +7086,15 @@ static void transformer_blocks_ffn_linear1_forward_input_gradient(const Team& te
 }
 
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
-static void transformer_blocks_5_ffn_linear1_backward_input_gradient(const real* transformer_blocks_5_ffn_linear1_weight_packed,
+static void transformer_blocks_5_ffn_linear1_backward_input_gradient(const Team& team,
+                                                                     const real* transformer_blocks_5_ffn_linear1_weight_packed,
                                                                      const real* transformer_blocks_5_norm2_add,
                                                                      const real* transformer_blocks_5_ffn_linear1_bias,
                                                                      real* transformer_blocks_5_ffn_gelu,
                                                                      real* d_transformer_blocks_5_ffn_gelu_gradient) {
+  const Tiles mine = team.tiles(1, 1, 512, 16, false);
   for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t m = 0; m < 512; m += 16) {
+    for (std::int64_t m = mine.left; m < mine.right; m += 16) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
@@ -7175,12 +7219,14 @@ static void norm_backward_input_gradient(const real* d_head_einsum, const real* 
 }
 
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
-static void transformer_blocks_5_ffn_linear2_backward_input_gradient(const real* transformer_blocks_5_ffn_linear2_weight_packed_transposed,
+static void transformer_blocks_5_ffn_linear2_backward_input_gradient(const Team& team,
+                                                                     const real* transformer_blocks_5_ffn_linear2_weight_packed_transposed,
                                                                      const real* d_norm_multiply,
                                                                      const real* d_transformer_blocks_5_ffn_gelu_gradient,
                                                                      real* d_transformer_blocks_5_ffn_multiply) {
+  const Tiles mine = team.tiles(1, 1, 512, 16, false);
   for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t m = 0; m < 512; m += 16) {
+    for (std::int64_t m = mine.left; m < mine.right; m += 16) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
@@ -7202,11 +7248,13 @@ static void transformer_blocks_5_ffn_linear2_backward_input_gradient(const real*
 }
 
 // b < B, i < 1, d < D=256, m < M=512 (summed); lanes along d
-static void transformer_blocks_5_ffn_linear1_backward_2_input_gradient(const real* transformer_blocks_5_ffn_linear1_weight_packed_transposed,
+static void transformer_blocks_5_ffn_linear1_backward_2_input_gradient(const Team& team,
+                                                                       const real* transformer_blocks_5_ffn_linear1_weight_packed_transposed,
                                                                        const real* d_transformer_blocks_5_ffn_multiply,
                                                                        real* d_transformer_blocks_5_ffn_linear1_einsum) {
+  const Tiles mine = team.tiles(1, 1, 256, 16, false);
   for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t d = 0; d < 256; d += 16) {
+    for (std::int64_t d = mine.left; d < mine.right; d += 16) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
@@ -7379,15 +7427,18 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
 static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& team,
+                                                                   const real* transformer_blocks_ffn_linear1_add,
                                                                    const real* transformer_blocks_ffn_linear2_weight_packed_transposed,
                                                                    const real* d_transformer_blocks_carry,
-                                                                   const real* transformer_blocks_ffn_linear1_add,
                                                                    real* d_transformer_blocks_ffn_multiply) {
-  const std::int64_t begin = team.begin(65, 6);
-  const std::int64_t end = team.end(65, 6);
-  v_fetch(transformer_blocks_ffn_linear1_add, 33280);
-  for (std::int64_t m = 0; m < 512; m += 16) {
-    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+  const Tiles mine = team.tiles(65, 6, 512, 16, false);
+  for (std::int64_t m = mine.left; m < mine.right; m += 16) {
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_ffn_linear1_add, (n + row) * 512 + (m + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -7446,7 +7497,12 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& t
         }
       }
     }
-    if (end > 60) {
+    if (mine.end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_ffn_linear1_add, row * 512 + (m + column) + 30720);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -7506,10 +7562,9 @@ static void transformer_blocks_ffn_linear1_backward_input_gradient(const Team& t
                                                                    const real* transformer_blocks_ffn_linear1_weight_packed_transposed,
                                                                    const real* d_transformer_blocks_ffn_multiply,
                                                                    real* d_transformer_blocks_ffn_linear1_einsum) {
-  const std::int64_t begin = team.begin(65, 6);
-  const std::int64_t end = team.end(65, 6);
-  for (std::int64_t d = 0; d < 256; d += 16) {
-    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+  const Tiles mine = team.tiles(65, 6, 256, 16, false);
+  for (std::int64_t d = mine.left; d < mine.right; d += 16) {
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -7558,7 +7613,7 @@ static void transformer_blocks_ffn_linear1_backward_input_gradient(const Team& t
       v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1280), sum10);
       v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1288), sum11);
     }
-    if (end > 60) {
+    if (mine.end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -7711,10 +7766,10 @@ static void transformer_blocks_attention_backward_4_input_gradient(const Team& t
                                                                    const real* d_transformer_blocks_attention_einsum,
                                                                    const real* transformer_blocks_attention_divide,
                                                                    real* d_transformer_blocks_attention_multiply) {
-  const std::int64_t begin = team.begin(8, 1);
-  const std::int64_t end = team.end(8, 1);
-  for (std::int64_t h = begin; h < end; ++h) {
-    for (std::int64_t n = 0; n < 65; ++n) {
+  const std::int64_t begin = team.begin(65, 1);
+  const std::int64_t end = team.end(65, 1);
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t n = begin; n < end; ++n) {
       vec sum0 = v_zero();
       for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
         const vec x0 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
@@ -8114,10 +8169,10 @@ static void transformer_blocks_norm1_forward_inspect(const real* transformer_blo
 static void transformer_blocks_attention_forward_4_inspect(const Team& team,
                                                            const real* transformer_blocks_attention_einsum,
                                                            real* attention_0) {
-  const std::int64_t begin = team.begin(8, 1);
-  const std::int64_t end = team.end(8, 1);
-  for (std::int64_t h = begin; h < end; ++h) {
-    for (std::int64_t n = 0; n < 65; ++n) {
+  const std::int64_t begin = team.begin(65, 1);
+  const std::int64_t end = team.end(65, 1);
+  for (std::int64_t h = 0; h < 8; ++h) {
+    for (std::int64_t n = begin; n < end; ++n) {
       vec most0 = v_set(-INFINITY);
       for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
         const vec x0 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
@@ -8387,10 +8442,9 @@ static void transformer_blocks_ffn_linear1_forward_inspect(const Team& team,
                                                            const real* transformer_blocks_ffn_linear1_weight_packed,
                                                            const real* transformer_blocks_norm2_add,
                                                            real* transformer_blocks_ffn_linear1_einsum) {
-  const std::int64_t begin = team.begin(65, 6);
-  const std::int64_t end = team.end(65, 6);
-  for (std::int64_t m = 0; m < 512; m += 16) {
-    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+  const Tiles mine = team.tiles(65, 6, 512, 16, false);
+  for (std::int64_t m = mine.left; m < mine.right; m += 16) {
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -8439,7 +8493,7 @@ static void transformer_blocks_ffn_linear1_forward_inspect(const Team& team,
       v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 2560), sum10);
       v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 2568), sum11);
     }
-    if (end > 60) {
+    if (mine.end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -8527,10 +8581,9 @@ static void transformer_blocks_ffn_linear2_forward_inspect(const Team& team,
                                                            const real* transformer_blocks_ffn_linear2_weight_packed,
                                                            const real* transformer_blocks_ffn_gelu,
                                                            real* transformer_blocks_ffn_linear2_einsum) {
-  const std::int64_t begin = team.begin(65, 6);
-  const std::int64_t end = team.end(65, 6);
-  for (std::int64_t d = 0; d < 256; d += 16) {
-    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+  const Tiles mine = team.tiles(65, 6, 256, 16, false);
+  for (std::int64_t d = mine.left; d < mine.right; d += 16) {
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -8579,7 +8632,7 @@ static void transformer_blocks_ffn_linear2_forward_inspect(const Team& team,
       v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 1280), sum10);
       v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 1288), sum11);
     }
-    if (end > 60) {
+    if (mine.end > 60) {
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -8863,106 +8916,121 @@ void vit_cifar_forward_avx2(const float* packed, const float* images, const std:
   for (std::int64_t layer = 0; layer < 5; ++layer) {
 #pragma omp parallel
     {
-      const Team team = team_of(batch);
-      for (std::int64_t image = team.first; image < team.last; ++image) {
-        if (team.part == 0) {
-          transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
-                                           packed + 16896 + layer * 256, packed + 18432 + layer * 256,
-                                           transformer_blocks_norm1_add + team.first * 150816);
+      for (std::int64_t rest = 0; rest < 2; ++rest) {
+        const Team team = team_of(batch, rest);
+        for (std::int64_t image = team.first; image < team.last; ++image) {
+          if (team.part == 0) {
+            transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
+                                             packed + 16896 + layer * 256, packed + 18432 + layer * 256,
+                                             transformer_blocks_norm1_add + team.first * 150816);
+          }
+          team.wait();
+          transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
+                                               transformer_blocks_norm1_add + team.first * 150816,
+                                               packed + 19968 + layer * 768,
+                                               transformer_blocks_attention_add + team.first * 150816);
+          team.wait();
+          if (team.part == 0) {
+            transformer_blocks_attention_forward_2(transformer_blocks_attention_add + team.first * 150816,
+                                                   transformer_blocks_attention_copy + team.first * 150816);
+          }
+          team.wait();
+          transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + team.first * 150816,
+                                                 transformer_blocks_attention_copy + team.first * 150816,
+                                                 transformer_blocks_attention_einsum + team.first * 150816);
+          team.wait();
+          transformer_blocks_attention_forward_4(team, transformer_blocks_attention_einsum + team.first * 150816,
+                                                 transformer_blocks_attention_divide + team.first * 150816);
+          team.wait();
+          transformer_blocks_attention_forward_5(team, transformer_blocks_attention_divide + team.first * 150816,
+                                                 transformer_blocks_attention_add + team.first * 150816,
+                                                 transformer_blocks_attention_rearrange + team.first * 150816);
+          team.wait();
+          transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
+                                                        transformer_blocks_attention_rearrange + team.first * 150816,
+                                                        transformer_blocks_attention_out_proj_einsum + team.first * 150816);
+          team.wait();
+          if (team.part == 0) {
+            transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
+                                                            transformer_blocks_attention_out_proj_einsum + team.first * 150816,
+                                                            packed + 24576 + layer * 256,
+                                                            transformer_blocks_add + team.first * 150816,
+                                                            packed + 26112 + layer * 256, packed + 27648 + layer * 256,
+                                                            transformer_blocks_norm2_add + team.first * 150816);
+          }
+          team.wait();
+          transformer_blocks_ffn_linear1_forward(team, packed + 1622288 + layer * 131072,
+                                                 transformer_blocks_norm2_add + team.first * 150816,
+                                                 packed + 29184 + layer * 512,
+                                                 transformer_blocks_ffn_gelu + team.first * 150816);
+          team.wait();
+          transformer_blocks_ffn_linear2_forward(team, packed + 2408720 + layer * 131072,
+                                                 transformer_blocks_ffn_gelu + team.first * 150816,
+                                                 transformer_blocks_add + team.first * 150816,
+                                                 packed + 32256 + layer * 256,
+                                                 transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
+          team.wait();
         }
-        team.wait();
-        transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
-                                             transformer_blocks_norm1_add + team.first * 150816,
-                                             packed + 19968 + layer * 768,
-                                             transformer_blocks_attention_add + team.first * 150816);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_attention_forward_2(transformer_blocks_attention_add + team.first * 150816,
-                                                 transformer_blocks_attention_copy + team.first * 150816);
-        }
-        team.wait();
-        transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + team.first * 150816,
-                                               transformer_blocks_attention_copy + team.first * 150816,
-                                               transformer_blocks_attention_einsum + team.first * 150816);
-        team.wait();
-        transformer_blocks_attention_forward_4(team, transformer_blocks_attention_einsum + team.first * 150816,
-                                               transformer_blocks_attention_divide + team.first * 150816);
-        team.wait();
-        transformer_blocks_attention_forward_5(team, transformer_blocks_attention_divide + team.first * 150816,
-                                               transformer_blocks_attention_add + team.first * 150816,
-                                               transformer_blocks_attention_rearrange + team.first * 150816);
-        team.wait();
-        transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
-                                                      transformer_blocks_attention_rearrange + team.first * 150816,
-                                                      transformer_blocks_attention_out_proj_einsum + team.first * 150816);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
-                                                          transformer_blocks_attention_out_proj_einsum + team.first * 150816,
-                                                          packed + 24576 + layer * 256,
-                                                          transformer_blocks_add + team.first * 150816,
-                                                          packed + 26112 + layer * 256, packed + 27648 + layer * 256,
-                                                          transformer_blocks_norm2_add + team.first * 150816);
-        }
-        team.wait();
-        transformer_blocks_ffn_linear1_forward(team, packed + 1622288 + layer * 131072,
-                                               transformer_blocks_norm2_add + team.first * 150816,
-                                               packed + 29184 + layer * 512,
-                                               transformer_blocks_ffn_gelu + team.first * 150816);
-        team.wait();
-        transformer_blocks_ffn_linear2_forward(team, packed + 2408720 + layer * 131072,
-                                               transformer_blocks_ffn_gelu + team.first * 150816,
-                                               transformer_blocks_add + team.first * 150816,
-                                               packed + 32256 + layer * 256,
-                                               transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
-        team.wait();
       }
     }
   }
 #pragma omp parallel
   {
-    const Team team = team_of(batch);
-    for (std::int64_t image = team.first; image < team.last; ++image) {
-      if (team.part == 0) {
-        transformer_blocks_5_norm1_forward(transformer_blocks_carry + 16640 + image * 150816, packed + 18176,
-                                           packed + 19712, transformer_blocks_5_norm1_add + team.first * 150816);
-      }
-      team.wait();
-      transformer_blocks_5_attention_forward(team, packed + 1032464,
-                                             transformer_blocks_5_norm1_add + team.first * 150816, packed + 23808,
-                                             transformer_blocks_5_attention_add + team.first * 150816);
-      team.wait();
-      if (team.part == 0) {
-        transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 150816,
-                                                 transformer_blocks_5_attention_copy + team.first * 150816);
-        transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 150816,
-                                                 transformer_blocks_5_attention_copy + team.first * 150816,
-                                                 transformer_blocks_5_attention_einsum + team.first * 150816);
-        transformer_blocks_5_attention_forward_4(transformer_blocks_5_attention_einsum + team.first * 150816,
-                                                 transformer_blocks_5_attention_divide + team.first * 150816);
-        transformer_blocks_5_attention_forward_5(transformer_blocks_5_attention_divide + team.first * 150816,
-                                                 transformer_blocks_5_attention_add + team.first * 150816,
-                                                 transformer_blocks_5_attention_rearrange + team.first * 150816);
-        transformer_blocks_5_attention_out_proj_forward(packed + 1556752,
+    for (std::int64_t rest = 0; rest < 2; ++rest) {
+      const Team team = team_of(batch, rest);
+      for (std::int64_t image = team.first; image < team.last; ++image) {
+        if (team.part == 0) {
+          transformer_blocks_5_norm1_forward(transformer_blocks_carry + 16640 + image * 150816, packed + 18176,
+                                             packed + 19712, transformer_blocks_5_norm1_add + team.first * 150816);
+        }
+        team.wait();
+        transformer_blocks_5_attention_forward(team, packed + 1032464,
+                                               transformer_blocks_5_norm1_add + team.first * 150816, packed + 23808,
+                                               transformer_blocks_5_attention_add + team.first * 150816);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 150816,
+                                                   transformer_blocks_5_attention_copy + team.first * 150816);
+          transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 150816,
+                                                   transformer_blocks_5_attention_copy + team.first * 150816,
+                                                   transformer_blocks_5_attention_einsum + team.first * 150816);
+          transformer_blocks_5_attention_forward_4(transformer_blocks_5_attention_einsum + team.first * 150816,
+                                                   transformer_blocks_5_attention_divide + team.first * 150816);
+          transformer_blocks_5_attention_forward_5(transformer_blocks_5_attention_divide + team.first * 150816,
+                                                   transformer_blocks_5_attention_add + team.first * 150816,
+                                                   transformer_blocks_5_attention_rearrange + team.first * 150816);
+        }
+        team.wait();
+        transformer_blocks_5_attention_out_proj_forward(team, packed + 1556752,
                                                         transformer_blocks_5_attention_rearrange + team.first * 150816,
                                                         transformer_blocks_5_attention_out_proj_einsum + team.first * 150816);
-        transformer_blocks_5_attention_out_proj_forward_2(transformer_blocks_carry + 16640 + image * 150816,
-                                                          transformer_blocks_5_attention_out_proj_einsum + team.first * 150816,
-                                                          packed + 25856,
-                                                          transformer_blocks_5_add + team.first * 150816,
-                                                          packed + 27392, packed + 28928,
-                                                          transformer_blocks_5_norm2_add + team.first * 150816);
-        transformer_blocks_5_ffn_linear1_forward(packed + 2277648, transformer_blocks_5_norm2_add + team.first * 150816,
-                                                 packed + 31744, transformer_blocks_5_ffn_gelu + team.first * 150816);
-        transformer_blocks_5_ffn_linear2_forward(packed + 3064080, transformer_blocks_5_ffn_gelu + team.first * 150816,
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_5_attention_out_proj_forward_2(transformer_blocks_carry + 16640 + image * 150816,
+                                                            transformer_blocks_5_attention_out_proj_einsum + team.first * 150816,
+                                                            packed + 25856,
+                                                            transformer_blocks_5_add + team.first * 150816,
+                                                            packed + 27392, packed + 28928,
+                                                            transformer_blocks_5_norm2_add + team.first * 150816);
+        }
+        team.wait();
+        transformer_blocks_5_ffn_linear1_forward(team, packed + 2277648,
+                                                 transformer_blocks_5_norm2_add + team.first * 150816, packed + 31744,
+                                                 transformer_blocks_5_ffn_gelu + team.first * 150816);
+        team.wait();
+        transformer_blocks_5_ffn_linear2_forward(team, packed + 3064080,
+                                                 transformer_blocks_5_ffn_gelu + team.first * 150816,
                                                  transformer_blocks_5_ffn_linear2_einsum + team.first * 150816);
-        transformer_blocks_5_ffn_linear2_forward_2(transformer_blocks_5_add + team.first * 150816,
-                                                   transformer_blocks_5_ffn_linear2_einsum + team.first * 150816,
-                                                   packed + 33536, packed + 33792, packed + 34048,
-                                                   norm_add + team.first * 150816);
-        head_forward(norm_add + team.first * 150816, packed + 34304, packed + 36864, outputs + image * 10);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_5_ffn_linear2_forward_2(transformer_blocks_5_add + team.first * 150816,
+                                                     transformer_blocks_5_ffn_linear2_einsum + team.first * 150816,
+                                                     packed + 33536, packed + 33792, packed + 34048,
+                                                     norm_add + team.first * 150816);
+          head_forward(norm_add + team.first * 150816, packed + 34304, packed + 36864, outputs + image * 10);
+        }
+        team.wait();
       }
-      team.wait();
     }
   }
 }
@@ -9034,107 +9102,122 @@ void vit_cifar_evaluate_avx2(const float* packed, const float* images, const std
   for (std::int64_t layer = 0; layer < 5; ++layer) {
 #pragma omp parallel
     {
-      const Team team = team_of(batch);
-      for (std::int64_t image = team.first; image < team.last; ++image) {
-        if (team.part == 0) {
-          transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
-                                           packed + 16896 + layer * 256, packed + 18432 + layer * 256,
-                                           transformer_blocks_norm1_add + team.first * 150816);
+      for (std::int64_t rest = 0; rest < 2; ++rest) {
+        const Team team = team_of(batch, rest);
+        for (std::int64_t image = team.first; image < team.last; ++image) {
+          if (team.part == 0) {
+            transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
+                                             packed + 16896 + layer * 256, packed + 18432 + layer * 256,
+                                             transformer_blocks_norm1_add + team.first * 150816);
+          }
+          team.wait();
+          transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
+                                               transformer_blocks_norm1_add + team.first * 150816,
+                                               packed + 19968 + layer * 768,
+                                               transformer_blocks_attention_add + team.first * 150816);
+          team.wait();
+          if (team.part == 0) {
+            transformer_blocks_attention_forward_2(transformer_blocks_attention_add + team.first * 150816,
+                                                   transformer_blocks_attention_copy + team.first * 150816);
+          }
+          team.wait();
+          transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + team.first * 150816,
+                                                 transformer_blocks_attention_copy + team.first * 150816,
+                                                 transformer_blocks_attention_einsum + team.first * 150816);
+          team.wait();
+          transformer_blocks_attention_forward_4(team, transformer_blocks_attention_einsum + team.first * 150816,
+                                                 transformer_blocks_attention_divide + team.first * 150816);
+          team.wait();
+          transformer_blocks_attention_forward_5(team, transformer_blocks_attention_divide + team.first * 150816,
+                                                 transformer_blocks_attention_add + team.first * 150816,
+                                                 transformer_blocks_attention_rearrange + team.first * 150816);
+          team.wait();
+          transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
+                                                        transformer_blocks_attention_rearrange + team.first * 150816,
+                                                        transformer_blocks_attention_out_proj_einsum + team.first * 150816);
+          team.wait();
+          if (team.part == 0) {
+            transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
+                                                            transformer_blocks_attention_out_proj_einsum + team.first * 150816,
+                                                            packed + 24576 + layer * 256,
+                                                            transformer_blocks_add + team.first * 150816,
+                                                            packed + 26112 + layer * 256, packed + 27648 + layer * 256,
+                                                            transformer_blocks_norm2_add + team.first * 150816);
+          }
+          team.wait();
+          transformer_blocks_ffn_linear1_forward(team, packed + 1622288 + layer * 131072,
+                                                 transformer_blocks_norm2_add + team.first * 150816,
+                                                 packed + 29184 + layer * 512,
+                                                 transformer_blocks_ffn_gelu + team.first * 150816);
+          team.wait();
+          transformer_blocks_ffn_linear2_forward(team, packed + 2408720 + layer * 131072,
+                                                 transformer_blocks_ffn_gelu + team.first * 150816,
+                                                 transformer_blocks_add + team.first * 150816,
+                                                 packed + 32256 + layer * 256,
+                                                 transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
+          team.wait();
         }
-        team.wait();
-        transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
-                                             transformer_blocks_norm1_add + team.first * 150816,
-                                             packed + 19968 + layer * 768,
-                                             transformer_blocks_attention_add + team.first * 150816);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_attention_forward_2(transformer_blocks_attention_add + team.first * 150816,
-                                                 transformer_blocks_attention_copy + team.first * 150816);
-        }
-        team.wait();
-        transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + team.first * 150816,
-                                               transformer_blocks_attention_copy + team.first * 150816,
-                                               transformer_blocks_attention_einsum + team.first * 150816);
-        team.wait();
-        transformer_blocks_attention_forward_4(team, transformer_blocks_attention_einsum + team.first * 150816,
-                                               transformer_blocks_attention_divide + team.first * 150816);
-        team.wait();
-        transformer_blocks_attention_forward_5(team, transformer_blocks_attention_divide + team.first * 150816,
-                                               transformer_blocks_attention_add + team.first * 150816,
-                                               transformer_blocks_attention_rearrange + team.first * 150816);
-        team.wait();
-        transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
-                                                      transformer_blocks_attention_rearrange + team.first * 150816,
-                                                      transformer_blocks_attention_out_proj_einsum + team.first * 150816);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
-                                                          transformer_blocks_attention_out_proj_einsum + team.first * 150816,
-                                                          packed + 24576 + layer * 256,
-                                                          transformer_blocks_add + team.first * 150816,
-                                                          packed + 26112 + layer * 256, packed + 27648 + layer * 256,
-                                                          transformer_blocks_norm2_add + team.first * 150816);
-        }
-        team.wait();
-        transformer_blocks_ffn_linear1_forward(team, packed + 1622288 + layer * 131072,
-                                               transformer_blocks_norm2_add + team.first * 150816,
-                                               packed + 29184 + layer * 512,
-                                               transformer_blocks_ffn_gelu + team.first * 150816);
-        team.wait();
-        transformer_blocks_ffn_linear2_forward(team, packed + 2408720 + layer * 131072,
-                                               transformer_blocks_ffn_gelu + team.first * 150816,
-                                               transformer_blocks_add + team.first * 150816,
-                                               packed + 32256 + layer * 256,
-                                               transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
-        team.wait();
       }
     }
   }
 #pragma omp parallel
   {
-    const Team team = team_of(batch);
-    for (std::int64_t image = team.first; image < team.last; ++image) {
-      if (team.part == 0) {
-        transformer_blocks_5_norm1_forward(transformer_blocks_carry + 16640 + image * 150816, packed + 18176,
-                                           packed + 19712, transformer_blocks_5_norm1_add + team.first * 150816);
-      }
-      team.wait();
-      transformer_blocks_5_attention_forward(team, packed + 1032464,
-                                             transformer_blocks_5_norm1_add + team.first * 150816, packed + 23808,
-                                             transformer_blocks_5_attention_add + team.first * 150816);
-      team.wait();
-      if (team.part == 0) {
-        transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 150816,
-                                                 transformer_blocks_5_attention_copy + team.first * 150816);
-        transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 150816,
-                                                 transformer_blocks_5_attention_copy + team.first * 150816,
-                                                 transformer_blocks_5_attention_einsum + team.first * 150816);
-        transformer_blocks_5_attention_forward_4(transformer_blocks_5_attention_einsum + team.first * 150816,
-                                                 transformer_blocks_5_attention_divide + team.first * 150816);
-        transformer_blocks_5_attention_forward_5(transformer_blocks_5_attention_divide + team.first * 150816,
-                                                 transformer_blocks_5_attention_add + team.first * 150816,
-                                                 transformer_blocks_5_attention_rearrange + team.first * 150816);
-        transformer_blocks_5_attention_out_proj_forward(packed + 1556752,
+    for (std::int64_t rest = 0; rest < 2; ++rest) {
+      const Team team = team_of(batch, rest);
+      for (std::int64_t image = team.first; image < team.last; ++image) {
+        if (team.part == 0) {
+          transformer_blocks_5_norm1_forward(transformer_blocks_carry + 16640 + image * 150816, packed + 18176,
+                                             packed + 19712, transformer_blocks_5_norm1_add + team.first * 150816);
+        }
+        team.wait();
+        transformer_blocks_5_attention_forward(team, packed + 1032464,
+                                               transformer_blocks_5_norm1_add + team.first * 150816, packed + 23808,
+                                               transformer_blocks_5_attention_add + team.first * 150816);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 150816,
+                                                   transformer_blocks_5_attention_copy + team.first * 150816);
+          transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 150816,
+                                                   transformer_blocks_5_attention_copy + team.first * 150816,
+                                                   transformer_blocks_5_attention_einsum + team.first * 150816);
+          transformer_blocks_5_attention_forward_4(transformer_blocks_5_attention_einsum + team.first * 150816,
+                                                   transformer_blocks_5_attention_divide + team.first * 150816);
+          transformer_blocks_5_attention_forward_5(transformer_blocks_5_attention_divide + team.first * 150816,
+                                                   transformer_blocks_5_attention_add + team.first * 150816,
+                                                   transformer_blocks_5_attention_rearrange + team.first * 150816);
+        }
+        team.wait();
+        transformer_blocks_5_attention_out_proj_forward(team, packed + 1556752,
                                                         transformer_blocks_5_attention_rearrange + team.first * 150816,
                                                         transformer_blocks_5_attention_out_proj_einsum + team.first * 150816);
-        transformer_blocks_5_attention_out_proj_forward_2(transformer_blocks_carry + 16640 + image * 150816,
-                                                          transformer_blocks_5_attention_out_proj_einsum + team.first * 150816,
-                                                          packed + 25856,
-                                                          transformer_blocks_5_add + team.first * 150816,
-                                                          packed + 27392, packed + 28928,
-                                                          transformer_blocks_5_norm2_add + team.first * 150816);
-        transformer_blocks_5_ffn_linear1_forward(packed + 2277648, transformer_blocks_5_norm2_add + team.first * 150816,
-                                                 packed + 31744, transformer_blocks_5_ffn_gelu + team.first * 150816);
-        transformer_blocks_5_ffn_linear2_forward(packed + 3064080, transformer_blocks_5_ffn_gelu + team.first * 150816,
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_5_attention_out_proj_forward_2(transformer_blocks_carry + 16640 + image * 150816,
+                                                            transformer_blocks_5_attention_out_proj_einsum + team.first * 150816,
+                                                            packed + 25856,
+                                                            transformer_blocks_5_add + team.first * 150816,
+                                                            packed + 27392, packed + 28928,
+                                                            transformer_blocks_5_norm2_add + team.first * 150816);
+        }
+        team.wait();
+        transformer_blocks_5_ffn_linear1_forward(team, packed + 2277648,
+                                                 transformer_blocks_5_norm2_add + team.first * 150816, packed + 31744,
+                                                 transformer_blocks_5_ffn_gelu + team.first * 150816);
+        team.wait();
+        transformer_blocks_5_ffn_linear2_forward(team, packed + 3064080,
+                                                 transformer_blocks_5_ffn_gelu + team.first * 150816,
                                                  transformer_blocks_5_ffn_linear2_einsum + team.first * 150816);
-        transformer_blocks_5_ffn_linear2_forward_2(transformer_blocks_5_add + team.first * 150816,
-                                                   transformer_blocks_5_ffn_linear2_einsum + team.first * 150816,
-                                                   packed + 33536, packed + 33792, packed + 34048,
-                                                   norm_add + team.first * 150816);
-        head_forward(norm_add + team.first * 150816, packed + 34304, packed + 36864, outputs + image * 10);
-        reduce_sum_forward(outputs + image * 10, labels + image, add + image * 150816, reduce_sum + image * 150816);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_5_ffn_linear2_forward_2(transformer_blocks_5_add + team.first * 150816,
+                                                     transformer_blocks_5_ffn_linear2_einsum + team.first * 150816,
+                                                     packed + 33536, packed + 33792, packed + 34048,
+                                                     norm_add + team.first * 150816);
+          head_forward(norm_add + team.first * 150816, packed + 34304, packed + 36864, outputs + image * 10);
+          reduce_sum_forward(outputs + image * 10, labels + image, add + image * 150816, reduce_sum + image * 150816);
+        }
+        team.wait();
       }
-      team.wait();
     }
   }
   divide_forward(batch, add, reduce_sum, loss);
@@ -9318,199 +9401,223 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
     for (std::int64_t layer = 0; layer < 5; ++layer) {
 #pragma omp parallel
       {
-        const Team team = team_of(group.images);
-        for (std::int64_t image = team.first; image < team.last; ++image) {
-          if (team.part == 0) {
-            transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1341408,
-                                                   transformer_blocks_norm1_rsqrt + layer * 80 + image * 1341408,
-                                                   transformer_blocks_norm1_multiply + layer * 16640 + image * 1341408,
-                                                   parameters + 3165200 - layer * 527104,
-                                                   parameters + 3165456 - layer * 527104,
-                                                   transformer_blocks_norm1_add + team.first * 1341408);
+        for (std::int64_t rest = 0; rest < 2; ++rest) {
+          const Team team = team_of(group.images, rest);
+          for (std::int64_t image = team.first; image < team.last; ++image) {
+            if (team.part == 0) {
+              transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1341408,
+                                                     transformer_blocks_norm1_rsqrt + layer * 80 + image * 1341408,
+                                                     transformer_blocks_norm1_multiply + layer * 16640 + image * 1341408,
+                                                     parameters + 3165200 - layer * 527104,
+                                                     parameters + 3165456 - layer * 527104,
+                                                     transformer_blocks_norm1_add + team.first * 1341408);
+            }
+            team.wait();
+            transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
+                                                 transformer_blocks_norm1_add + team.first * 1341408,
+                                                 parameters + 2967824 - layer * 527104,
+                                                 transformer_blocks_attention_add + layer * 49920 + image * 1341408);
+            team.wait();
+            if (team.part == 0) {
+              transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1341408,
+                                                     transformer_blocks_attention_copy + team.first * 1341408);
+            }
+            team.wait();
+            transformer_blocks_attention_forward_3(team,
+                                                   transformer_blocks_attention_add + layer * 49920 + image * 1341408,
+                                                   transformer_blocks_attention_copy + team.first * 1341408,
+                                                   transformer_blocks_attention_einsum + team.first * 1341408);
+            team.wait();
+            transformer_blocks_attention_forward_4_train(team, group.first + image, layer,
+                                                         transformer_blocks_attention_einsum + team.first * 1341408,
+                                                         transformer_blocks_attention_divide + layer * 33808 + image * 1341408,
+                                                         random,
+                                                         transformer_blocks_attention_multiply + layer * 33808 + image * 1341408);
+            team.wait();
+            transformer_blocks_attention_forward_5_train(team,
+                                                         transformer_blocks_attention_multiply + layer * 33808 + image * 1341408,
+                                                         transformer_blocks_attention_add + layer * 49920 + image * 1341408,
+                                                         transformer_blocks_attention_rearrange + layer * 16640 + image * 1341408);
+            team.wait();
+            transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
+                                                          transformer_blocks_attention_rearrange + layer * 16640 + image * 1341408,
+                                                          transformer_blocks_attention_out_proj_einsum + team.first * 1341408);
+            team.wait();
+            if (team.part == 0) {
+              transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1341408,
+                                                                    transformer_blocks_attention_out_proj_einsum + team.first * 1341408,
+                                                                    parameters + 2902032 - layer * 527104,
+                                                                    transformer_blocks_norm2_rsqrt + layer * 80 + image * 1341408,
+                                                                    transformer_blocks_add + team.first * 1341408,
+                                                                    transformer_blocks_norm2_multiply + layer * 16640 + image * 1341408,
+                                                                    parameters + 2901520 - layer * 527104,
+                                                                    parameters + 2901776 - layer * 527104,
+                                                                    transformer_blocks_norm2_add + team.first * 1341408);
+            }
+            team.wait();
+            transformer_blocks_ffn_linear1_forward_train(team, group.first + image, layer,
+                                                         packed + 1622288 + layer * 131072,
+                                                         transformer_blocks_norm2_add + team.first * 1341408,
+                                                         parameters + 2769936 - layer * 527104, random,
+                                                         transformer_blocks_ffn_multiply + layer * 33280 + image * 1341408,
+                                                         transformer_blocks_ffn_gelu + team.first * 1341408);
+            team.wait();
+            transformer_blocks_ffn_linear2_forward_train(team, group.first + image, layer,
+                                                         packed + 2408720 + layer * 131072,
+                                                         transformer_blocks_ffn_gelu + team.first * 1341408,
+                                                         transformer_blocks_add + team.first * 1341408,
+                                                         parameters + 2638608 - layer * 527104, random,
+                                                         transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1341408);
+            team.wait();
           }
-          team.wait();
-          transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
-                                               transformer_blocks_norm1_add + team.first * 1341408,
-                                               parameters + 2967824 - layer * 527104,
-                                               transformer_blocks_attention_add + layer * 49920 + image * 1341408);
-          team.wait();
-          if (team.part == 0) {
-            transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1341408,
-                                                   transformer_blocks_attention_copy + team.first * 1341408);
-          }
-          team.wait();
-          transformer_blocks_attention_forward_3(team,
-                                                 transformer_blocks_attention_add + layer * 49920 + image * 1341408,
-                                                 transformer_blocks_attention_copy + team.first * 1341408,
-                                                 transformer_blocks_attention_einsum + team.first * 1341408);
-          team.wait();
-          transformer_blocks_attention_forward_4_train(team, group.first + image, layer,
-                                                       transformer_blocks_attention_einsum + team.first * 1341408,
-                                                       transformer_blocks_attention_divide + layer * 33808 + image * 1341408,
-                                                       random,
-                                                       transformer_blocks_attention_multiply + layer * 33808 + image * 1341408);
-          team.wait();
-          transformer_blocks_attention_forward_5_train(team,
-                                                       transformer_blocks_attention_multiply + layer * 33808 + image * 1341408,
-                                                       transformer_blocks_attention_add + layer * 49920 + image * 1341408,
-                                                       transformer_blocks_attention_rearrange + layer * 16640 + image * 1341408);
-          team.wait();
-          transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
-                                                        transformer_blocks_attention_rearrange + layer * 16640 + image * 1341408,
-                                                        transformer_blocks_attention_out_proj_einsum + team.first * 1341408);
-          team.wait();
-          if (team.part == 0) {
-            transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1341408,
-                                                                  transformer_blocks_attention_out_proj_einsum + team.first * 1341408,
-                                                                  parameters + 2902032 - layer * 527104,
-                                                                  transformer_blocks_norm2_rsqrt + layer * 80 + image * 1341408,
-                                                                  transformer_blocks_add + team.first * 1341408,
-                                                                  transformer_blocks_norm2_multiply + layer * 16640 + image * 1341408,
-                                                                  parameters + 2901520 - layer * 527104,
-                                                                  parameters + 2901776 - layer * 527104,
-                                                                  transformer_blocks_norm2_add + team.first * 1341408);
-          }
-          team.wait();
-          transformer_blocks_ffn_linear1_forward_train(team, group.first + image, layer,
-                                                       packed + 1622288 + layer * 131072,
-                                                       transformer_blocks_norm2_add + team.first * 1341408,
-                                                       parameters + 2769936 - layer * 527104, random,
-                                                       transformer_blocks_ffn_multiply + layer * 33280 + image * 1341408,
-                                                       transformer_blocks_ffn_gelu + team.first * 1341408);
-          team.wait();
-          transformer_blocks_ffn_linear2_forward_train(team, group.first + image, layer,
-                                                       packed + 2408720 + layer * 131072,
-                                                       transformer_blocks_ffn_gelu + team.first * 1341408,
-                                                       transformer_blocks_add + team.first * 1341408,
-                                                       parameters + 2638608 - layer * 527104, random,
-                                                       transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1341408);
-          team.wait();
         }
       }
     }
 #pragma omp parallel
     {
-      const Team team = team_of(group.images);
-      for (std::int64_t image = team.first; image < team.last; ++image) {
-        if (team.part == 0) {
-          transformer_blocks_5_norm1_forward_train(transformer_blocks_carry + 16640 + image * 1341408,
-                                                   transformer_blocks_5_norm1_rsqrt + team.first * 1341408,
-                                                   transformer_blocks_5_norm1_multiply + image * 1341408,
-                                                   parameters + 529680, parameters + 529936,
-                                                   transformer_blocks_5_norm1_add + image * 1341408);
-        }
-        team.wait();
-        transformer_blocks_5_attention_forward(team, packed + 1032464, transformer_blocks_5_norm1_add + image * 1341408,
-                                               parameters + 332304,
-                                               transformer_blocks_5_attention_add + team.first * 1341408);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 1341408,
-                                                   transformer_blocks_5_attention_copy + team.first * 1341408);
-          transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 1341408,
-                                                   transformer_blocks_5_attention_copy + team.first * 1341408,
-                                                   transformer_blocks_5_attention_einsum + team.first * 1341408);
-          transformer_blocks_5_attention_forward_4_train(group.first + image,
-                                                         transformer_blocks_5_attention_einsum + team.first * 1341408,
-                                                         transformer_blocks_5_attention_divide + team.first * 1341408,
-                                                         random,
-                                                         transformer_blocks_5_attention_multiply + team.first * 1341408);
-          transformer_blocks_5_attention_forward_5_train(transformer_blocks_5_attention_multiply + team.first * 1341408,
-                                                         transformer_blocks_5_attention_add + team.first * 1341408,
-                                                         transformer_blocks_5_attention_rearrange + image * 1341408);
-          transformer_blocks_5_attention_out_proj_forward(packed + 1556752,
+      for (std::int64_t rest = 0; rest < 2; ++rest) {
+        const Team team = team_of(group.images, rest);
+        for (std::int64_t image = team.first; image < team.last; ++image) {
+          if (team.part == 0) {
+            transformer_blocks_5_norm1_forward_train(transformer_blocks_carry + 16640 + image * 1341408,
+                                                     transformer_blocks_5_norm1_rsqrt + team.first * 1341408,
+                                                     transformer_blocks_5_norm1_multiply + image * 1341408,
+                                                     parameters + 529680, parameters + 529936,
+                                                     transformer_blocks_5_norm1_add + image * 1341408);
+          }
+          team.wait();
+          transformer_blocks_5_attention_forward(team, packed + 1032464,
+                                                 transformer_blocks_5_norm1_add + image * 1341408, parameters + 332304,
+                                                 transformer_blocks_5_attention_add + team.first * 1341408);
+          team.wait();
+          if (team.part == 0) {
+            transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 1341408,
+                                                     transformer_blocks_5_attention_copy + team.first * 1341408);
+            transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 1341408,
+                                                     transformer_blocks_5_attention_copy + team.first * 1341408,
+                                                     transformer_blocks_5_attention_einsum + team.first * 1341408);
+            transformer_blocks_5_attention_forward_4_train(group.first + image,
+                                                           transformer_blocks_5_attention_einsum + team.first * 1341408,
+                                                           transformer_blocks_5_attention_divide + team.first * 1341408,
+                                                           random,
+                                                           transformer_blocks_5_attention_multiply + team.first * 1341408);
+            transformer_blocks_5_attention_forward_5_train(transformer_blocks_5_attention_multiply + team.first * 1341408,
+                                                           transformer_blocks_5_attention_add + team.first * 1341408,
+                                                           transformer_blocks_5_attention_rearrange + image * 1341408);
+          }
+          team.wait();
+          transformer_blocks_5_attention_out_proj_forward(team, packed + 1556752,
                                                           transformer_blocks_5_attention_rearrange + image * 1341408,
                                                           transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408);
-          transformer_blocks_5_attention_out_proj_forward_2_train(transformer_blocks_carry + 16640 + image * 1341408,
-                                                                  transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408,
-                                                                  parameters + 266512,
-                                                                  transformer_blocks_5_norm2_rsqrt + team.first * 1341408,
-                                                                  transformer_blocks_5_add + team.first * 1341408,
-                                                                  transformer_blocks_5_norm2_multiply + image * 1341408,
-                                                                  parameters + 266000, parameters + 266256,
-                                                                  transformer_blocks_5_norm2_add + image * 1341408);
-          transformer_blocks_5_ffn_linear1_backward(group.first + image, packed + 2277648,
+          team.wait();
+          if (team.part == 0) {
+            transformer_blocks_5_attention_out_proj_forward_2_train(transformer_blocks_carry + 16640 + image * 1341408,
+                                                                    transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408,
+                                                                    parameters + 266512,
+                                                                    transformer_blocks_5_norm2_rsqrt + team.first * 1341408,
+                                                                    transformer_blocks_5_add + team.first * 1341408,
+                                                                    transformer_blocks_5_norm2_multiply + image * 1341408,
+                                                                    parameters + 266000, parameters + 266256,
+                                                                    transformer_blocks_5_norm2_add + image * 1341408);
+          }
+          team.wait();
+          transformer_blocks_5_ffn_linear1_backward(team, group.first + image, packed + 2277648,
                                                     transformer_blocks_5_norm2_add + image * 1341408,
                                                     parameters + 134416, random,
                                                     transformer_blocks_5_ffn_gelu + image * 1341408,
                                                     d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1341408);
-          transformer_blocks_5_ffn_linear2_forward(packed + 3064080, transformer_blocks_5_ffn_gelu + image * 1341408,
+          team.wait();
+          transformer_blocks_5_ffn_linear2_forward(team, packed + 3064080,
+                                                   transformer_blocks_5_ffn_gelu + image * 1341408,
                                                    transformer_blocks_5_ffn_linear2_einsum + team.first * 1341408);
-          transformer_blocks_5_ffn_linear2_forward_2_train(group.first + image,
-                                                           transformer_blocks_5_add + team.first * 1341408,
-                                                           transformer_blocks_5_ffn_linear2_einsum + team.first * 1341408,
-                                                           parameters + 3088, random, norm_rsqrt + team.first * 1341408,
-                                                           norm_multiply + image * 1341408, parameters + 2576,
-                                                           parameters + 2832, norm_add + image * 1341408);
-          head_forward(norm_add + image * 1341408, parameters + 16, parameters,
-                       outputs + group.first * 10 + image * 10);
-          multiply_backward(batch, outputs + group.first * 10 + image * 10, d_multiply + image * 1341408,
-                            labels + group.first + image, add + image * 1341408, reduce_sum + image * 1341408);
-          head_backward(d_multiply + image * 1341408, parameters + 16, d_head_einsum + image * 1341408);
-          norm_backward(group.first + image, d_head_einsum + image * 1341408, parameters + 2576,
-                        norm_multiply + image * 1341408, norm_rsqrt + team.first * 1341408,
-                        d_norm_multiply + team.first * 1341408, random,
-                        d_transformer_blocks_5_ffn_multiply + image * 1341408);
-          transformer_blocks_5_ffn_linear2_backward(group.first + image, packed + 3850512,
+          team.wait();
+          if (team.part == 0) {
+            transformer_blocks_5_ffn_linear2_forward_2_train(group.first + image,
+                                                             transformer_blocks_5_add + team.first * 1341408,
+                                                             transformer_blocks_5_ffn_linear2_einsum + team.first * 1341408,
+                                                             parameters + 3088, random,
+                                                             norm_rsqrt + team.first * 1341408,
+                                                             norm_multiply + image * 1341408, parameters + 2576,
+                                                             parameters + 2832, norm_add + image * 1341408);
+            head_forward(norm_add + image * 1341408, parameters + 16, parameters,
+                         outputs + group.first * 10 + image * 10);
+            multiply_backward(batch, outputs + group.first * 10 + image * 10, d_multiply + image * 1341408,
+                              labels + group.first + image, add + image * 1341408, reduce_sum + image * 1341408);
+            head_backward(d_multiply + image * 1341408, parameters + 16, d_head_einsum + image * 1341408);
+            norm_backward(group.first + image, d_head_einsum + image * 1341408, parameters + 2576,
+                          norm_multiply + image * 1341408, norm_rsqrt + team.first * 1341408,
+                          d_norm_multiply + team.first * 1341408, random,
+                          d_transformer_blocks_5_ffn_multiply + image * 1341408);
+          }
+          team.wait();
+          transformer_blocks_5_ffn_linear2_backward(team, group.first + image, packed + 3850512,
                                                     d_transformer_blocks_5_ffn_multiply + image * 1341408,
                                                     d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1341408,
                                                     random, d_transformer_blocks_5_ffn_multiply_2 + image * 1341408);
-          transformer_blocks_5_ffn_linear1_backward_2(packed + 4636944,
+          team.wait();
+          transformer_blocks_5_ffn_linear1_backward_2(team, packed + 4636944,
                                                       d_transformer_blocks_5_ffn_multiply_2 + image * 1341408,
                                                       d_transformer_blocks_5_ffn_linear1_einsum + image * 1341408);
-          transformer_blocks_5_norm2_backward(d_transformer_blocks_5_ffn_linear1_einsum + image * 1341408,
-                                              parameters + 266000,
-                                              transformer_blocks_5_norm2_multiply + image * 1341408,
-                                              d_norm_multiply + team.first * 1341408,
-                                              transformer_blocks_5_norm2_rsqrt + team.first * 1341408,
-                                              d_transformer_blocks_5_add + image * 1341408);
-          transformer_blocks_5_attention_out_proj_backward(packed + 5095696,
+          team.wait();
+          if (team.part == 0) {
+            transformer_blocks_5_norm2_backward(d_transformer_blocks_5_ffn_linear1_einsum + image * 1341408,
+                                                parameters + 266000,
+                                                transformer_blocks_5_norm2_multiply + image * 1341408,
+                                                d_norm_multiply + team.first * 1341408,
+                                                transformer_blocks_5_norm2_rsqrt + team.first * 1341408,
+                                                d_transformer_blocks_5_add + image * 1341408);
+          }
+          team.wait();
+          transformer_blocks_5_attention_out_proj_backward(team, packed + 5095696,
                                                            d_transformer_blocks_5_add + image * 1341408,
                                                            d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408);
-          transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + team.first * 1341408,
-                                                  d_transformer_blocks_5_attention_copy + team.first * 1341408);
-          transformer_blocks_5_attention_backward_2(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408,
-                                                    d_transformer_blocks_5_attention_copy + team.first * 1341408,
-                                                    d_transformer_blocks_5_attention_einsum + team.first * 1341408);
-          transformer_blocks_5_attention_backward_3(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408,
-                                                    transformer_blocks_5_attention_multiply + team.first * 1341408,
-                                                    d_transformer_blocks_5_attention_einsum_2 + team.first * 1341408);
-          transformer_blocks_5_attention_backward_4(group.first + image,
-                                                    d_transformer_blocks_5_attention_einsum + team.first * 1341408,
-                                                    random,
-                                                    transformer_blocks_5_attention_divide + team.first * 1341408,
-                                                    d_transformer_blocks_5_attention_multiply + team.first * 1341408);
-          transformer_blocks_5_attention_backward_5(d_transformer_blocks_5_attention_multiply + team.first * 1341408,
-                                                    transformer_blocks_5_attention_add + team.first * 1341408,
-                                                    d_transformer_blocks_5_attention_einsum_3 + team.first * 1341408);
-          transformer_blocks_5_attention_backward_6(d_transformer_blocks_5_attention_multiply + team.first * 1341408,
-                                                    transformer_blocks_5_attention_add + team.first * 1341408,
-                                                    d_transformer_blocks_5_attention_einsum_4 + team.first * 1341408);
-          transformer_blocks_5_attention_backward_7(d_transformer_blocks_5_attention_einsum_3 + team.first * 1341408,
-                                                    d_transformer_blocks_5_attention_rearrange + image * 1341408);
-          transformer_blocks_5_attention_backward_9(d_transformer_blocks_5_attention_einsum_4 + team.first * 1341408,
-                                                    d_transformer_blocks_5_attention_rearrange + image * 1341408);
-          transformer_blocks_5_attention_backward_10(d_transformer_blocks_5_attention_einsum_2 + team.first * 1341408,
-                                                     d_transformer_blocks_5_attention_rearrange + image * 1341408);
-        }
-        team.wait();
-        transformer_blocks_5_attention_backward_11(team, packed + 6144272,
-                                                   d_transformer_blocks_5_attention_rearrange + image * 1341408,
-                                                   d_transformer_blocks_5_attention_einsum_5 + image * 1341408);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_5_norm1_backward(d_transformer_blocks_5_attention_einsum_5 + image * 1341408,
-                                              parameters + 529680,
-                                              transformer_blocks_5_norm1_multiply + image * 1341408,
-                                              transformer_blocks_5_norm1_rsqrt + team.first * 1341408,
-                                              d_transformer_blocks_5_norm1_multiply + team.first * 1341408);
-          transformer_blocks_backward_2(d_transformer_blocks_5_norm1_multiply + team.first * 1341408,
-                                        d_transformer_blocks_5_add + image * 1341408,
+          team.wait();
+          if (team.part == 0) {
+            transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + team.first * 1341408,
+                                                    d_transformer_blocks_5_attention_copy + team.first * 1341408);
+            transformer_blocks_5_attention_backward_2(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408,
+                                                      d_transformer_blocks_5_attention_copy + team.first * 1341408,
+                                                      d_transformer_blocks_5_attention_einsum + team.first * 1341408);
+            transformer_blocks_5_attention_backward_3(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408,
+                                                      transformer_blocks_5_attention_multiply + team.first * 1341408,
+                                                      d_transformer_blocks_5_attention_einsum_2 + team.first * 1341408);
+            transformer_blocks_5_attention_backward_4(group.first + image,
+                                                      d_transformer_blocks_5_attention_einsum + team.first * 1341408,
+                                                      random,
+                                                      transformer_blocks_5_attention_divide + team.first * 1341408,
+                                                      d_transformer_blocks_5_attention_multiply + team.first * 1341408);
+            transformer_blocks_5_attention_backward_5(d_transformer_blocks_5_attention_multiply + team.first * 1341408,
+                                                      transformer_blocks_5_attention_add + team.first * 1341408,
+                                                      d_transformer_blocks_5_attention_einsum_3 + team.first * 1341408);
+            transformer_blocks_5_attention_backward_6(d_transformer_blocks_5_attention_multiply + team.first * 1341408,
+                                                      transformer_blocks_5_attention_add + team.first * 1341408,
+                                                      d_transformer_blocks_5_attention_einsum_4 + team.first * 1341408);
+            transformer_blocks_5_attention_backward_7(d_transformer_blocks_5_attention_einsum_3 + team.first * 1341408,
+                                                      d_transformer_blocks_5_attention_rearrange + image * 1341408);
+            transformer_blocks_5_attention_backward_9(d_transformer_blocks_5_attention_einsum_4 + team.first * 1341408,
+                                                      d_transformer_blocks_5_attention_rearrange + image * 1341408);
+            transformer_blocks_5_attention_backward_10(d_transformer_blocks_5_attention_einsum_2 + team.first * 1341408,
+                                                       d_transformer_blocks_5_attention_rearrange + image * 1341408);
+          }
+          team.wait();
+          transformer_blocks_5_attention_backward_11(team, packed + 6144272,
+                                                     d_transformer_blocks_5_attention_rearrange + image * 1341408,
+                                                     d_transformer_blocks_5_attention_einsum_5 + image * 1341408);
+          team.wait();
+          if (team.part == 0) {
+            transformer_blocks_5_norm1_backward(d_transformer_blocks_5_attention_einsum_5 + image * 1341408,
+                                                parameters + 529680,
+                                                transformer_blocks_5_norm1_multiply + image * 1341408,
+                                                transformer_blocks_5_norm1_rsqrt + team.first * 1341408,
+                                                d_transformer_blocks_5_norm1_multiply + team.first * 1341408);
+            transformer_blocks_backward_2(d_transformer_blocks_5_norm1_multiply + team.first * 1341408,
+                                          d_transformer_blocks_5_add + image * 1341408,
+                                          d_transformer_blocks_carry + image * 1341408);
+            transformer_blocks_backward(d_transformer_blocks_5_norm1_multiply + team.first * 1341408,
                                         d_transformer_blocks_carry + image * 1341408);
-          transformer_blocks_backward(d_transformer_blocks_5_norm1_multiply + team.first * 1341408,
-                                      d_transformer_blocks_carry + image * 1341408);
+          }
+          team.wait();
         }
-        team.wait();
       }
     }
     divide_forward_sum_of_batch(group, divide_forward_sum, add, reduce_sum);
@@ -9598,97 +9705,103 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
       const std::int64_t layer = 4 - pass;
 #pragma omp parallel
       {
-        const Team team = team_of(group.images);
-        for (std::int64_t image = team.first; image < team.last; ++image) {
-          if (team.part == 0) {
-            transformer_blocks_ffn_backward(group.first + image, layer,
-                                            d_transformer_blocks_carry + pass % 2 * 16640 + image * 1341408, random,
-                                            d_transformer_blocks_ffn_multiply + image * 1341408);
-          }
-          team.wait();
-          transformer_blocks_ffn_linear2_backward(team, group.first + image, layer, packed + 3195152 + layer * 131072,
-                                                  d_transformer_blocks_ffn_multiply + image * 1341408,
-                                                  transformer_blocks_ffn_multiply + layer * 33280 + image * 1341408,
-                                                  random, d_transformer_blocks_ffn_multiply_2 + image * 1341408);
-          team.wait();
-          transformer_blocks_ffn_backward_2(team, transformer_blocks_ffn_multiply + layer * 33280 + image * 1341408,
-                                            d_transformer_blocks_ffn_linear2_copy + image * 1341408);
-          team.wait();
-          transformer_blocks_ffn_linear1_backward(team, packed + 3981584 + layer * 131072,
-                                                  d_transformer_blocks_ffn_multiply_2 + image * 1341408,
-                                                  d_transformer_blocks_ffn_linear1_einsum + image * 1341408);
-          team.wait();
-          if (team.part == 0) {
-            transformer_blocks_norm2_backward(transformer_blocks_norm2_multiply + layer * 16640 + image * 1341408,
-                                              parameters + 2901520 - layer * 527104,
-                                              parameters + 2901776 - layer * 527104,
-                                              d_transformer_blocks_ffn_linear1_copy + image * 1341408);
-            transformer_blocks_norm2_backward_2(d_transformer_blocks_ffn_linear1_einsum + image * 1341408,
+        for (std::int64_t rest = 0; rest < 2; ++rest) {
+          const Team team = team_of(group.images, rest);
+          for (std::int64_t image = team.first; image < team.last; ++image) {
+            if (team.part == 0) {
+              transformer_blocks_ffn_backward(group.first + image, layer,
+                                              d_transformer_blocks_carry + pass % 2 * 16640 + image * 1341408, random,
+                                              d_transformer_blocks_ffn_multiply + image * 1341408);
+            }
+            team.wait();
+            transformer_blocks_ffn_linear2_backward(team, group.first + image, layer,
+                                                    transformer_blocks_ffn_multiply + layer * 33280 + image * 1341408,
+                                                    packed + 3195152 + layer * 131072,
+                                                    d_transformer_blocks_ffn_multiply + image * 1341408, random,
+                                                    d_transformer_blocks_ffn_multiply_2 + image * 1341408);
+            team.wait();
+            transformer_blocks_ffn_backward_2(team, transformer_blocks_ffn_multiply + layer * 33280 + image * 1341408,
+                                              d_transformer_blocks_ffn_linear2_copy + image * 1341408);
+            team.wait();
+            transformer_blocks_ffn_linear1_backward(team, packed + 3981584 + layer * 131072,
+                                                    d_transformer_blocks_ffn_multiply_2 + image * 1341408,
+                                                    d_transformer_blocks_ffn_linear1_einsum + image * 1341408);
+            team.wait();
+            if (team.part == 0) {
+              transformer_blocks_norm2_backward(transformer_blocks_norm2_multiply + layer * 16640 + image * 1341408,
                                                 parameters + 2901520 - layer * 527104,
-                                                transformer_blocks_norm2_multiply + layer * 16640 + image * 1341408,
-                                                d_transformer_blocks_carry + pass % 2 * 16640 + image * 1341408,
-                                                transformer_blocks_norm2_rsqrt + layer * 80 + image * 1341408,
-                                                d_transformer_blocks_add + image * 1341408);
-          }
-          team.wait();
-          transformer_blocks_attention_out_proj_backward(team, packed + 4768016 + layer * 65536,
-                                                         d_transformer_blocks_add + image * 1341408,
-                                                         d_transformer_blocks_attention_out_proj_einsum + team.first * 1341408);
-          team.wait();
-          if (team.part == 0) {
-            transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1341408,
-                                                  d_transformer_blocks_attention_copy + team.first * 1341408);
-          }
-          team.wait();
-          transformer_blocks_attention_backward_2(team,
-                                                  d_transformer_blocks_attention_out_proj_einsum + team.first * 1341408,
-                                                  d_transformer_blocks_attention_copy + team.first * 1341408,
-                                                  d_transformer_blocks_attention_einsum + team.first * 1341408);
-          team.wait();
-          transformer_blocks_attention_backward_3(team,
-                                                  d_transformer_blocks_attention_out_proj_einsum + team.first * 1341408,
-                                                  transformer_blocks_attention_multiply + layer * 33808 + image * 1341408,
-                                                  d_transformer_blocks_attention_einsum_2 + team.first * 1341408);
-          team.wait();
-          transformer_blocks_attention_backward_4(team, group.first + image, layer,
-                                                  d_transformer_blocks_attention_einsum + team.first * 1341408, random,
-                                                  transformer_blocks_attention_divide + layer * 33808 + image * 1341408,
-                                                  d_transformer_blocks_attention_multiply + team.first * 1341408);
-          team.wait();
-          transformer_blocks_attention_backward_5(team, d_transformer_blocks_attention_multiply + team.first * 1341408,
-                                                  transformer_blocks_attention_add + layer * 49920 + image * 1341408,
-                                                  d_transformer_blocks_attention_einsum_3 + team.first * 1341408);
-          team.wait();
-          transformer_blocks_attention_backward_6(team, d_transformer_blocks_attention_multiply + team.first * 1341408,
-                                                  transformer_blocks_attention_add + layer * 49920 + image * 1341408,
-                                                  d_transformer_blocks_attention_einsum_4 + team.first * 1341408);
-          team.wait();
-          if (team.part == 0) {
-            transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + team.first * 1341408,
-                                                    d_transformer_blocks_attention_rearrange + image * 1341408);
-            transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + team.first * 1341408,
-                                                    d_transformer_blocks_attention_rearrange + image * 1341408);
-            transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + team.first * 1341408,
-                                                    d_transformer_blocks_attention_rearrange + image * 1341408);
-          }
-          team.wait();
-          transformer_blocks_attention_backward_10(team, packed + 5161232 + layer * 196608,
-                                                   d_transformer_blocks_attention_rearrange + image * 1341408,
-                                                   d_transformer_blocks_attention_einsum_5 + image * 1341408);
-          team.wait();
-          if (team.part == 0) {
-            transformer_blocks_norm1_backward(transformer_blocks_norm1_multiply + layer * 16640 + image * 1341408,
-                                              parameters + 3165200 - layer * 527104,
-                                              parameters + 3165456 - layer * 527104,
-                                              d_transformer_blocks_attention_copy_2 + image * 1341408);
-            transformer_blocks_norm1_backward_2(d_transformer_blocks_attention_einsum_5 + image * 1341408,
+                                                parameters + 2901776 - layer * 527104,
+                                                d_transformer_blocks_ffn_linear1_copy + image * 1341408);
+              transformer_blocks_norm2_backward_2(d_transformer_blocks_ffn_linear1_einsum + image * 1341408,
+                                                  parameters + 2901520 - layer * 527104,
+                                                  transformer_blocks_norm2_multiply + layer * 16640 + image * 1341408,
+                                                  d_transformer_blocks_carry + pass % 2 * 16640 + image * 1341408,
+                                                  transformer_blocks_norm2_rsqrt + layer * 80 + image * 1341408,
+                                                  d_transformer_blocks_add + image * 1341408);
+            }
+            team.wait();
+            transformer_blocks_attention_out_proj_backward(team, packed + 4768016 + layer * 65536,
+                                                           d_transformer_blocks_add + image * 1341408,
+                                                           d_transformer_blocks_attention_out_proj_einsum + team.first * 1341408);
+            team.wait();
+            if (team.part == 0) {
+              transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1341408,
+                                                    d_transformer_blocks_attention_copy + team.first * 1341408);
+            }
+            team.wait();
+            transformer_blocks_attention_backward_2(team,
+                                                    d_transformer_blocks_attention_out_proj_einsum + team.first * 1341408,
+                                                    d_transformer_blocks_attention_copy + team.first * 1341408,
+                                                    d_transformer_blocks_attention_einsum + team.first * 1341408);
+            team.wait();
+            transformer_blocks_attention_backward_3(team,
+                                                    d_transformer_blocks_attention_out_proj_einsum + team.first * 1341408,
+                                                    transformer_blocks_attention_multiply + layer * 33808 + image * 1341408,
+                                                    d_transformer_blocks_attention_einsum_2 + team.first * 1341408);
+            team.wait();
+            transformer_blocks_attention_backward_4(team, group.first + image, layer,
+                                                    d_transformer_blocks_attention_einsum + team.first * 1341408,
+                                                    random,
+                                                    transformer_blocks_attention_divide + layer * 33808 + image * 1341408,
+                                                    d_transformer_blocks_attention_multiply + team.first * 1341408);
+            team.wait();
+            transformer_blocks_attention_backward_5(team,
+                                                    d_transformer_blocks_attention_multiply + team.first * 1341408,
+                                                    transformer_blocks_attention_add + layer * 49920 + image * 1341408,
+                                                    d_transformer_blocks_attention_einsum_3 + team.first * 1341408);
+            team.wait();
+            transformer_blocks_attention_backward_6(team,
+                                                    d_transformer_blocks_attention_multiply + team.first * 1341408,
+                                                    transformer_blocks_attention_add + layer * 49920 + image * 1341408,
+                                                    d_transformer_blocks_attention_einsum_4 + team.first * 1341408);
+            team.wait();
+            if (team.part == 0) {
+              transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + team.first * 1341408,
+                                                      d_transformer_blocks_attention_rearrange + image * 1341408);
+              transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + team.first * 1341408,
+                                                      d_transformer_blocks_attention_rearrange + image * 1341408);
+              transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + team.first * 1341408,
+                                                      d_transformer_blocks_attention_rearrange + image * 1341408);
+            }
+            team.wait();
+            transformer_blocks_attention_backward_10(team, packed + 5161232 + layer * 196608,
+                                                     d_transformer_blocks_attention_rearrange + image * 1341408,
+                                                     d_transformer_blocks_attention_einsum_5 + image * 1341408);
+            team.wait();
+            if (team.part == 0) {
+              transformer_blocks_norm1_backward(transformer_blocks_norm1_multiply + layer * 16640 + image * 1341408,
                                                 parameters + 3165200 - layer * 527104,
-                                                transformer_blocks_norm1_multiply + layer * 16640 + image * 1341408,
-                                                d_transformer_blocks_add + image * 1341408,
-                                                transformer_blocks_norm1_rsqrt + layer * 80 + image * 1341408,
-                                                d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1341408);
+                                                parameters + 3165456 - layer * 527104,
+                                                d_transformer_blocks_attention_copy_2 + image * 1341408);
+              transformer_blocks_norm1_backward_2(d_transformer_blocks_attention_einsum_5 + image * 1341408,
+                                                  parameters + 3165200 - layer * 527104,
+                                                  transformer_blocks_norm1_multiply + layer * 16640 + image * 1341408,
+                                                  d_transformer_blocks_add + image * 1341408,
+                                                  transformer_blocks_norm1_rsqrt + layer * 80 + image * 1341408,
+                                                  d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1341408);
+            }
+            team.wait();
           }
-          team.wait();
         }
       }
 #pragma omp parallel for schedule(static)
@@ -9943,186 +10056,211 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
   for (std::int64_t layer = 0; layer < 5; ++layer) {
 #pragma omp parallel
     {
-      const Team team = team_of(batch);
-      for (std::int64_t image = team.first; image < team.last; ++image) {
-        if (team.part == 0) {
-          transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 952560,
-                                                 transformer_blocks_norm1_rsqrt + layer * 80 + image * 952560,
-                                                 transformer_blocks_norm1_multiply + layer * 16640 + image * 952560,
-                                                 parameters + 3165200 - layer * 527104,
-                                                 parameters + 3165456 - layer * 527104,
-                                                 transformer_blocks_norm1_add + team.first * 952560);
+      for (std::int64_t rest = 0; rest < 2; ++rest) {
+        const Team team = team_of(batch, rest);
+        for (std::int64_t image = team.first; image < team.last; ++image) {
+          if (team.part == 0) {
+            transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 952560,
+                                                   transformer_blocks_norm1_rsqrt + layer * 80 + image * 952560,
+                                                   transformer_blocks_norm1_multiply + layer * 16640 + image * 952560,
+                                                   parameters + 3165200 - layer * 527104,
+                                                   parameters + 3165456 - layer * 527104,
+                                                   transformer_blocks_norm1_add + team.first * 952560);
+          }
+          team.wait();
+          transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
+                                               transformer_blocks_norm1_add + team.first * 952560,
+                                               parameters + 2967824 - layer * 527104,
+                                               transformer_blocks_attention_add + layer * 49920 + image * 952560);
+          team.wait();
+          if (team.part == 0) {
+            transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 952560,
+                                                   transformer_blocks_attention_copy + team.first * 952560);
+          }
+          team.wait();
+          transformer_blocks_attention_forward_3(team,
+                                                 transformer_blocks_attention_add + layer * 49920 + image * 952560,
+                                                 transformer_blocks_attention_copy + team.first * 952560,
+                                                 transformer_blocks_attention_einsum + team.first * 952560);
+          team.wait();
+          transformer_blocks_attention_forward_4(team, transformer_blocks_attention_einsum + team.first * 952560,
+                                                 transformer_blocks_attention_divide + layer * 33808 + image * 952560);
+          team.wait();
+          transformer_blocks_attention_forward_5(team,
+                                                 transformer_blocks_attention_divide + layer * 33808 + image * 952560,
+                                                 transformer_blocks_attention_add + layer * 49920 + image * 952560,
+                                                 transformer_blocks_attention_rearrange + team.first * 952560);
+          team.wait();
+          transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
+                                                        transformer_blocks_attention_rearrange + team.first * 952560,
+                                                        transformer_blocks_attention_out_proj_einsum + team.first * 952560);
+          team.wait();
+          if (team.part == 0) {
+            transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 952560,
+                                                                  transformer_blocks_attention_out_proj_einsum + team.first * 952560,
+                                                                  parameters + 2902032 - layer * 527104,
+                                                                  transformer_blocks_norm2_rsqrt + layer * 80 + image * 952560,
+                                                                  transformer_blocks_add + team.first * 952560,
+                                                                  transformer_blocks_norm2_multiply + layer * 16640 + image * 952560,
+                                                                  parameters + 2901520 - layer * 527104,
+                                                                  parameters + 2901776 - layer * 527104,
+                                                                  transformer_blocks_norm2_add + team.first * 952560);
+          }
+          team.wait();
+          transformer_blocks_ffn_linear1_forward_input_gradient(team, packed + 1622288 + layer * 131072,
+                                                                transformer_blocks_norm2_add + team.first * 952560,
+                                                                parameters + 2769936 - layer * 527104,
+                                                                transformer_blocks_ffn_linear1_add + layer * 33280 + image * 952560,
+                                                                transformer_blocks_ffn_gelu + team.first * 952560);
+          team.wait();
+          transformer_blocks_ffn_linear2_forward(team, packed + 2408720 + layer * 131072,
+                                                 transformer_blocks_ffn_gelu + team.first * 952560,
+                                                 transformer_blocks_add + team.first * 952560,
+                                                 parameters + 2638608 - layer * 527104,
+                                                 transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 952560);
+          team.wait();
         }
-        team.wait();
-        transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
-                                             transformer_blocks_norm1_add + team.first * 952560,
-                                             parameters + 2967824 - layer * 527104,
-                                             transformer_blocks_attention_add + layer * 49920 + image * 952560);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 952560,
-                                                 transformer_blocks_attention_copy + team.first * 952560);
-        }
-        team.wait();
-        transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + layer * 49920 + image * 952560,
-                                               transformer_blocks_attention_copy + team.first * 952560,
-                                               transformer_blocks_attention_einsum + team.first * 952560);
-        team.wait();
-        transformer_blocks_attention_forward_4(team, transformer_blocks_attention_einsum + team.first * 952560,
-                                               transformer_blocks_attention_divide + layer * 33808 + image * 952560);
-        team.wait();
-        transformer_blocks_attention_forward_5(team,
-                                               transformer_blocks_attention_divide + layer * 33808 + image * 952560,
-                                               transformer_blocks_attention_add + layer * 49920 + image * 952560,
-                                               transformer_blocks_attention_rearrange + team.first * 952560);
-        team.wait();
-        transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
-                                                      transformer_blocks_attention_rearrange + team.first * 952560,
-                                                      transformer_blocks_attention_out_proj_einsum + team.first * 952560);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 952560,
-                                                                transformer_blocks_attention_out_proj_einsum + team.first * 952560,
-                                                                parameters + 2902032 - layer * 527104,
-                                                                transformer_blocks_norm2_rsqrt + layer * 80 + image * 952560,
-                                                                transformer_blocks_add + team.first * 952560,
-                                                                transformer_blocks_norm2_multiply + layer * 16640 + image * 952560,
-                                                                parameters + 2901520 - layer * 527104,
-                                                                parameters + 2901776 - layer * 527104,
-                                                                transformer_blocks_norm2_add + team.first * 952560);
-        }
-        team.wait();
-        transformer_blocks_ffn_linear1_forward_input_gradient(team, packed + 1622288 + layer * 131072,
-                                                              transformer_blocks_norm2_add + team.first * 952560,
-                                                              parameters + 2769936 - layer * 527104,
-                                                              transformer_blocks_ffn_linear1_add + layer * 33280 + image * 952560,
-                                                              transformer_blocks_ffn_gelu + team.first * 952560);
-        team.wait();
-        transformer_blocks_ffn_linear2_forward(team, packed + 2408720 + layer * 131072,
-                                               transformer_blocks_ffn_gelu + team.first * 952560,
-                                               transformer_blocks_add + team.first * 952560,
-                                               parameters + 2638608 - layer * 527104,
-                                               transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 952560);
-        team.wait();
       }
     }
   }
 #pragma omp parallel
   {
-    const Team team = team_of(batch);
-    for (std::int64_t image = team.first; image < team.last; ++image) {
-      if (team.part == 0) {
-        transformer_blocks_5_norm1_forward_train(transformer_blocks_carry + 16640 + image * 952560,
-                                                 transformer_blocks_5_norm1_rsqrt + team.first * 952560,
-                                                 transformer_blocks_5_norm1_multiply + team.first * 952560,
-                                                 parameters + 529680, parameters + 529936,
-                                                 transformer_blocks_5_norm1_add + team.first * 952560);
-      }
-      team.wait();
-      transformer_blocks_5_attention_forward(team, packed + 1032464,
-                                             transformer_blocks_5_norm1_add + team.first * 952560, parameters + 332304,
-                                             transformer_blocks_5_attention_add + team.first * 952560);
-      team.wait();
-      if (team.part == 0) {
-        transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 952560,
-                                                 transformer_blocks_5_attention_copy + team.first * 952560);
-        transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 952560,
-                                                 transformer_blocks_5_attention_copy + team.first * 952560,
-                                                 transformer_blocks_5_attention_einsum + team.first * 952560);
-        transformer_blocks_5_attention_forward_4(transformer_blocks_5_attention_einsum + team.first * 952560,
-                                                 transformer_blocks_5_attention_divide + team.first * 952560);
-        transformer_blocks_5_attention_forward_5(transformer_blocks_5_attention_divide + team.first * 952560,
-                                                 transformer_blocks_5_attention_add + team.first * 952560,
-                                                 transformer_blocks_5_attention_rearrange + team.first * 952560);
-        transformer_blocks_5_attention_out_proj_forward(packed + 1556752,
+    for (std::int64_t rest = 0; rest < 2; ++rest) {
+      const Team team = team_of(batch, rest);
+      for (std::int64_t image = team.first; image < team.last; ++image) {
+        if (team.part == 0) {
+          transformer_blocks_5_norm1_forward_train(transformer_blocks_carry + 16640 + image * 952560,
+                                                   transformer_blocks_5_norm1_rsqrt + team.first * 952560,
+                                                   transformer_blocks_5_norm1_multiply + team.first * 952560,
+                                                   parameters + 529680, parameters + 529936,
+                                                   transformer_blocks_5_norm1_add + team.first * 952560);
+        }
+        team.wait();
+        transformer_blocks_5_attention_forward(team, packed + 1032464,
+                                               transformer_blocks_5_norm1_add + team.first * 952560,
+                                               parameters + 332304,
+                                               transformer_blocks_5_attention_add + team.first * 952560);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 952560,
+                                                   transformer_blocks_5_attention_copy + team.first * 952560);
+          transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 952560,
+                                                   transformer_blocks_5_attention_copy + team.first * 952560,
+                                                   transformer_blocks_5_attention_einsum + team.first * 952560);
+          transformer_blocks_5_attention_forward_4(transformer_blocks_5_attention_einsum + team.first * 952560,
+                                                   transformer_blocks_5_attention_divide + team.first * 952560);
+          transformer_blocks_5_attention_forward_5(transformer_blocks_5_attention_divide + team.first * 952560,
+                                                   transformer_blocks_5_attention_add + team.first * 952560,
+                                                   transformer_blocks_5_attention_rearrange + team.first * 952560);
+        }
+        team.wait();
+        transformer_blocks_5_attention_out_proj_forward(team, packed + 1556752,
                                                         transformer_blocks_5_attention_rearrange + team.first * 952560,
                                                         transformer_blocks_5_attention_out_proj_einsum + team.first * 952560);
-        transformer_blocks_5_attention_out_proj_forward_2_train(transformer_blocks_carry + 16640 + image * 952560,
-                                                                transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
-                                                                parameters + 266512,
-                                                                transformer_blocks_5_norm2_rsqrt + team.first * 952560,
-                                                                transformer_blocks_5_add + team.first * 952560,
-                                                                transformer_blocks_5_norm2_multiply + team.first * 952560,
-                                                                parameters + 266000, parameters + 266256,
-                                                                transformer_blocks_5_norm2_add + team.first * 952560);
-        transformer_blocks_5_ffn_linear1_backward_input_gradient(packed + 2277648,
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_5_attention_out_proj_forward_2_train(transformer_blocks_carry + 16640 + image * 952560,
+                                                                  transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
+                                                                  parameters + 266512,
+                                                                  transformer_blocks_5_norm2_rsqrt + team.first * 952560,
+                                                                  transformer_blocks_5_add + team.first * 952560,
+                                                                  transformer_blocks_5_norm2_multiply + team.first * 952560,
+                                                                  parameters + 266000, parameters + 266256,
+                                                                  transformer_blocks_5_norm2_add + team.first * 952560);
+        }
+        team.wait();
+        transformer_blocks_5_ffn_linear1_backward_input_gradient(team, packed + 2277648,
                                                                  transformer_blocks_5_norm2_add + team.first * 952560,
                                                                  parameters + 134416,
                                                                  transformer_blocks_5_ffn_gelu + team.first * 952560,
                                                                  d_transformer_blocks_5_ffn_gelu_gradient + team.first * 952560);
-        transformer_blocks_5_ffn_linear2_forward(packed + 3064080, transformer_blocks_5_ffn_gelu + team.first * 952560,
+        team.wait();
+        transformer_blocks_5_ffn_linear2_forward(team, packed + 3064080,
+                                                 transformer_blocks_5_ffn_gelu + team.first * 952560,
                                                  transformer_blocks_5_ffn_linear2_einsum + team.first * 952560);
-        transformer_blocks_5_ffn_linear2_forward_2_input_gradient(transformer_blocks_5_add + team.first * 952560,
-                                                                  transformer_blocks_5_ffn_linear2_einsum + team.first * 952560,
-                                                                  parameters + 3088, norm_rsqrt + team.first * 952560,
-                                                                  norm_multiply + team.first * 952560,
-                                                                  parameters + 2576, parameters + 2832,
-                                                                  norm_add + team.first * 952560);
-        head_forward(norm_add + team.first * 952560, parameters + 16, parameters, outputs + image * 10);
-        multiply_backward(batch, outputs + image * 10, d_multiply + team.first * 952560, labels + image,
-                          add + image * 952560, reduce_sum + image * 952560);
-        head_backward(d_multiply + team.first * 952560, parameters + 16, d_head_einsum + team.first * 952560);
-        norm_backward_input_gradient(d_head_einsum + team.first * 952560, parameters + 2576,
-                                     norm_multiply + team.first * 952560, norm_rsqrt + team.first * 952560,
-                                     d_norm_multiply + team.first * 952560);
-        transformer_blocks_5_ffn_linear2_backward_input_gradient(packed + 3850512,
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_5_ffn_linear2_forward_2_input_gradient(transformer_blocks_5_add + team.first * 952560,
+                                                                    transformer_blocks_5_ffn_linear2_einsum + team.first * 952560,
+                                                                    parameters + 3088, norm_rsqrt + team.first * 952560,
+                                                                    norm_multiply + team.first * 952560,
+                                                                    parameters + 2576, parameters + 2832,
+                                                                    norm_add + team.first * 952560);
+          head_forward(norm_add + team.first * 952560, parameters + 16, parameters, outputs + image * 10);
+          multiply_backward(batch, outputs + image * 10, d_multiply + team.first * 952560, labels + image,
+                            add + image * 952560, reduce_sum + image * 952560);
+          head_backward(d_multiply + team.first * 952560, parameters + 16, d_head_einsum + team.first * 952560);
+          norm_backward_input_gradient(d_head_einsum + team.first * 952560, parameters + 2576,
+                                       norm_multiply + team.first * 952560, norm_rsqrt + team.first * 952560,
+                                       d_norm_multiply + team.first * 952560);
+        }
+        team.wait();
+        transformer_blocks_5_ffn_linear2_backward_input_gradient(team, packed + 3850512,
                                                                  d_norm_multiply + team.first * 952560,
                                                                  d_transformer_blocks_5_ffn_gelu_gradient + team.first * 952560,
                                                                  d_transformer_blocks_5_ffn_multiply + team.first * 952560);
-        transformer_blocks_5_ffn_linear1_backward_2_input_gradient(packed + 4636944,
+        team.wait();
+        transformer_blocks_5_ffn_linear1_backward_2_input_gradient(team, packed + 4636944,
                                                                    d_transformer_blocks_5_ffn_multiply + team.first * 952560,
                                                                    d_transformer_blocks_5_ffn_linear1_einsum + team.first * 952560);
-        transformer_blocks_5_norm2_backward(d_transformer_blocks_5_ffn_linear1_einsum + team.first * 952560,
-                                            parameters + 266000,
-                                            transformer_blocks_5_norm2_multiply + team.first * 952560,
-                                            d_norm_multiply + team.first * 952560,
-                                            transformer_blocks_5_norm2_rsqrt + team.first * 952560,
-                                            d_transformer_blocks_5_add + team.first * 952560);
-        transformer_blocks_5_attention_out_proj_backward(packed + 5095696,
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_5_norm2_backward(d_transformer_blocks_5_ffn_linear1_einsum + team.first * 952560,
+                                              parameters + 266000,
+                                              transformer_blocks_5_norm2_multiply + team.first * 952560,
+                                              d_norm_multiply + team.first * 952560,
+                                              transformer_blocks_5_norm2_rsqrt + team.first * 952560,
+                                              d_transformer_blocks_5_add + team.first * 952560);
+        }
+        team.wait();
+        transformer_blocks_5_attention_out_proj_backward(team, packed + 5095696,
                                                          d_transformer_blocks_5_add + team.first * 952560,
                                                          d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560);
-        transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + team.first * 952560,
-                                                d_transformer_blocks_5_attention_copy + team.first * 952560);
-        transformer_blocks_5_attention_backward_2(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
-                                                  d_transformer_blocks_5_attention_copy + team.first * 952560,
-                                                  d_transformer_blocks_5_attention_einsum + team.first * 952560);
-        transformer_blocks_5_attention_backward_3_input_gradient(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
-                                                                 transformer_blocks_5_attention_divide + team.first * 952560,
-                                                                 d_transformer_blocks_5_attention_einsum_2 + team.first * 952560);
-        transformer_blocks_5_attention_backward_4_input_gradient(d_transformer_blocks_5_attention_einsum + team.first * 952560,
-                                                                 transformer_blocks_5_attention_divide + team.first * 952560,
-                                                                 d_transformer_blocks_5_attention_multiply + team.first * 952560);
-        transformer_blocks_5_attention_backward_5(d_transformer_blocks_5_attention_multiply + team.first * 952560,
-                                                  transformer_blocks_5_attention_add + team.first * 952560,
-                                                  d_transformer_blocks_5_attention_einsum_3 + team.first * 952560);
-        transformer_blocks_5_attention_backward_6(d_transformer_blocks_5_attention_multiply + team.first * 952560,
-                                                  transformer_blocks_5_attention_add + team.first * 952560,
-                                                  d_transformer_blocks_5_attention_einsum_4 + team.first * 952560);
-        transformer_blocks_5_attention_backward_7(d_transformer_blocks_5_attention_einsum_3 + team.first * 952560,
-                                                  d_transformer_blocks_5_attention_rearrange + image * 952560);
-        transformer_blocks_5_attention_backward_9(d_transformer_blocks_5_attention_einsum_4 + team.first * 952560,
-                                                  d_transformer_blocks_5_attention_rearrange + image * 952560);
-        transformer_blocks_5_attention_backward_10(d_transformer_blocks_5_attention_einsum_2 + team.first * 952560,
-                                                   d_transformer_blocks_5_attention_rearrange + image * 952560);
-      }
-      team.wait();
-      transformer_blocks_5_attention_backward_11(team, packed + 6144272,
-                                                 d_transformer_blocks_5_attention_rearrange + image * 952560,
-                                                 d_transformer_blocks_5_attention_einsum_5 + team.first * 952560);
-      team.wait();
-      if (team.part == 0) {
-        transformer_blocks_5_norm1_backward(d_transformer_blocks_5_attention_einsum_5 + team.first * 952560,
-                                            parameters + 529680,
-                                            transformer_blocks_5_norm1_multiply + team.first * 952560,
-                                            transformer_blocks_5_norm1_rsqrt + team.first * 952560,
-                                            d_transformer_blocks_5_norm1_multiply + team.first * 952560);
-        transformer_blocks_backward_2(d_transformer_blocks_5_norm1_multiply + team.first * 952560,
-                                      d_transformer_blocks_5_add + team.first * 952560,
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + team.first * 952560,
+                                                  d_transformer_blocks_5_attention_copy + team.first * 952560);
+          transformer_blocks_5_attention_backward_2(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
+                                                    d_transformer_blocks_5_attention_copy + team.first * 952560,
+                                                    d_transformer_blocks_5_attention_einsum + team.first * 952560);
+          transformer_blocks_5_attention_backward_3_input_gradient(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
+                                                                   transformer_blocks_5_attention_divide + team.first * 952560,
+                                                                   d_transformer_blocks_5_attention_einsum_2 + team.first * 952560);
+          transformer_blocks_5_attention_backward_4_input_gradient(d_transformer_blocks_5_attention_einsum + team.first * 952560,
+                                                                   transformer_blocks_5_attention_divide + team.first * 952560,
+                                                                   d_transformer_blocks_5_attention_multiply + team.first * 952560);
+          transformer_blocks_5_attention_backward_5(d_transformer_blocks_5_attention_multiply + team.first * 952560,
+                                                    transformer_blocks_5_attention_add + team.first * 952560,
+                                                    d_transformer_blocks_5_attention_einsum_3 + team.first * 952560);
+          transformer_blocks_5_attention_backward_6(d_transformer_blocks_5_attention_multiply + team.first * 952560,
+                                                    transformer_blocks_5_attention_add + team.first * 952560,
+                                                    d_transformer_blocks_5_attention_einsum_4 + team.first * 952560);
+          transformer_blocks_5_attention_backward_7(d_transformer_blocks_5_attention_einsum_3 + team.first * 952560,
+                                                    d_transformer_blocks_5_attention_rearrange + image * 952560);
+          transformer_blocks_5_attention_backward_9(d_transformer_blocks_5_attention_einsum_4 + team.first * 952560,
+                                                    d_transformer_blocks_5_attention_rearrange + image * 952560);
+          transformer_blocks_5_attention_backward_10(d_transformer_blocks_5_attention_einsum_2 + team.first * 952560,
+                                                     d_transformer_blocks_5_attention_rearrange + image * 952560);
+        }
+        team.wait();
+        transformer_blocks_5_attention_backward_11(team, packed + 6144272,
+                                                   d_transformer_blocks_5_attention_rearrange + image * 952560,
+                                                   d_transformer_blocks_5_attention_einsum_5 + team.first * 952560);
+        team.wait();
+        if (team.part == 0) {
+          transformer_blocks_5_norm1_backward(d_transformer_blocks_5_attention_einsum_5 + team.first * 952560,
+                                              parameters + 529680,
+                                              transformer_blocks_5_norm1_multiply + team.first * 952560,
+                                              transformer_blocks_5_norm1_rsqrt + team.first * 952560,
+                                              d_transformer_blocks_5_norm1_multiply + team.first * 952560);
+          transformer_blocks_backward_2(d_transformer_blocks_5_norm1_multiply + team.first * 952560,
+                                        d_transformer_blocks_5_add + team.first * 952560,
+                                        d_transformer_blocks_carry + image * 952560);
+          transformer_blocks_backward(d_transformer_blocks_5_norm1_multiply + team.first * 952560,
                                       d_transformer_blocks_carry + image * 952560);
-        transformer_blocks_backward(d_transformer_blocks_5_norm1_multiply + team.first * 952560,
-                                    d_transformer_blocks_carry + image * 952560);
+        }
+        team.wait();
       }
-      team.wait();
     }
   }
   divide_forward_input_gradient(batch, add, reduce_sum, loss);
@@ -10131,80 +10269,83 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
     const std::int64_t layer = 4 - pass;
 #pragma omp parallel
     {
-      const Team team = team_of(batch);
-      for (std::int64_t image = team.first; image < team.last; ++image) {
-        transformer_blocks_ffn_linear2_backward_input_gradient(team, packed + 3195152 + layer * 131072,
-                                                               d_transformer_blocks_carry + pass % 2 * 16640 + image * 952560,
-                                                               transformer_blocks_ffn_linear1_add + layer * 33280 + image * 952560,
-                                                               d_transformer_blocks_ffn_multiply + team.first * 952560);
-        team.wait();
-        transformer_blocks_ffn_linear1_backward_input_gradient(team, packed + 3981584 + layer * 131072,
-                                                               d_transformer_blocks_ffn_multiply + team.first * 952560,
-                                                               d_transformer_blocks_ffn_linear1_einsum + team.first * 952560);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_norm2_backward_2(d_transformer_blocks_ffn_linear1_einsum + team.first * 952560,
-                                              parameters + 2901520 - layer * 527104,
-                                              transformer_blocks_norm2_multiply + layer * 16640 + image * 952560,
-                                              d_transformer_blocks_carry + pass % 2 * 16640 + image * 952560,
-                                              transformer_blocks_norm2_rsqrt + layer * 80 + image * 952560,
-                                              d_transformer_blocks_add + team.first * 952560);
+      for (std::int64_t rest = 0; rest < 2; ++rest) {
+        const Team team = team_of(batch, rest);
+        for (std::int64_t image = team.first; image < team.last; ++image) {
+          transformer_blocks_ffn_linear2_backward_input_gradient(team,
+                                                                 transformer_blocks_ffn_linear1_add + layer * 33280 + image * 952560,
+                                                                 packed + 3195152 + layer * 131072,
+                                                                 d_transformer_blocks_carry + pass % 2 * 16640 + image * 952560,
+                                                                 d_transformer_blocks_ffn_multiply + team.first * 952560);
+          team.wait();
+          transformer_blocks_ffn_linear1_backward_input_gradient(team, packed + 3981584 + layer * 131072,
+                                                                 d_transformer_blocks_ffn_multiply + team.first * 952560,
+                                                                 d_transformer_blocks_ffn_linear1_einsum + team.first * 952560);
+          team.wait();
+          if (team.part == 0) {
+            transformer_blocks_norm2_backward_2(d_transformer_blocks_ffn_linear1_einsum + team.first * 952560,
+                                                parameters + 2901520 - layer * 527104,
+                                                transformer_blocks_norm2_multiply + layer * 16640 + image * 952560,
+                                                d_transformer_blocks_carry + pass % 2 * 16640 + image * 952560,
+                                                transformer_blocks_norm2_rsqrt + layer * 80 + image * 952560,
+                                                d_transformer_blocks_add + team.first * 952560);
+          }
+          team.wait();
+          transformer_blocks_attention_out_proj_backward(team, packed + 4768016 + layer * 65536,
+                                                         d_transformer_blocks_add + team.first * 952560,
+                                                         d_transformer_blocks_attention_out_proj_einsum + team.first * 952560);
+          team.wait();
+          if (team.part == 0) {
+            transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 952560,
+                                                  d_transformer_blocks_attention_copy + team.first * 952560);
+          }
+          team.wait();
+          transformer_blocks_attention_backward_2(team,
+                                                  d_transformer_blocks_attention_out_proj_einsum + team.first * 952560,
+                                                  d_transformer_blocks_attention_copy + team.first * 952560,
+                                                  d_transformer_blocks_attention_einsum + team.first * 952560);
+          team.wait();
+          transformer_blocks_attention_backward_3_input_gradient(team,
+                                                                 d_transformer_blocks_attention_out_proj_einsum + team.first * 952560,
+                                                                 transformer_blocks_attention_divide + layer * 33808 + image * 952560,
+                                                                 d_transformer_blocks_attention_einsum_2 + team.first * 952560);
+          team.wait();
+          transformer_blocks_attention_backward_4_input_gradient(team,
+                                                                 d_transformer_blocks_attention_einsum + team.first * 952560,
+                                                                 transformer_blocks_attention_divide + layer * 33808 + image * 952560,
+                                                                 d_transformer_blocks_attention_multiply + team.first * 952560);
+          team.wait();
+          transformer_blocks_attention_backward_5(team, d_transformer_blocks_attention_multiply + team.first * 952560,
+                                                  transformer_blocks_attention_add + layer * 49920 + image * 952560,
+                                                  d_transformer_blocks_attention_einsum_3 + team.first * 952560);
+          team.wait();
+          transformer_blocks_attention_backward_6(team, d_transformer_blocks_attention_multiply + team.first * 952560,
+                                                  transformer_blocks_attention_add + layer * 49920 + image * 952560,
+                                                  d_transformer_blocks_attention_einsum_4 + team.first * 952560);
+          team.wait();
+          if (team.part == 0) {
+            transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + team.first * 952560,
+                                                    d_transformer_blocks_attention_rearrange + team.first * 952560);
+            transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + team.first * 952560,
+                                                    d_transformer_blocks_attention_rearrange + team.first * 952560);
+            transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + team.first * 952560,
+                                                    d_transformer_blocks_attention_rearrange + team.first * 952560);
+          }
+          team.wait();
+          transformer_blocks_attention_backward_10(team, packed + 5161232 + layer * 196608,
+                                                   d_transformer_blocks_attention_rearrange + team.first * 952560,
+                                                   d_transformer_blocks_attention_einsum_5 + team.first * 952560);
+          team.wait();
+          if (team.part == 0) {
+            transformer_blocks_norm1_backward_2(d_transformer_blocks_attention_einsum_5 + team.first * 952560,
+                                                parameters + 3165200 - layer * 527104,
+                                                transformer_blocks_norm1_multiply + layer * 16640 + image * 952560,
+                                                d_transformer_blocks_add + team.first * 952560,
+                                                transformer_blocks_norm1_rsqrt + layer * 80 + image * 952560,
+                                                d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 952560);
+          }
+          team.wait();
         }
-        team.wait();
-        transformer_blocks_attention_out_proj_backward(team, packed + 4768016 + layer * 65536,
-                                                       d_transformer_blocks_add + team.first * 952560,
-                                                       d_transformer_blocks_attention_out_proj_einsum + team.first * 952560);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 952560,
-                                                d_transformer_blocks_attention_copy + team.first * 952560);
-        }
-        team.wait();
-        transformer_blocks_attention_backward_2(team,
-                                                d_transformer_blocks_attention_out_proj_einsum + team.first * 952560,
-                                                d_transformer_blocks_attention_copy + team.first * 952560,
-                                                d_transformer_blocks_attention_einsum + team.first * 952560);
-        team.wait();
-        transformer_blocks_attention_backward_3_input_gradient(team,
-                                                               d_transformer_blocks_attention_out_proj_einsum + team.first * 952560,
-                                                               transformer_blocks_attention_divide + layer * 33808 + image * 952560,
-                                                               d_transformer_blocks_attention_einsum_2 + team.first * 952560);
-        team.wait();
-        transformer_blocks_attention_backward_4_input_gradient(team,
-                                                               d_transformer_blocks_attention_einsum + team.first * 952560,
-                                                               transformer_blocks_attention_divide + layer * 33808 + image * 952560,
-                                                               d_transformer_blocks_attention_multiply + team.first * 952560);
-        team.wait();
-        transformer_blocks_attention_backward_5(team, d_transformer_blocks_attention_multiply + team.first * 952560,
-                                                transformer_blocks_attention_add + layer * 49920 + image * 952560,
-                                                d_transformer_blocks_attention_einsum_3 + team.first * 952560);
-        team.wait();
-        transformer_blocks_attention_backward_6(team, d_transformer_blocks_attention_multiply + team.first * 952560,
-                                                transformer_blocks_attention_add + layer * 49920 + image * 952560,
-                                                d_transformer_blocks_attention_einsum_4 + team.first * 952560);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + team.first * 952560,
-                                                  d_transformer_blocks_attention_rearrange + team.first * 952560);
-          transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + team.first * 952560,
-                                                  d_transformer_blocks_attention_rearrange + team.first * 952560);
-          transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + team.first * 952560,
-                                                  d_transformer_blocks_attention_rearrange + team.first * 952560);
-        }
-        team.wait();
-        transformer_blocks_attention_backward_10(team, packed + 5161232 + layer * 196608,
-                                                 d_transformer_blocks_attention_rearrange + team.first * 952560,
-                                                 d_transformer_blocks_attention_einsum_5 + team.first * 952560);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_norm1_backward_2(d_transformer_blocks_attention_einsum_5 + team.first * 952560,
-                                              parameters + 3165200 - layer * 527104,
-                                              transformer_blocks_norm1_multiply + layer * 16640 + image * 952560,
-                                              d_transformer_blocks_add + team.first * 952560,
-                                              transformer_blocks_norm1_rsqrt + layer * 80 + image * 952560,
-                                              d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 952560);
-        }
-        team.wait();
       }
     }
   }
@@ -10284,86 +10425,90 @@ void vit_cifar_inspect_avx2(const float* packed, const float* images, const std:
   for (std::int64_t layer = 0; layer < 6; ++layer) {
 #pragma omp parallel
     {
-      const Team team = team_of(batch);
-      for (std::int64_t image = team.first; image < team.last; ++image) {
-        if (team.part == 0) {
-          transformer_blocks_norm1_forward_inspect(transformer_blocks_carry + layer % 2 * 16640 + image * 166928,
-                                                   packed + 16896 + layer * 256, packed + 18432 + layer * 256,
-                                                   transformer_blocks_norm1_add + team.first * 166928,
-                                                   transformer_blocks_norm1_maximum + team.first * 166928);
+      for (std::int64_t rest = 0; rest < 2; ++rest) {
+        const Team team = team_of(batch, rest);
+        for (std::int64_t image = team.first; image < team.last; ++image) {
+          if (team.part == 0) {
+            transformer_blocks_norm1_forward_inspect(transformer_blocks_carry + layer % 2 * 16640 + image * 166928,
+                                                     packed + 16896 + layer * 256, packed + 18432 + layer * 256,
+                                                     transformer_blocks_norm1_add + team.first * 166928,
+                                                     transformer_blocks_norm1_maximum + team.first * 166928);
+          }
+          team.wait();
+          transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
+                                               transformer_blocks_norm1_add + team.first * 166928,
+                                               packed + 19968 + layer * 768,
+                                               transformer_blocks_attention_add + team.first * 166928);
+          team.wait();
+          if (team.part == 0) {
+            transformer_blocks_attention_forward_2(transformer_blocks_attention_add + team.first * 166928,
+                                                   transformer_blocks_attention_copy + team.first * 166928);
+          }
+          team.wait();
+          transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + team.first * 166928,
+                                                 transformer_blocks_attention_copy + team.first * 166928,
+                                                 transformer_blocks_attention_einsum + team.first * 166928);
+          team.wait();
+          transformer_blocks_attention_forward_4_inspect(team,
+                                                         transformer_blocks_attention_einsum + team.first * 166928,
+                                                         maps + layer * 33800 + image * 202800);
+          team.wait();
+          transformer_blocks_attention_forward_5_inspect(team, maps + layer * 33800 + image * 202800,
+                                                         transformer_blocks_attention_add + team.first * 166928,
+                                                         transformer_blocks_attention_rearrange + team.first * 166928);
+          team.wait();
+          if (team.part == 0) {
+            transformer_blocks_attention_forward_6(transformer_blocks_attention_rearrange + team.first * 166928,
+                                                   magnitudes + 3 + layer * 9 + image * 58);
+          }
+          team.wait();
+          transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
+                                                        transformer_blocks_attention_rearrange + team.first * 166928,
+                                                        transformer_blocks_attention_out_proj_einsum + team.first * 166928);
+          team.wait();
+          if (team.part == 0) {
+            transformer_blocks_norm1_forward_2(transformer_blocks_norm1_maximum + team.first * 166928,
+                                               transformer_blocks_attention_out_proj_einsum + team.first * 166928,
+                                               packed + 24576 + layer * 256,
+                                               transformer_blocks_carry + layer % 2 * 16640 + image * 166928,
+                                               magnitudes + 2 + layer * 9 + image * 58,
+                                               magnitudes + 4 + layer * 9 + image * 58,
+                                               magnitudes + 5 + layer * 9 + image * 58,
+                                               transformer_blocks_add + team.first * 166928);
+            transformer_blocks_norm2_forward(transformer_blocks_add + team.first * 166928, packed + 26112 + layer * 256,
+                                             packed + 27648 + layer * 256,
+                                             transformer_blocks_norm2_add + team.first * 166928,
+                                             transformer_blocks_norm2_maximum + team.first * 166928);
+          }
+          team.wait();
+          transformer_blocks_ffn_linear1_forward_inspect(team, packed + 1622288 + layer * 131072,
+                                                         transformer_blocks_norm2_add + team.first * 166928,
+                                                         transformer_blocks_ffn_linear1_einsum + team.first * 166928);
+          team.wait();
+          if (team.part == 0) {
+            transformer_blocks_ffn_linear1_forward_2(transformer_blocks_ffn_linear1_einsum + team.first * 166928,
+                                                     packed + 29184 + layer * 512,
+                                                     magnitudes + 7 + layer * 9 + image * 58,
+                                                     magnitudes + 8 + layer * 9 + image * 58,
+                                                     transformer_blocks_ffn_gelu + team.first * 166928);
+          }
+          team.wait();
+          transformer_blocks_ffn_linear2_forward_inspect(team, packed + 2408720 + layer * 131072,
+                                                         transformer_blocks_ffn_gelu + team.first * 166928,
+                                                         transformer_blocks_ffn_linear2_einsum + team.first * 166928);
+          team.wait();
+          if (team.part == 0) {
+            transformer_blocks_norm2_forward_2(transformer_blocks_norm2_maximum + team.first * 166928,
+                                               transformer_blocks_ffn_linear2_einsum + team.first * 166928,
+                                               packed + 32256 + layer * 256,
+                                               transformer_blocks_add + team.first * 166928,
+                                               magnitudes + 6 + layer * 9 + image * 58,
+                                               magnitudes + 9 + layer * 9 + image * 58,
+                                               magnitudes + 10 + layer * 9 + image * 58,
+                                               transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 166928);
+          }
+          team.wait();
         }
-        team.wait();
-        transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
-                                             transformer_blocks_norm1_add + team.first * 166928,
-                                             packed + 19968 + layer * 768,
-                                             transformer_blocks_attention_add + team.first * 166928);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_attention_forward_2(transformer_blocks_attention_add + team.first * 166928,
-                                                 transformer_blocks_attention_copy + team.first * 166928);
-        }
-        team.wait();
-        transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + team.first * 166928,
-                                               transformer_blocks_attention_copy + team.first * 166928,
-                                               transformer_blocks_attention_einsum + team.first * 166928);
-        team.wait();
-        transformer_blocks_attention_forward_4_inspect(team, transformer_blocks_attention_einsum + team.first * 166928,
-                                                       maps + layer * 33800 + image * 202800);
-        team.wait();
-        transformer_blocks_attention_forward_5_inspect(team, maps + layer * 33800 + image * 202800,
-                                                       transformer_blocks_attention_add + team.first * 166928,
-                                                       transformer_blocks_attention_rearrange + team.first * 166928);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_attention_forward_6(transformer_blocks_attention_rearrange + team.first * 166928,
-                                                 magnitudes + 3 + layer * 9 + image * 58);
-        }
-        team.wait();
-        transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
-                                                      transformer_blocks_attention_rearrange + team.first * 166928,
-                                                      transformer_blocks_attention_out_proj_einsum + team.first * 166928);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_norm1_forward_2(transformer_blocks_norm1_maximum + team.first * 166928,
-                                             transformer_blocks_attention_out_proj_einsum + team.first * 166928,
-                                             packed + 24576 + layer * 256,
-                                             transformer_blocks_carry + layer % 2 * 16640 + image * 166928,
-                                             magnitudes + 2 + layer * 9 + image * 58,
-                                             magnitudes + 4 + layer * 9 + image * 58,
-                                             magnitudes + 5 + layer * 9 + image * 58,
-                                             transformer_blocks_add + team.first * 166928);
-          transformer_blocks_norm2_forward(transformer_blocks_add + team.first * 166928, packed + 26112 + layer * 256,
-                                           packed + 27648 + layer * 256,
-                                           transformer_blocks_norm2_add + team.first * 166928,
-                                           transformer_blocks_norm2_maximum + team.first * 166928);
-        }
-        team.wait();
-        transformer_blocks_ffn_linear1_forward_inspect(team, packed + 1622288 + layer * 131072,
-                                                       transformer_blocks_norm2_add + team.first * 166928,
-                                                       transformer_blocks_ffn_linear1_einsum + team.first * 166928);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_ffn_linear1_forward_2(transformer_blocks_ffn_linear1_einsum + team.first * 166928,
-                                                   packed + 29184 + layer * 512,
-                                                   magnitudes + 7 + layer * 9 + image * 58,
-                                                   magnitudes + 8 + layer * 9 + image * 58,
-                                                   transformer_blocks_ffn_gelu + team.first * 166928);
-        }
-        team.wait();
-        transformer_blocks_ffn_linear2_forward_inspect(team, packed + 2408720 + layer * 131072,
-                                                       transformer_blocks_ffn_gelu + team.first * 166928,
-                                                       transformer_blocks_ffn_linear2_einsum + team.first * 166928);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_norm2_forward_2(transformer_blocks_norm2_maximum + team.first * 166928,
-                                             transformer_blocks_ffn_linear2_einsum + team.first * 166928,
-                                             packed + 32256 + layer * 256, transformer_blocks_add + team.first * 166928,
-                                             magnitudes + 6 + layer * 9 + image * 58,
-                                             magnitudes + 9 + layer * 9 + image * 58,
-                                             magnitudes + 10 + layer * 9 + image * 58,
-                                             transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 166928);
-        }
-        team.wait();
       }
     }
   }

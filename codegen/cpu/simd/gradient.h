@@ -1,7 +1,14 @@
 // Weight gradients: sums of products of two activations over the tokens of an image.
 inline constexpr std::int64_t g_near = 3 << 14;  ///< reals of one factor that lie in a second cache beside other things
 
-[[maybe_unused]] static inline real real_at(const real* p) { return *p; }
+template <std::int64_t count>
+static inline void g_copy(const real* from, real* to) {
+  std::memcpy(to, from, count * sizeof(real));
+}
+template <std::int64_t count, class Value>
+static inline void g_copy(const Value* from, real* to) {
+  for (std::int64_t i = 0; i < count; ++i) to[i] = real_at(from + i);
+}
 /// `depth` steps of `columns` neighbours, from[k * along + c], tile after tile of `wide` columns.
 template <std::int64_t wide, class Value>
 static inline void g_pack(const Value* from, std::int64_t along, std::int64_t columns, std::int64_t depth, real* to) {
@@ -10,9 +17,9 @@ static inline void g_pack(const Value* from, std::int64_t along, std::int64_t co
       const Value* const row = from + k * along + c;
       real* const tile = to + c * depth + k * wide;
       if (columns - c >= wide)
-        for (std::int64_t i = 0; i < wide; ++i) tile[i] = real_at(row + i);
+        g_copy<wide>(row, tile);
       else
-        for (std::int64_t i = 0; i < columns - c; ++i) tile[i] = real_at(row + i);
+        for (std::int64_t i = 0; i < columns - c; ++i) g_copy<1>(row + i, tile + i);
     }
 }
 

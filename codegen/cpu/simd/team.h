@@ -1,5 +1,6 @@
 // Threads take whole images. Where there are fewer images than threads, all threads go through every image together and
-// share out the rows of each kernel in whole tiles; which of them computes a row does not change its bits.
+// share out the rows of each kernel, of products with weights columns too, in whole tiles; which of them computes a
+// tile does not change its bits.
 [[maybe_unused]] static std::int64_t threads() {
 #if defined(_OPENMP)
   return omp_get_max_threads();
@@ -12,6 +13,11 @@ static std::int64_t share(std::int64_t rows, std::int64_t tile, std::int64_t par
   return (rows + tile - 1) / tile * part / parts * tile;
 }
 
+/// Rows and columns of a product that are a thread's own.
+struct Tiles {
+  std::int64_t begin, end, left, right;
+};
+
 /// A thread's images, and which part of their rows is its own.
 struct Team {
   std::int64_t first, last, part, parts;
@@ -19,6 +25,25 @@ struct Team {
   std::int64_t begin(std::int64_t rows, std::int64_t tile) const { return share(rows, tile, part, parts); }
   std::int64_t end(std::int64_t rows, std::int64_t tile) const {
     return std::min(rows, share(rows, tile, part + 1, parts));
+  }
+  /// Shares out tiles of `high` rows and `wide` columns so that the largest share is as small as can be. Among such
+  /// ways the one with the fewest columns for a thread where weights are `far`, more than its near memory holds; else
+  /// with the fewest rows, which other threads have made.
+  Tiles tiles(std::int64_t rows, std::int64_t high, std::int64_t columns, std::int64_t wide, bool far) const {
+    const auto largest = [](std::int64_t points, std::int64_t tile, std::int64_t among) {
+      return ((points + tile - 1) / tile + among - 1) / among;
+    };
+    std::int64_t across = 1, most = 0;
+    for (std::int64_t a = 1; a <= parts; ++a) {
+      if (parts % a) continue;
+      const std::int64_t all = largest(rows, high, parts / a) * largest(columns, wide, a);
+      if (a > 1 && (far ? all > most : all >= most)) continue;
+      across = a;
+      most = all;
+    }
+    const std::int64_t down = parts / across, i = part / across, j = part % across;
+    return {share(rows, high, i, down), std::min(rows, share(rows, high, i + 1, down)), share(columns, wide, j, across),
+            std::min(columns, share(columns, wide, j + 1, across))};
   }
   /// Until all of the team have come here: what they have written can be read.
   void wait() const {
@@ -29,12 +54,14 @@ struct Team {
 #endif
   }
 };
-[[maybe_unused]] static Team team_of(std::int64_t batch) {
+/// First (0) of whole images, then (1) of those that are left over.
+[[maybe_unused]] static Team team_of(std::int64_t batch, std::int64_t rest) {
 #if defined(_OPENMP)
   const std::int64_t count = omp_get_num_threads(), mine = omp_get_thread_num();
-  if (batch < count) return {0, batch, mine, count};
-  return {batch * mine / count, batch * (mine + 1) / count, 0, 1};
 #else
-  return {0, batch, 0, 1};
+  const std::int64_t count = 1, mine = 0;
 #endif
+  const std::int64_t each = batch / count;
+  if (rest) return {each * count, batch, mine, count};
+  return {each * mine, each * (mine + 1), 0, 1};
 }
