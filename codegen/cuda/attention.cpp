@@ -127,15 +127,48 @@ std::optional<Attention> attention_of(const KernelProgram& program, const Kernel
   return found;
 }
 
+namespace {
+
+/// Positions in an order of the scores and the softmax that the kernel at `mix` can take into itself.
+struct Before {
+  std::size_t scores, softmax;
+};
+std::optional<Before> attention_before(const KernelProgram& program, const std::vector<Item>& order, std::size_t mix) {
+  const auto is_kernel = [&](std::size_t at) { return order[at].kernel >= 0; };
+  const auto kernel = [&](std::size_t at) -> const Kernel& {
+    return program.kernels[static_cast<std::size_t>(order[at].kernel)];
+  };
+  // Whether a kernel may as well run right before the mix; `but` does so behind it.
+  const auto can_wait = [&](std::size_t at, std::size_t but) {
+    const std::set<int> made = stored_by(kernel(at)), read = loaded_by(kernel(at));
+    for (std::size_t between = at + 1; between < mix; ++between)
+      if (between != but && (meet(made, tensors_of(kernel(between))) || meet(read, stored_by(kernel(between)))))
+        return false;
+    return true;
+  };
+  for (std::size_t softmax = mix; softmax-- > 1 && is_kernel(softmax);) {
+    if (!meet(stored_by(kernel(softmax)), loaded_by(kernel(mix)))) continue;
+    for (std::size_t scores = softmax; scores-- > 0 && is_kernel(scores);)
+      if (meet(stored_by(kernel(scores)), loaded_by(kernel(softmax))) &&
+          attention_of(program, kernel(scores), kernel(softmax), kernel(mix)) && can_wait(softmax, softmax) &&
+          can_wait(scores, softmax))
+        return Before{scores, softmax};
+  }
+  return {};
+}
+
+}  // namespace
+
 void fuse_attention(KernelProgram& program) {
   std::vector<Kernel>& kernels = program.kernels;
   std::set<int> gone;
   for (std::vector<Item>& order : program.order)
-    for (std::size_t i = 0; i + 2 < order.size(); ++i) {
-      const int a = order[i].kernel, b = order[i + 1].kernel, c = order[i + 2].kernel;
-      if (a < 0 || b < 0 || c < 0) continue;
+    for (std::size_t i = 2; i < order.size(); ++i) {
+      if (order[i].kernel < 0) continue;
+      const std::optional<Before> before = attention_before(program, order, i);
+      if (!before) continue;
+      const int a = order[before->scores].kernel, b = order[before->softmax].kernel, c = order[i].kernel;
       auto kernel = [&](int k) -> Kernel& { return kernels[static_cast<std::size_t>(k)]; };
-      if (!attention_of(program, kernel(a), kernel(b), kernel(c))) continue;
       auto inside = [&](int tensor) {
         const Tensor& t = program.tensors[static_cast<std::size_t>(tensor)];
         for (int k = 0; k < static_cast<int>(kernels.size()); ++k)
@@ -144,14 +177,15 @@ void fuse_attention(KernelProgram& program) {
       };
       const int scores = kernel(a).steps[1].stores[0].to.tensor;
       if (!inside(scores)) continue;
-      std::set<int> made{scores};
-      for (const Step& s : kernel(b).steps)
-        for (const Step::Store& store : s.stores) made.insert(store.to.tensor);
+      std::set<int> made = stored_by(kernel(b));
+      made.insert(scores);
       for (int t : made)
         if (inside(t)) program.tensors[static_cast<std::size_t>(t)].storage = Storage::registers;
       kernel(c).fused = {kernel(a), kernel(b)};
       gone.insert({a, b});
-      order.erase(order.begin() + static_cast<std::ptrdiff_t>(i), order.begin() + static_cast<std::ptrdiff_t>(i) + 2);
+      order.erase(order.begin() + static_cast<std::ptrdiff_t>(before->softmax));
+      order.erase(order.begin() + static_cast<std::ptrdiff_t>(before->scores));
+      i -= 2;
     }
   remove_kernels(program, gone);
 }

@@ -42,13 +42,27 @@ inline bool is_local(const Kernel& k, int e, int step) {
   return expression_of(k, e).kind == Expression::Kind::local && expression_of(k, e).a == step;
 }
 
-inline std::set<int> tensors_of(const Kernel& k) {
+inline std::set<int> stored_by(const Kernel& k) {
+  std::set<int> tensors;
+  for (const Step& s : k.steps)
+    for (const Step::Store& store : s.stores) tensors.insert(store.to.tensor);
+  for (const Kernel& part : k.fused) tensors.merge(stored_by(part));
+  return tensors;
+}
+inline std::set<int> loaded_by(const Kernel& k) {
   std::set<int> tensors;
   for (const Expression& e : k.expressions)
     if (e.kind == Expression::Kind::load) tensors.insert(e.access.tensor);
-  for (const Step& s : k.steps)
-    for (const Step::Store& store : s.stores) tensors.insert(store.to.tensor);
+  for (const Kernel& part : k.fused) tensors.merge(loaded_by(part));
   return tensors;
+}
+inline std::set<int> tensors_of(const Kernel& k) {
+  std::set<int> tensors = stored_by(k);
+  tensors.merge(loaded_by(k));
+  return tensors;
+}
+inline bool meet(const std::set<int>& some, const std::set<int>& others) {
+  return std::any_of(some.begin(), some.end(), [&](int t) { return others.contains(t); });
 }
 
 /// The axes of one kernel in another one: of those that stand at the same dim of a tensor.

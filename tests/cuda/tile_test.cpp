@@ -13,10 +13,13 @@
 #include "codegen/passes/simplify.hpp"
 #include "codegen/passes/subgraph.hpp"
 #include "dsl/trace.hpp"
+#include "tests/cuda/example_models.hpp"
 #include "tests/cuda/toy_models.hpp"
 
 namespace tessera::codegen::cuda {
 namespace {
+
+using test::trace_example;
 
 std::string tile_of(Precision precision, const Products& products, const std::string& wanted = "") {
   const Tile tile = choose_tile(precision, products, wanted);
@@ -144,6 +147,18 @@ TEST(CudaAttention, ItsBackwardPassIsOneKernelThatNobodyNeedsTheChangesOfScoresO
   EXPECT_NE(without.find("d_blocks_attn_multiply"), std::string::npos);
   EXPECT_THROW(kernels_of(wide, {{without_attention_gradient, "64x64"}}), Error);
   EXPECT_THROW(kernels_of(wide, {{std::string(without_attention_gradient) + "blocks_attn_backward", "none"}}), Error);
+}
+
+TEST(CudaAttention, IsOneKernelWhereAProductOfValuesStandsBetweenTheSoftmaxAndItsMix) {
+  const std::string text = kernels_of(trace_example<models::SelfAttention2d<{}>>("self_attention_2d"), {});
+  EXPECT_NE(text.find("  attention<4, 256, 32>(256, 256, query, key, score, SaveNothing(), value, store"),
+            std::string::npos);
+  EXPECT_NE(text.find("  attention<4, 256, 32>(256, 256, query, key, score, save, value, store"), std::string::npos);
+  EXPECT_NE(text.find(" attention_gradient<256, 32>(256, 256, "), std::string::npos);
+  const std::size_t begin = text.find("void run_forward("), end = text.find("void run_evaluate(");
+  const std::string forward = text.substr(begin, end - begin);
+  EXPECT_LT(forward.find("(v_forward, "), forward.find("attention_bytes("));
+  EXPECT_EQ(forward.find("divide"), std::string::npos) << "probabilities are stored";
 }
 
 TEST(CudaPrediction, ABlockOfAttentionsGradientMultipliesNothingWhileItChangesScores) {
