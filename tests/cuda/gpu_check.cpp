@@ -7,6 +7,7 @@
 
 #include "scalar_graph_cuda.h"
 #include "self_attention_2d_cuda.h"
+#include "self_attention_again_bf16_cuda.h"
 #include "sentence_attention_bf16_cuda.h"
 #include "sentence_attention_cuda.h"
 #include "tests/cuda/gpu/device_array.hpp"
@@ -19,6 +20,7 @@
 #include "toy_self_attention_cuda.h"
 #include "toy_vit_bf16_cuda.h"
 #include "toy_vit_cuda.h"
+#include "toy_wide_again_bf16_cuda.h"
 #include "toy_wide_bf16_cuda.h"
 #include "vit_cifar_cuda.h"
 #include "wide_self_attention_bf16_cuda.h"
@@ -34,6 +36,8 @@ const Model models_of_bf16[] = {TESSERA_TOY_MODEL_BF16(toy_mnist, TOY_MNIST), TE
                                 TESSERA_TOY_MODEL_BF16(sentence_attention, SENTENCE_ATTENTION)};
 /// Both round at the same places.
 const Model rounded_on_both[] = {TESSERA_TOY_MODEL(toy_wide_bf16, TOY_WIDE_BF16),
+                                 TESSERA_TOY_MODEL(toy_wide_again_bf16, TOY_WIDE_AGAIN_BF16),
+                                 TESSERA_TOY_MODEL(self_attention_again_bf16, SELF_ATTENTION_AGAIN_BF16),
                                  TESSERA_TOY_MODEL(wide_self_attention_bf16, WIDE_SELF_ATTENTION_BF16)};
 const Model models[] = {TESSERA_TOY_MODEL(toy_mnist, TOY_MNIST),
                         TESSERA_TOY_MODEL(toy_cifar, TOY_CIFAR),

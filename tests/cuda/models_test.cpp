@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "scalar_graph_cuda.h"
+#include "self_attention_again_bf16_cuda.h"
 #include "sentence_attention_bf16_cuda.h"
 #include "sentence_attention_cuda.h"
 #include "tests/cuda/host/device_array.hpp"
@@ -23,6 +24,7 @@
 #include "toy_self_attention_cuda.h"
 #include "toy_vit_bf16_cuda.h"
 #include "toy_vit_cuda.h"
+#include "toy_wide_again_bf16_cuda.h"
 #include "toy_wide_bf16_cuda.h"
 #include "wide_self_attention_bf16_cuda.h"
 
@@ -44,6 +46,8 @@ const Model models_of_bf16[] = {TESSERA_TOY_MODEL_BF16(toy_mnist, TOY_MNIST), TE
                                 TESSERA_TOY_MODEL_BF16(toy_self_attention, TOY_SELF_ATTENTION),
                                 TESSERA_TOY_MODEL_BF16(sentence_attention, SENTENCE_ATTENTION)};
 const Model rounded_on_both[] = {TESSERA_TOY_MODEL(toy_wide_bf16, TOY_WIDE_BF16),
+                                 TESSERA_TOY_MODEL(toy_wide_again_bf16, TOY_WIDE_AGAIN_BF16),
+                                 TESSERA_TOY_MODEL(self_attention_again_bf16, SELF_ATTENTION_AGAIN_BF16),
                                  TESSERA_TOY_MODEL(wide_self_attention_bf16, WIDE_SELF_ATTENTION_BF16)};
 
 /// |mine - theirs| / |theirs|, root mean squares. Of nothing it is not a number.
@@ -172,6 +176,18 @@ TEST_P(CudaBf16, GivesTheCpusNumbersInBf16) {
     if (&theirs == &cpu.maps && m.map_floats == 0) continue;  // the model has none
     EXPECT_LT(error(mine, theirs), most) << what;
   }
+}
+
+TEST(CudaAttention, ComputedAgainGivesTheBitsOfTheStored) {
+  const Model stored = TESSERA_TOY_MODEL(toy_wide_bf16, TOY_WIDE_BF16),
+              again = TESSERA_TOY_MODEL(toy_wide_again_bf16, TOY_WIDE_AGAIN_BF16);
+  const Floats parameters = starting_parameters(stored), images = some_images(stored);
+  const Results one = stored.on_gpu(stored, parameters, images, some_labels(stored).data()),
+                other = again.on_gpu(again, parameters, images, some_labels(again).data());
+  EXPECT_EQ(one.image_gradients, other.image_gradients);
+  EXPECT_EQ(one.gradients, other.gradients);
+  EXPECT_EQ(one.parameters, other.parameters);
+  EXPECT_GT(TOY_WIDE_BF16_CUDA_TRAIN_SCRATCH_BYTES(batch), TOY_WIDE_AGAIN_BF16_CUDA_TRAIN_SCRATCH_BYTES(batch));
 }
 
 TEST(CudaApi, NullPointersAndBatchesThatNoGridHasRoomForAreRefused) {

@@ -18,6 +18,7 @@
 #include "toy_self_attention_cuda.h"
 #include "toy_vit.h"
 #include "toy_vit_bf16_cuda.h"
+#include "toy_wide_again_bf16_cuda.h"
 #include "toy_wide_bf16_cuda.h"
 #include "wide_self_attention_bf16_cuda.h"
 
@@ -55,6 +56,7 @@ const std::tuple<Model, bool> models[] = {
     {TESSERA_TOY_MODEL(toy_wide_bf16, TOY_WIDE_BF16), false},
     {TESSERA_TOY_MODEL(toy_wide_bf16, TOY_WIDE_BF16), true},
     {TESSERA_TOY_MODEL(toy_self_attention, TOY_SELF_ATTENTION), false},
+    {TESSERA_TOY_MODEL(toy_wide_again_bf16, TOY_WIDE_AGAIN_BF16), false},
     {TESSERA_TOY_MODEL(sentence_attention, SENTENCE_ATTENTION), false},
     {TESSERA_TOY_MODEL(scalar_graph, SCALAR_GRAPH), false},
     {TESSERA_TOY_MODEL(wide_self_attention_bf16, WIDE_SELF_ATTENTION_BF16), false},

@@ -24,6 +24,9 @@ void write(const fs::path& path, const std::string& text) {
   if (!out) throw std::runtime_error("cannot write " + path.string());
 }
 
+/// Attention's backward pass computes probabilities again.
+const std::pair<const std::string, std::string> again{codegen::cuda::without_attention_gradient, "again"};
+
 void generate(const fs::path& folder, const graph::Graph& traced, const codegen::cuda::Tiles& tiles = {}) {
   codegen::GeneratorOptions options;
   options.targets = {codegen::cpu_targets.front()};
@@ -38,6 +41,7 @@ int run(const fs::path& folder) {
   generate(folder, trace<models::CifarVit<{}>>("vit_cifar"));
   generate(folder, trace<models::VitTiny>("vit_tiny"));
   generate(folder, trace<models::VitTiny>("vit_tiny_bf16"));
+  generate(folder, trace<models::VitTiny>("vit_tiny_again_bf16"), {again});
   generate(folder, trace_example<models::SelfAttention2d<{}>>("self_attention_2d"));
   generate(folder, trace_example<models::SelfAttention2d<{}>>("self_attention_2d_bf16"));
   auto generate_both = [&](const graph::Graph& traced, const codegen::cuda::Tiles& tiles = {}) {
@@ -63,7 +67,9 @@ int run(const fs::path& folder) {
                                                         {"wgmma:blocks_mlp_fc1_forward", "128x128"},
                                                         {"wgmma:blocks_mlp_fc2_forward", "128x192"}});
   generate_both(trace<models::ToyWideVit>("toy_wide_bf16"), {{"wgmma:", "64x128"}});
+  generate_both(trace<models::ToyWideVit>("toy_wide_again_bf16"), {{"wgmma:", "64x128"}, again});
   generate_both(trace_example<WideSelfAttention>("wide_self_attention_bf16"), {{"wgmma:", "64x128"}});
+  generate_both(trace_example<WideSelfAttention>("self_attention_again_bf16"), {{"wgmma:", "64x128"}, again});
 
   generate_both(trace<models::vit_mnist::VitMnist>("toy_race"));
   const fs::path kernels = folder / "toy_race_cuda.cu";
