@@ -247,7 +247,8 @@ Writes the sources of {1}: C header, kernels for each instruction set, training 
   --cuda-tile [KERNEL=][wgmma:]ROWSxCOLUMNS
                  the tile of a CUDA kernel's matrix product, or of all of them; else the sizes decide. wgmma: that of
                  its kernel for sm_90a; wgmma:none is none, so that sm_90a takes the other one.
-                 attention_gradient:none: attention's backward pass is several kernels
+                 attention_gradient:none: attention's backward pass is several kernels; attention_gradient:again: it
+                 computes the probabilities again, which takes longer, and forward stores none
   --predict ARCH instead of writing anything, print what each CUDA kernel should take on sm_80 or sm_90a
   --batch N      with so many images (default: the recipe's batch)
   --real TYPE    float (default), or double: for checking gradients, with --isa scalar

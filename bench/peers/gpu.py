@@ -152,6 +152,13 @@ def emitted(model):
     return f"{model}_gpu"
 
 
+def architecture_of(device):
+    """For nvcc. Warpgroups and tensor maps are of sm_90a alone, which native does not mean."""
+    if device.type == "cuda" and torch.cuda.get_device_capability(device) == (9, 0):
+        return "sm_90a"
+    return "native"
+
+
 def compiled(model, options, folder):
     """The emitted sources of a model as one library."""
     name = emitted(model)
@@ -262,13 +269,14 @@ def main():
     parser.add_argument("--tflops", type=float, default=790, help="of dense bf16; the default was measured on an H200")
     parser.add_argument("--bandwidth", type=float, default=4300, help="of the GPU's memory, GB/s; the same")
     parser.add_argument("--nvcc", default="/usr/local/cuda/bin/nvcc")
-    parser.add_argument("--architecture", default="native", help="for nvcc: native, sm_80, sm_90a")
+    parser.add_argument("--architecture", help="for nvcc: sm_80, sm_90a, native; default: what the GPU is")
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     options = parser.parse_args()
     if options.device == "cuda" and not torch.cuda.is_available():
         raise SystemExit("gpu.py: PyTorch finds no GPU here")
     options.models = options.models or [m for m in SIZES if (m == "vit_toy") == (options.device == "cpu")]
     device = torch.device(options.device)
+    options.architecture = options.architecture or architecture_of(device)
     torch.backends.cuda.matmul.allow_tf32 = False
     name = torch.cuda.get_device_name() if options.device == "cuda" else "the CPU, by the stand-in for a GPU"
     print(f"PyTorch {torch.__version__} on {name}; medians of {options.rounds} rounds in turns\n")

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <range/v3/algorithm/any_of.hpp>
 #include <tuple>
 
 #include "codegen/emit/entry.hpp"
@@ -44,6 +45,7 @@ tree::Function function_of(const Model& m, const Plan& plan) {
     if (p.name == "batch" && plan.program.name == "loss_and_gradients")
       f.parameters.push_back({"const tessera_cuda_step*", "step"});
     if (p.name == "parameters" || p.name == "packed" || p.name == "random") continue;
+    if (p.name == "magnitudes" && !has_attention(plan.program)) f.parameters.push_back({"float*", "maps"});
     if (p.name == "batch")
       f.parameters.push_back({"int64_t", "batch"});
     else if (p.name == "labels")
@@ -149,12 +151,17 @@ std::int64_t check_blocks(const Model& m) { return std::clamp<std::int64_t>(m.ar
 
 std::string checks(const Model& m, const tree::Function& f, bool batch) {
   const std::string u = upper(m.name);
-  std::string nulls;
-  for (const tree::Parameter& p : f.parameters)
-    if (p.type.ends_with("*") && p.name != "stream" && (p.name != "packed" || packs(m)))
+  const bool has_maps = ranges::any_of(m.plans, [](const Plan& p) { return has_attention(p.program); });
+  std::string nulls, ignored;
+  for (const tree::Parameter& p : f.parameters) {
+    if (p.name == "maps" && !has_maps)
+      ignored = "  (void)maps;  // there are none\n";
+    else if (p.type.ends_with("*") && p.name != "stream" && (p.name != "packed" || packs(m)))
       nulls += fmt::format("{}!{}", nulls.empty() ? "" : " || ", p.name);
+  }
   std::string out = fmt::format("  if ({}) return {}_ERROR_NULL;\n", nulls, u);
   if (!packs(m) && f.parameters[1].name == "packed") out += "  (void)packed;\n";
+  out += ignored;
   if (batch) out += fmt::format("  if (batch < 1 || batch > largest_batch) return {}_ERROR_BATCH;\n", u);
   return out;
 }

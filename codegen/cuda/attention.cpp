@@ -25,6 +25,15 @@ namespace {
 
 constexpr int warps = 4;
 
+/// Whether the last of four steps stores the maximum, and one over the sum.
+bool keeps_rows(const Kernel& softmax) {
+  const std::vector<Step::Store>& kept = softmax.steps[3].stores;
+  if (kept.size() != 2 || !is_local(softmax, kept[0].value, 0) || !is_op(softmax, kept[1].value, Op::divide))
+    return false;
+  const Expression &inverse = expression_of(softmax, kept[1].value), &one = expression_of(softmax, inverse.a);
+  return one.kind == Expression::Kind::constant && one.value == 1 && is_local(softmax, inverse.b, 1);
+}
+
 }  // namespace
 
 std::optional<Attention> attention_of(const KernelProgram& program, const Kernel& scores, const Kernel& softmax,
@@ -38,7 +47,9 @@ std::optional<Attention> attention_of(const KernelProgram& program, const Kernel
   if (!is_local(scores, stored.value, 0) || in_scores.empty()) return {};
 
   // A softmax: the maximum, the sum of exponentials, and their quotients.
-  if (softmax.anchor != Anchor::row || softmax.steps.size() != 3) return {};
+  if (softmax.anchor != Anchor::row || softmax.steps.size() < 3 || softmax.steps.size() > 4) return {};
+  // What backward computes p from again may be stored behind them.
+  if (softmax.steps.size() == 4 && !keeps_rows(softmax)) return {};
   const Step &most = softmax.steps[0], &sum = softmax.steps[1], &quotient = softmax.steps[2];
   if (!most.reduces || most.reduction != Reduction::maximum || !most.stores.empty() || most.over.size() != 1 ||
       !sum.reduces || sum.reduction != Reduction::sum || sum.over != most.over || quotient.reduces ||
@@ -127,15 +138,48 @@ std::optional<Attention> attention_of(const KernelProgram& program, const Kernel
   return found;
 }
 
+namespace {
+
+/// Positions in an order of the scores and the softmax that the kernel at `mix` can take into itself.
+struct Before {
+  std::size_t scores, softmax;
+};
+std::optional<Before> attention_before(const KernelProgram& program, const std::vector<Item>& order, std::size_t mix) {
+  const auto is_kernel = [&](std::size_t at) { return order[at].kernel >= 0; };
+  const auto kernel = [&](std::size_t at) -> const Kernel& {
+    return program.kernels[static_cast<std::size_t>(order[at].kernel)];
+  };
+  // Whether a kernel may as well run right before the mix; `but` does so behind it.
+  const auto can_wait = [&](std::size_t at, std::size_t but) {
+    const std::set<int> made = stored_by(kernel(at)), read = loaded_by(kernel(at));
+    for (std::size_t between = at + 1; between < mix; ++between)
+      if (between != but && (meet(made, tensors_of(kernel(between))) || meet(read, stored_by(kernel(between)))))
+        return false;
+    return true;
+  };
+  for (std::size_t softmax = mix; softmax-- > 1 && is_kernel(softmax);) {
+    if (!meet(stored_by(kernel(softmax)), loaded_by(kernel(mix)))) continue;
+    for (std::size_t scores = softmax; scores-- > 0 && is_kernel(scores);)
+      if (meet(stored_by(kernel(scores)), loaded_by(kernel(softmax))) &&
+          attention_of(program, kernel(scores), kernel(softmax), kernel(mix)) && can_wait(softmax, softmax) &&
+          can_wait(scores, softmax))
+        return Before{scores, softmax};
+  }
+  return {};
+}
+
+}  // namespace
+
 void fuse_attention(KernelProgram& program) {
   std::vector<Kernel>& kernels = program.kernels;
   std::set<int> gone;
   for (std::vector<Item>& order : program.order)
-    for (std::size_t i = 0; i + 2 < order.size(); ++i) {
-      const int a = order[i].kernel, b = order[i + 1].kernel, c = order[i + 2].kernel;
-      if (a < 0 || b < 0 || c < 0) continue;
+    for (std::size_t i = 2; i < order.size(); ++i) {
+      if (order[i].kernel < 0) continue;
+      const std::optional<Before> before = attention_before(program, order, i);
+      if (!before) continue;
+      const int a = order[before->scores].kernel, b = order[before->softmax].kernel, c = order[i].kernel;
       auto kernel = [&](int k) -> Kernel& { return kernels[static_cast<std::size_t>(k)]; };
-      if (!attention_of(program, kernel(a), kernel(b), kernel(c))) continue;
       auto inside = [&](int tensor) {
         const Tensor& t = program.tensors[static_cast<std::size_t>(tensor)];
         for (int k = 0; k < static_cast<int>(kernels.size()); ++k)
@@ -144,14 +188,15 @@ void fuse_attention(KernelProgram& program) {
       };
       const int scores = kernel(a).steps[1].stores[0].to.tensor;
       if (!inside(scores)) continue;
-      std::set<int> made{scores};
-      for (const Step& s : kernel(b).steps)
-        for (const Step::Store& store : s.stores) made.insert(store.to.tensor);
+      std::set<int> made = stored_by(kernel(b));
+      made.insert(scores);
       for (int t : made)
         if (inside(t)) program.tensors[static_cast<std::size_t>(t)].storage = Storage::registers;
       kernel(c).fused = {kernel(a), kernel(b)};
       gone.insert({a, b});
-      order.erase(order.begin() + static_cast<std::ptrdiff_t>(i), order.begin() + static_cast<std::ptrdiff_t>(i) + 2);
+      order.erase(order.begin() + static_cast<std::ptrdiff_t>(before->softmax));
+      order.erase(order.begin() + static_cast<std::ptrdiff_t>(before->scores));
+      i -= 2;
     }
   remove_kernels(program, gone);
 }
@@ -187,13 +232,11 @@ Emitted Emitter::attention() {
   // A block's queries, and the keys and values that it brings beside them.
   e.tile = {warps * 16, static_cast<int>(2 * a.most_keys), e.threads, e.blocks, "attention", ""};
   e.depth = {width, 0};
-  constexpr double of_a_score = 40;  // instructions, about
-  e.alone = cuda::alone({warps * 16, static_cast<int>(a.most_keys), 0, 0, "", ""}, {0, 0, 0, 0, of_a_score});
 
   Block b, functions;
   std::set<std::string> declared;
   std::vector<Argument> arguments;
-  Expr save = call("SaveNothing", {});
+  Expr save = call("SaveNothing", {}), keep = call("KeepNothing", {});
   // The functions of one of the kernels, for the block's group of it.
   auto of_kernel = [&](Emitter& kernel, const Attention::Axes& axes, const std::function<void(Emitter&)>& add) {
     kernel.arguments_ = std::move(arguments);
@@ -226,6 +269,17 @@ Emitted Emitter::attention() {
     }));
     for (tree::Parameter& at_place : functions.back().parameters)  // which a mask would read
       if (at_place.type == "int") at_place.type = "[[maybe_unused]] int";
+    if (kernel_.fused[1].steps.size() == 4) {
+      keep = name("keep_row");
+      functions.push_back(
+          k.function_of("keep_row", {k.fuse({a.softmax.row}, "row")}, {{"OfRow", "row_of_it"}}, [&](Block& body) {
+            const std::vector<Step::Store>& kept = kernel_.fused[1].steps[3].stores;
+            k.begin({kept[0].value, kept[1].value});
+            k.take(kept[0].value, name("row_of_it.most"));
+            k.take(kept[1].value, name("row_of_it.inverse"));
+            for (const Step::Store& store : kept) k.put(body, store);
+          }));
+    }
     std::vector<Step::Store> saved = kernel_.fused[1].steps[2].stores;
     std::erase_if(saved, [&](const Step::Store& s) {
       return plan_.program.tensors[static_cast<std::size_t>(s.to.tensor)].storage == Storage::registers;
@@ -243,11 +297,13 @@ Emitted Emitter::attention() {
     functions.push_back(k.function_of("store", {k.fuse({a.mix.row}, "row"), k.fuse({a.mix.width}, "column")},
                                       {{"real", "sum"}}, [&](Block& body) { k.store_sums(body); }));
   });
+  const double of_a_score = save->text == "save" ? 28 : 24;  // instructions, about
+  e.alone = cuda::alone({warps * 16, static_cast<int>(a.most_keys), 0, 0, "", ""}, {0, 0, 0, 0, of_a_score});
   arguments_ = std::move(arguments);
   b.insert(b.end(), functions.begin(), functions.end());
   const std::string function = fmt::format("attention<{}, {}, {}>", warps, a.most_keys, width);
   b.push_back(tree::evaluate(call(function, {integer(a.rows), integer(a.keys), name("query"), name("key"),
-                                             name("score"), save, name("value"), name("store")})));
+                                             name("score"), save, keep, name("value"), name("store")})));
   finish(e, std::move(b), fmt::format("attention, {} queries a block", warps * 16), false, false);
   return e;
 }

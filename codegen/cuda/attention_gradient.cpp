@@ -8,6 +8,7 @@
 #include <range/v3/algorithm/contains.hpp>
 #include <set>
 
+#include "codegen/cuda/attention_again.hpp"
 #include "codegen/cuda/attention_parts.hpp"
 #include "codegen/cuda/emitter.hpp"
 
@@ -36,25 +37,8 @@ std::optional<Access> only_access(const Kernel& k, int tensor, std::vector<int>&
   return loads.empty() ? std::nullopt : std::optional(expression_of(k, loads[0]).access);
 }
 
-/// All axes of a part, in one order.
-std::vector<int> all_of(const Axes& axes) {
-  std::vector<int> all{axes.row, axes.key, axes.width};
-  all.insert(all.end(), axes.groups.begin(), axes.groups.end());
-  return all;
-}
 bool same_size(const Kernel& a, const Kernel& b, int in_a, int in_b) {
   return (in_a < 0) == (in_b < 0) && (in_a < 0 || size_of(a, in_a) == size_of(b, in_b));
-}
-
-/// The same number of a tensor, where the axes of one kernel stand for those of another.
-bool same_number(const Access& a, const Axes& in_a, const Access& b, const Axes& in_b) {
-  Access moved = a;
-  const std::vector<int> from = all_of(in_a), to = all_of(in_b);
-  for (Affine& index : moved.index) {
-    for (Affine::Part& part : index.parts) part.axis = mapped({part.axis}, from, to)[0];
-    std::sort(index.parts.begin(), index.parts.end());
-  }
-  return moved == b;
 }
 
 /// A product of `given`, as it lies behind `written` in the kernel of the softmax, and of something else: which has the
@@ -117,9 +101,34 @@ std::optional<Part> copy_of(const KernelProgram& program, const std::vector<cons
 
 }  // namespace
 
+namespace {
+
+/// Of kernels of which the first two compute p again.
+std::optional<AttentionGradient> with_attention_again(const KernelProgram& program,
+                                                      const std::vector<const Kernel*>& kernels,
+                                                      const AttentionAgain& again) {
+  std::optional<AttentionGradient> found = attention_gradient_of(program, {kernels.begin() + 2, kernels.end()});
+  if (!found) return {};
+  Part* const parts[] = {&found->mixed, &found->softmax, &found->of_query, &found->of_key, &found->of_value};
+  for (Part* part : parts) part->kernel += 2;
+  for (std::optional<Part>& copy : found->copies)
+    if (copy) copy->kernel += 2;
+  const Kernel& softmax = *kernels[static_cast<std::size_t>(found->softmax.kernel)];
+  const Access& read = expression_of(softmax, found->p[0]).access;
+  if (read.tensor != again.p.tensor) return {};
+  const std::vector<int> from = axes_along(read), to = axes_along(again.p);
+  const Axes& axes = found->softmax.axes;
+  found->again =
+      Part{1, {mapped({axes.row}, from, to)[0], mapped({axes.key}, from, to)[0], -1, mapped(axes.groups, from, to)}};
+  return found;
+}
+
+}  // namespace
+
 std::optional<AttentionGradient> attention_gradient_of(const KernelProgram& program,
                                                        const std::vector<const Kernel*>& kernels) {
   if (kernels.size() < 5) return {};
+  if (const auto again = attention_again_of(*kernels[1])) return with_attention_again(program, kernels, *again);
   AttentionGradient found;
   const auto kernel = [&](const Part& part) -> const Kernel& {
     return *kernels[static_cast<std::size_t>(part.kernel)];
@@ -305,8 +314,8 @@ Emitted Emitter::attention_gradient() {
   Emitted e = fresh();
   const Extent groups = part_of(a.mixed).points(a.mixed.axes.groups);
   const std::int64_t tiles = ceiling(a.rows, tile), padded = tiles * tile * a.most_keys;
-  const std::int64_t bytes =
-      2 * (2 * a.most_keys * a.width + 4 * tile * a.width + a.most_keys * tile) + a.most_keys * 8;
+  const std::int64_t bytes = 2 * (2 * a.most_keys * a.width + 4 * tile * a.width + a.most_keys * tile) +
+                             a.most_keys * 8 + ceiling(a.most_keys, tile) * tile * 8;
   e.threads = static_cast<int>(a.most_keys * 2);
   // Of the widest a thread needs more than the 128 registers that 512 threads at once leave it, where it can have them.
   const int at_once = a.width == 64 ? 384 : 512;
@@ -317,16 +326,17 @@ Emitted Emitter::attention_gradient() {
   e.grid[2] = times_batch(groups);
   if (!groups.known()) limit(e, groups.per_batch);
   // Four factors as they are, and p, which is a line of each query.
-  const std::int64_t brought = a.rows + a.keys + ceiling(a.rows * a.keys, 2 * a.width);
+  const std::int64_t brought = a.rows + a.keys + (a.again ? 0 : ceiling(a.rows * a.keys, 2 * a.width));
   e.tile = {
       static_cast<int>(a.rows), static_cast<int>(brought - a.rows), e.threads, e.blocks, "attention_gradient", ""};
   e.depth = {2 * a.width, 0};
   // What is multiplied beyond the ends, barriers, and the instructions of each p and change.
-  constexpr double multiply_adds = 1340, of_a_barrier = 40, of_a_change = 25;
+  constexpr double multiply_adds = 1340, of_a_barrier = 40;
+  const double of_a_change = a.again ? 34 : 25;
   e.alone = cuda::alone({static_cast<int>(tiles * tile), static_cast<int>(a.most_keys), 0, 0, "", ""},
                         {0, 0, 0, 0, of_a_change}) +
             static_cast<double>(3 * tiles) * of_a_barrier +
-            static_cast<double>((padded - a.rows * a.keys) * 4 * a.width) / multiply_adds;
+            static_cast<double>((padded - a.rows * a.keys) * (a.again ? 5 : 4) * a.width) / multiply_adds;
 
   Block b, functions;
   std::map<std::string, std::string> declared;
@@ -361,21 +371,46 @@ Emitted Emitter::attention_gradient() {
   factor("key", a.of_query, a.of_query.factor, a.of_query.axes.key);
   factor("value", a.mixed, a.mixed.factor, a.mixed.axes.key);
   factor("gradient", a.mixed, a.gradient, a.mixed.axes.row);
+  const auto without_warnings = [](tree::Statement f) {
+    for (tree::Parameter& at_place : f.parameters)
+      if (at_place.type == "int") at_place.type = "[[maybe_unused]] int";
+    return f;
+  };
   const auto of_softmax = [&](const std::string& which, const std::vector<tree::Parameter>& more,
                               const std::function<void(Emitter&, Block&)>& give) {
     add(a.softmax, [&](Emitter& k) {
-      tree::Statement f =
+      return without_warnings(
           k.function_of(which, {k.fuse({a.softmax.axes.row}, "row"), k.fuse({a.softmax.axes.key}, "column")}, more,
-                        [&](Block& body) { give(k, body); });
-      for (tree::Parameter& at_place : f.parameters)
-        if (at_place.type == "int") at_place.type = "[[maybe_unused]] int";
-      return f;
+                        [&](Block& body) { give(k, body); }));
     });
   };
-  of_softmax("probability", {}, [&](Emitter& k, Block& body) {
-    k.begin({a.p[0]});
-    body.push_back(tree::give(k.evaluate(body, a.p[0])));
-  });
+  if (a.again) {
+    const AttentionAgain again = *attention_again_of(*kernels[1]);
+    const Axes& axes = a.again->axes;
+    add(*a.again, [&](Emitter& k) {
+      return k.function_of("kept", {k.fuse({axes.row}, "row")}, {}, [&](Block& body) {
+        k.begin({again.most, again.inverse});
+        const Expr most = k.evaluate(body, again.most), inverse = k.evaluate(body, again.inverse);
+        body.push_back(tree::give(call("of_row", {most, inverse})));
+      });
+    });
+    add(*a.again, [&](Emitter& k) {
+      return without_warnings(k.function_of("probability", {k.fuse({axes.row}, "row"), k.fuse({axes.key}, "column")},
+                                            {{"real", "sum"}, {"OfRow", "row_of_it"}}, [&](Block& body) {
+                                              k.begin({again.score});
+                                              k.take(again.sum, name("sum"));
+                                              Expr p =
+                                                  call("share_of", {k.evaluate(body, again.score), name("row_of_it")});
+                                              if (k.rounds(again.p)) p = call("in_bf16", {std::move(p)});
+                                              body.push_back(tree::give(std::move(p)));
+                                            }));
+    });
+  } else {
+    of_softmax("probability", {}, [&](Emitter& k, Block& body) {
+      k.begin({a.p[0]});
+      body.push_back(tree::give(k.evaluate(body, a.p[0])));
+    });
+  }
   of_softmax("change", {{"real", "p"}, {"real", "dp"}, {"real", "delta"}}, [&](Emitter& k, Block& body) {
     k.begin({a.change});
     for (int load : a.p) k.take(load, name("p"));
@@ -402,9 +437,12 @@ Emitted Emitter::attention_gradient() {
   arguments_ = std::move(arguments);
   b.insert(b.end(), functions.begin(), functions.end());
   std::vector<Expr> operands{integer(a.rows), integer(a.keys)};
-  for (const tree::Statement& f : functions) operands.push_back(name(f.name));
-  b.push_back(
-      tree::evaluate(call(fmt::format("attention_gradient<{}, {}>", a.most_keys, a.width), std::move(operands))));
+  for (const tree::Statement& f : functions) {
+    if (f.name == "probability" && !a.again) operands.push_back(call("KeptNothing", {}));
+    operands.push_back(name(f.name));
+  }
+  b.push_back(tree::evaluate(call(
+      fmt::format("attention_gradient<{}, {}, {}>", a.most_keys, a.width, a.again.has_value()), std::move(operands))));
   finish(e, std::move(b), "attention's gradients, a head a block", false, false);
   return e;
 }

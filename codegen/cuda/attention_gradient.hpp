@@ -22,13 +22,15 @@ struct AttentionGradient {
   Part softmax;                                    ///< gives what scores change by
   std::vector<int> p, dp;                          ///< its expressions that load them
   int change = -1;                                 ///< the one that it stores
+  std::optional<Part> again;                       ///< makes p; else it is in memory
   Part of_query, of_key, of_value;                 ///< products; the last one's factor is the gradient once more
   std::optional<Part> copies[3];                   ///< of what these give
   std::int64_t rows = 0, keys = 0, most_keys = 0;  ///< most_keys: filled up to a multiple of 16
   std::int64_t width = 0;
 };
 
-/// Nothing where these kernels, the copies behind the five others, are not what device/attention_gradient.h can do.
+/// Nothing where these kernels, the copies behind the five others and what makes p again before them, are not what
+/// device/attention_gradient.h can do.
 std::optional<AttentionGradient> attention_gradient_of(const KernelProgram& program,
                                                        const std::vector<const Kernel*>& kernels);
 

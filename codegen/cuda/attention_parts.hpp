@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "codegen/cuda/attention.hpp"
 #include "codegen/cuda/plan.hpp"
 
 namespace tessera::codegen::cuda {
@@ -42,13 +43,27 @@ inline bool is_local(const Kernel& k, int e, int step) {
   return expression_of(k, e).kind == Expression::Kind::local && expression_of(k, e).a == step;
 }
 
-inline std::set<int> tensors_of(const Kernel& k) {
+inline std::set<int> stored_by(const Kernel& k) {
+  std::set<int> tensors;
+  for (const Step& s : k.steps)
+    for (const Step::Store& store : s.stores) tensors.insert(store.to.tensor);
+  for (const Kernel& part : k.fused) tensors.merge(stored_by(part));
+  return tensors;
+}
+inline std::set<int> loaded_by(const Kernel& k) {
   std::set<int> tensors;
   for (const Expression& e : k.expressions)
     if (e.kind == Expression::Kind::load) tensors.insert(e.access.tensor);
-  for (const Step& s : k.steps)
-    for (const Step::Store& store : s.stores) tensors.insert(store.to.tensor);
+  for (const Kernel& part : k.fused) tensors.merge(loaded_by(part));
   return tensors;
+}
+inline std::set<int> tensors_of(const Kernel& k) {
+  std::set<int> tensors = stored_by(k);
+  tensors.merge(loaded_by(k));
+  return tensors;
+}
+inline bool meet(const std::set<int>& some, const std::set<int>& others) {
+  return std::any_of(some.begin(), some.end(), [&](int t) { return others.contains(t); });
 }
 
 /// The axes of one kernel in another one: of those that stand at the same dim of a tensor.
@@ -59,6 +74,23 @@ inline std::vector<int> mapped(const std::vector<int>& axes, const std::vector<i
     result.push_back(at == from.end() ? -1 : to[static_cast<std::size_t>(at - from.begin())]);
   }
   return result;
+}
+
+/// All axes of one of the kernels, in one order.
+inline std::vector<int> all_of(const Attention::Axes& axes) {
+  std::vector<int> all{axes.row, axes.key, axes.width};
+  all.insert(all.end(), axes.groups.begin(), axes.groups.end());
+  return all;
+}
+/// The same number of a tensor, where the axes of one kernel stand for those of another.
+inline bool same_number(const Access& a, const Attention::Axes& in_a, const Access& b, const Attention::Axes& in_b) {
+  Access moved = a;
+  const std::vector<int> from = all_of(in_a), to = all_of(in_b);
+  for (Affine& index : moved.index) {
+    for (Affine::Part& part : index.parts) part.axis = mapped({part.axis}, from, to)[0];
+    std::sort(index.parts.begin(), index.parts.end());
+  }
+  return moved == b;
 }
 
 /// Whether a stored factor's numbers are neighbours along this axis, and begin on multiples of eight.

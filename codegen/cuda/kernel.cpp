@@ -423,6 +423,13 @@ const std::set<std::string>& known_names() {
                                            "erff",
                                            "-",
                                            "SaveNothing",
+                                           "KeepNothing",
+                                           "KeptNothing",
+                                           "of_row",
+                                           "in_bf16",
+                                           "share_of",
+                                           "row_of_it.most",
+                                           "row_of_it.inverse",
                                            "std::int64_t",
                                            "static_cast<real>"};
   return names;

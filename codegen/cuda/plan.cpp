@@ -5,6 +5,7 @@
 #include <set>
 
 #include "codegen/cuda/attention.hpp"
+#include "codegen/cuda/attention_again.hpp"
 #include "codegen/cuda/attention_gradient.hpp"
 #include "codegen/error.hpp"
 
@@ -143,10 +144,10 @@ Plan plan_for_gpu(KernelProgram program, const Tiles& tiles) {
     store_factors(plan.program);
     fuse_attention(plan.program);
     const auto wanted = tiles.find(without_attention_gradient);
-    if (wanted == tiles.end())
-      fuse_attention_gradients(plan.program);
-    else if (wanted->second != "none")
-      throw Error("of attention_gradient there is no tile " + wanted->second);
+    const std::string how = wanted == tiles.end() ? "" : wanted->second;
+    if (how != "" && how != "none" && how != "again") throw Error("of attention_gradient there is no tile " + how);
+    if (how != "none") fuse_attention_gradients(plan.program);
+    if (how == "again") compute_attention_again(plan.program);
   }
   for (const Tensor& t : plan.program.tensors) plan.layouts.push_back(layout_on_gpu(t));
   plan.stages = make_stages(plan.program);

@@ -417,7 +417,7 @@ std::string body_of(const ModelFiles& m, const tree::Function& f) {
       return "unknown error code";
   }}
 )cpp",
-                       u, m.classes(),
+                       u, m.output_reals(),
                        m.plan("loss_and_gradients").program.groups
                            ? "at least a sixteenth of the batch has to be worked on at once"
                            : "all images of the batch have to be worked on at once");

@@ -14,7 +14,8 @@ Extent operator+(const Extent& a, const Extent& b) { return {a.fixed + b.fixed, 
 
 Contract contract(const ModelFiles& m) {
   const graph::Recipe& recipe = m.forward.recipe;
-  const std::int64_t real = m.real == "double" ? 8 : 4, label = softens(recipe) ? real * m.classes() : 4, loss = real;
+  const std::int64_t real = m.real == "double" ? 8 : 4, label = softens(recipe) ? real * m.output_reals() : 4,
+                     loss = real;
   std::int64_t pixels = 1;
   for (const std::int64_t size : m.image_shape()) pixels *= size;
   const Extent& scratch = m.plan("forward").scratch;
@@ -23,7 +24,7 @@ Contract contract(const ModelFiles& m) {
   for (const ArenaEntry& e : m.arena.entries) c.parameters += e.reals * e.count;
   c.parameter_bytes = real * m.arena.reals;
   c.optimizer_bytes = static_cast<std::int64_t>(optimizer_state(recipe).size()) * c.parameter_bytes;
-  const Extent images_and_outputs{0, real * (pixels + m.classes())};
+  const Extent images_and_outputs{0, real * (pixels + m.output_reals())};
   const std::int64_t weights = c.parameter_bytes + real * m.packed.reals;
   c.forward_bytes =
       Extent{(takes_parameters(m.plan("forward").program) ? c.parameter_bytes : 0) + real * m.packed.forward_reals, 0} +

@@ -30,11 +30,23 @@ std::vector<std::int64_t> ModelFiles::image_shape() const {
   return shape;
 }
 
-std::int64_t ModelFiles::classes() const {
-  for (const graph::Output& o : forward.outputs)
-    if (o.kind == graph::Output::Kind::value) return forward[o.node].shape.back().value();
-  throw Error(fmt::format("{} has no outputs", name));
+std::vector<std::int64_t> ModelFiles::output_shape() const {
+  const auto at = ranges::find(forward.outputs, graph::Output::Kind::value, &graph::Output::kind);
+  if (at == forward.outputs.end()) throw Error(fmt::format("{} has no outputs", name));
+  const std::vector<Dim>& dims = forward[at->node].shape;
+  if (dims.size() < 2) throw Error(fmt::format("the outputs of {} have no axis beside the batch", name));
+  std::vector<std::int64_t> shape;
+  for (std::size_t d = 1; d < dims.size(); ++d) shape.push_back(dims[d].value());
+  return shape;
 }
+
+std::int64_t ModelFiles::output_reals() const {
+  std::int64_t reals = 1;
+  for (const std::int64_t size : output_shape()) reals *= size;
+  return reals;
+}
+
+std::int64_t ModelFiles::classes() const { return output_shape().back(); }
 
 std::string ModelFiles::upper() const {
   std::string text = name;

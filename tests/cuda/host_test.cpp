@@ -215,6 +215,24 @@ TEST(CudaHost, AttentionsGradientsAreTheSumsOfTheirProductsWithoutBankConflicts)
     EXPECT_EQ(right_runs_of(a), 8u) << a.rows << " queries, " << a.keys << " keys, " << a.width << " wide";
   EXPECT_EQ(tessera::cuda_host::bank_conflicts(), conflicts);
 }
+std::size_t right_runs_of(const HeadAgain& a) {
+  return right_runs({1}, [&] { return std::vector<float>{gives_the_same_again<DeviceArray>(a) ? 1.0f : 0.0f}; });
+}
+TEST(CudaHost, AttentionsProbabilitiesMadeAgainAndTheirGradientsHaveTheSameBitsWithoutBankConflicts) {
+  const std::int64_t conflicts = tessera::cuda_host::bank_conflicts();
+  for (const HeadAgain& a : heads_again)
+    EXPECT_EQ(right_runs_of(a), 8u) << a.stored.rows << " queries, " << a.stored.keys << " keys, " << a.stored.width
+                                    << " wide";
+  EXPECT_EQ(tessera::cuda_host::bank_conflicts(), conflicts);
+}
+TEST(CudaHost, EveryFaultPlantedWhereProbabilitiesAreMadeAgainIsFound) {
+  HeadAgain a = again_of<48, 32>(41, 37);
+  ASSERT_EQ(right_runs_of(a), 8u);
+  for (const auto& fault : planted_in_again) {
+    a.kernel = fault.kernel;
+    EXPECT_LT(right_runs_of(a), 8u) << fault.name;
+  }
+}
 TEST(CudaHost, EveryFaultPlantedInAttentionsGradientIsFound) {
   HeadGradient a = gradient_of<48, 32>(77, 37);
   ASSERT_EQ(right_runs_of(a), 8u);

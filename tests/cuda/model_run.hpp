@@ -44,7 +44,12 @@ inline Floats some_images(const Model& m) {
   for (std::size_t i = 0; i < images.size(); ++i) images[i] = static_cast<float>(i * 37 % 101) / 50 - 1;
   return images;
 }
-inline constexpr std::int32_t some_labels[batch] = {3, 0, 9};
+/// Classes, of a model that has some.
+inline std::vector<std::int32_t> some_labels(const Model& m) {
+  std::vector<std::int32_t> labels;
+  for (const std::size_t label : {3, 0, 9}) labels.push_back(static_cast<std::int32_t>(label % m.output_floats));
+  return labels;
+}
 
 inline constexpr std::size_t count(std::size_t of_image) { return of_image * static_cast<std::size_t>(batch); }
 

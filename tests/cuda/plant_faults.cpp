@@ -67,6 +67,10 @@ const Fault faults_in_attention[] = {
     {"wrong_fragment_of_values", "j * 16 + second + in_matrix, k * 16 + third",
      "j * 16 + third + in_matrix, k * 16 + second"},
     {"a_row_past_the_end_is_stored", "if (row < rows) store", "if (row <= rows) store"},
+    {"a_row_past_the_end_is_kept", "lane % 4 == 0 && row < rows) keep", "lane % 4 == 0 && row <= rows) keep"},
+    {"a_row_that_is_not_kept", "lane % 4 == 0 && row < rows) keep", "lane % 8 == 0 && row < rows) keep"},
+    {"the_other_half_is_kept", "OfRow{most[half], sums[half]}", "OfRow{most[half], sums[0]}"},
+    {"a_maximum_of_the_other_half_is_kept", "OfRow{most[half], sums[half]}", "OfRow{most[0], sums[half]}"},
 };
 const Fault faults_in_gradient[] = {
     {"no_wait_for_a_tile", "    copy_wait<0>();\n", ""},
@@ -74,10 +78,9 @@ const Fault faults_in_gradient[] = {
     {"no_barrier_before_a_tile_is_read", "    barrier();  // the tile", "    // the tile"},
     {"no_barrier_before_the_sums_of_warps_are_read", "    barrier();  // the sums", "    // the sums"},
     {"no_barrier_before_the_changes_are_read", "    barrier();  // the changes", "    // the changes"},
-    {"the_next_tile_over_the_one_that_is_read", "bring_tile(first + tile, place ^ 1)",
-     "bring_tile(first + tile, place)"},
-    {"always_the_same_place", "first += tile, place ^= 1", "first += tile"},
-    {"a_tile_too_far", "bring_tile(first + tile, place ^ 1)", "bring_tile(first + 2 * tile, place ^ 1)"},
+    {"the_next_tile_over_the_one_that_is_read", "again ? 1 - first / tile % 2 : other ^ 1", "other"},
+    {"always_the_same_place", "first += tile, other ^= 1", "first += tile"},
+    {"a_tile_too_far", "bring_tile(first + tile, again", "bring_tile(first + 2 * tile, again"},
     {"queries_for_gradients", "gradients = queries + tile * width", "gradients = queries"},
     {"values_for_keys", "key_lines + swizzled<width>(depth", "value_lines + swizzled<width>(depth"},
     {"a_key_past_the_end_is_brought", "(value_lines, 0, keys, value)", "(value_lines, 0, keys + 1, value)"},
@@ -94,7 +97,7 @@ const Fault faults_in_gradient[] = {
      "me.second + me.in_matrix, depth + me.third"},
     {"wrong_fragment_of_gradients", "j * 16 + me.third + me.in_matrix, depth + me.second",
      "j * 16 + me.second + me.in_matrix, depth + me.third"},
-    {"wrong_half_of_the_gradients", "of_gradients + 2", "of_gradients"},
+    {"wrong_half_of_the_gradients", "left, right + 2);\n    }\n  }\n}", "left, right);\n    }\n  }\n}"},
     {"keys_eight_apart_exchanged", "half ? x[i + half] : x[i]) + other", "half ? x[i] : x[i + half]) + other"},
     {"a_sum_of_some_lanes", "half ? x[i + half] : x[i]) + other",
      "half ? x[i + half] : x[i]) + (half == 4 ? 0 : other)"},
@@ -122,6 +125,26 @@ const Fault faults_in_gradient[] = {
     {"wrong_half_of_the_queries", "of_key[2 * k + 1], of_changes[j], right + 2",
      "of_key[2 * k + 1], of_changes[j], right"},
     {"p_for_changes", "of_key[2 * k], of_changes[j]", "of_key[2 * k], of_p[j]"},
+};
+/// Where p is made again.
+const Fault faults_in_again[] = {
+    {"no_barrier_before_a_tile_is_read", "    barrier();  // the tile", "    // the tile"},
+    {"no_barrier_before_the_sums_of_warps_are_read", "    barrier();  // the sums", "    // the sums"},
+    {"no_barrier_before_the_changes_are_read", "    barrier();  // the changes", "    // the changes"},
+    {"no_wait_for_a_tile", "    copy_wait<0>();\n", ""},
+    {"the_next_tile_over_the_one_that_is_read", "? 1 - first / tile % 2", "? first / tile % 2"},
+    {"scores_of_gradients", "(p, key_lines, queries, me)", "(p, key_lines, gradients, me)"},
+    {"scores_of_values", "(p, key_lines, queries, me)", "(p, value_lines, queries, me)"},
+    {"what_is_kept_of_the_row_before", "of_it = rows_of_head[row]", "of_it = rows_of_head[row - i]"},
+    {"what_is_kept_of_the_first_tile", "of_it = rows_of_head[row]", "of_it = rows_of_head[row - first]"},
+    {"a_row_past_the_end_was_kept", "row < rows ? kept(row)", "row <= rows ? kept(row)"},
+    {"rows_of_some_threads", "row < padded_rows; row += block", "row < padded_rows - 32; row += block"},
+    {"rows_where_sums_are", "(sums_of_warps + block)", "(sums_of_warps)"},
+    {"a_score_of_the_other_key", "probability(row, at, p[j][part], of_it)",
+     "probability(row, me.my_key, p[j][part], of_it)"},
+    {"a_score_of_the_other_row", "probability(row, at, p[j][part], of_it)",
+     "probability(row - i, at, p[j][part], of_it)"},
+    {"a_score_of_the_other_sum", "probability(row, at, p[j][part], of_it)", "probability(row, at, p[j][i], of_it)"},
 };
 const Fault faults_in_warpgroups[] = {
     {"no_fence_behind_the_gates", "    asynchronous_fence();\n", ""},
@@ -241,7 +264,7 @@ void write(const std::string& path, const std::string& text) {
 int run(const std::string& device, const std::string& to, const std::string& races_to) {
   const std::string product = device + "/tensor_product.h", attention = device + "/attention.h",
                     gradient = device + "/attention_gradient.h", warpgroups = device + "/warpgroup_product.h";
-  std::string text = planted(text_of(product), unswizzled), table, attentions, gradients, of_warpgroups;
+  std::string text = planted(text_of(product), unswizzled), table, attentions, gradients, agains, of_warpgroups;
   for (const Fault& fault : faults) {
     text += planted(text_of(product), fault);
     const std::string kernel = ", &" + fault.name + "::on_tensor_cores<64, 32, 2, 2, true, ";
@@ -256,6 +279,11 @@ int run(const std::string& device, const std::string& to, const std::string& rac
     const Fault named{"gradient_with_" + fault.name, fault.from, fault.to};
     text += planted(text_of(gradient), named, "attention_gradient_kernel.h");
     gradients += "    {\"" + fault.name + "\", &" + named.name + "::attention_gradient_of_a_head<48, 32>},\n";
+  }
+  for (const Fault& fault : faults_in_again) {
+    const Fault named{"again_with_" + fault.name, fault.from, fault.to};
+    text += planted(text_of(gradient), named, "attention_gradient_kernel.h");
+    agains += "    {\"" + fault.name + "\", &" + named.name + "::attention_again_of_a_head<48, 32>},\n";
   }
   for (const Fault& fault : faults_in_warpgroups) {
     const Fault named{"warpgroups_with_" + fault.name, fault.from, fault.to};
@@ -273,6 +301,9 @@ int run(const std::string& device, const std::string& to, const std::string& rac
                 "};\nconstexpr struct {\n  const char* name;\n  decltype(HeadGradient::kernel) kernel;\n} "
                 "planted_in_gradient[] = {\n" +
                 gradients +
+                "};\nconstexpr struct {\n  const char* name;\n  decltype(HeadAgain::kernel) kernel;\n} "
+                "planted_in_again[] = {\n" +
+                agains +
                 "};\nconstexpr struct {\n  const char* name;\n  decltype(WarpgroupProduct::kernel) kernel;\n} "
                 "planted_in_warpgroups[] = {\n" +
                 of_warpgroups + "};\n");

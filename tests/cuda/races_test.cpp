@@ -118,6 +118,13 @@ TEST(CudaRaces, EveryBarrierThatIsMissingIsARace) {
     expect_race([&] { gives_gradients<DeviceArray>(gradient); }, fault.name);
     ++count;
   }
+  HeadAgain again = again_of<48, 32>(41, 37);
+  for (const auto& fault : planted_in_again) {
+    if (!misses_a_barrier(fault.name)) continue;
+    again.kernel = fault.kernel;
+    expect_race([&] { gives_the_same_again<DeviceArray>(again); }, fault.name);
+    ++count;
+  }
   WarpgroupProduct by_warpgroups = in_warpgroups<128, 128, 2, 3, 2, true, false>;
   for (const auto& fault : planted_in_warpgroups) {
     if (!misses_a_barrier(fault.name)) continue;
@@ -125,7 +132,7 @@ TEST(CudaRaces, EveryBarrierThatIsMissingIsARace) {
     expect_race([&] { product_by<DeviceArray>(by_warpgroups, odd_sizes_for(by_warpgroups)); }, fault.name);
     ++count;
   }
-  EXPECT_EQ(count, 10u);
+  EXPECT_EQ(count, 13u);
 }
 
 TEST(CudaRaces, NoneAreInTheHeadersOfTheDeviceInAnyTile) {
@@ -133,6 +140,7 @@ TEST(CudaRaces, NoneAreInTheHeadersOfTheDeviceInAnyTile) {
   for (const TensorProduct& p : tensor_products) EXPECT_NO_THROW(product_by<DeviceArray>(p, odd_sizes_for(p)));
   for (const HeadAttention& a : attentions) EXPECT_TRUE(attends<DeviceArray>(a));
   for (const HeadGradient& a : head_gradients) EXPECT_TRUE(gives_gradients<DeviceArray>(a));
+  for (const HeadAgain& a : heads_again) EXPECT_TRUE(gives_the_same_again<DeviceArray>(a));
   for (const WarpgroupProduct& p : warpgroup_products) EXPECT_NO_THROW(product_by<DeviceArray>(p, odd_sizes_for(p)));
   tessera::cuda_host::use({});
 }

@@ -43,6 +43,12 @@ bool tensor_cores_are_right() {
     if (!right) std::printf("attention's gradients of %d keys, %d wide FAILED\n", a.most_keys, a.width);
     good = right && good;
   }
+  for (const HeadAgain& a : heads_again) {
+    const bool same = gives_the_same_again<DeviceArray>(a);
+    if (!same)
+      std::printf("attention's p made again of %d keys, %d wide: OTHER BITS\n", a.stored.most_keys, a.stored.width);
+    good = same && good;
+  }
   if (!can_launch(give_box)) {
     std::printf("this GPU, or what was compiled for it, has no warpgroups: their products were not run\n");
     return good;

@@ -166,8 +166,8 @@ inline Matrices odd_sizes_for(const TensorProduct& p) { return {p.tile_rows + 1,
 /// Attention of one head: the kernel's sizes, and those of the problem, which leave a rest everywhere.
 struct HeadAttention {
   int warps, most_keys, width, rows, keys;
-  void (*kernel)(const bf16* queries, const bf16* keys, const bf16* values, int line, float* p, float* out, int rows,
-                 int key_count);
+  void (*kernel)(const bf16* queries, const bf16* keys, const bf16* values, int line, float* p, float* kept, float* out,
+                 int rows, int key_count);
 };
 template <int warps, int most_keys, int width>
 constexpr HeadAttention attention_in_blocks{
@@ -175,7 +175,8 @@ constexpr HeadAttention attention_in_blocks{
 const HeadAttention attentions[] = {attention_in_blocks<4, 32, 16>, attention_in_blocks<4, 48, 32>,
                                     attention_in_blocks<4, 208, 64>, attention_in_blocks<4, 64, 128>};
 
-/// Whether p is the softmax of the scores, and the result the mix of values by p, rounded: to the last bits of sums.
+/// Whether p is the softmax of the scores, what is kept of a row its largest score and one over its sum, and the result
+/// the mix of values by p, rounded: to the last bits of sums.
 template <template <class> class DeviceArray>
 bool attends(const HeadAttention& a) {
   const int line = a.width + 8;
@@ -192,20 +193,27 @@ bool attends(const HeadAttention& a) {
     return all;
   };
   DeviceArray<bf16> queries(lines(a.rows, 1)), keys(lines(a.keys, 2)), values(lines(a.keys, 3));
-  DeviceArray<float> p(static_cast<std::size_t>(a.rows * a.keys)), out(static_cast<std::size_t>(a.rows * a.width));
+  DeviceArray<float> p(static_cast<std::size_t>(a.rows * a.keys)), kept(static_cast<std::size_t>(a.rows * 4)),
+      out(static_cast<std::size_t>(a.rows * a.width));
   launch(a.kernel, dim3(blocks_for(a.rows, a.warps * 16)), dim3(static_cast<unsigned>(a.warps * 32)),
          static_cast<std::size_t>(attention_bytes(a.warps, a.most_keys, a.width)), nullptr, queries.data(), keys.data(),
-         values.data(), line, p.data(), out.data(), a.rows, a.keys);
-  const std::vector<float> found_p = p.values(), found = out.values();
+         values.data(), line, p.data(), kept.data(), out.data(), a.rows, a.keys);
+  const std::vector<float> found_p = p.values(), found_kept = kept.values(), found = out.values();
   for (int row = 0; row < a.rows; ++row) {
     std::vector<double> wanted;
-    double sum = 0;
+    double sum = 0, most = -1e9;
     for (int key = 0; key < a.keys; ++key) {
       double score = 0;
       for (int k = 0; k < a.width; ++k) score += number(row * a.width + k, 1) * number(key * a.width + k, 2);
-      wanted.push_back(std::exp(score * 0.25 + (row + 3 * key) % 7 * 0.125));
+      score = score * 0.25 + (row + 3 * key) % 7 * 0.125;
+      most = score > most ? score : most;
+      wanted.push_back(std::exp(score));
       sum += wanted.back();
     }
+    const double inverse = std::exp(most) / sum;
+    if (!(std::fabs(found_kept[static_cast<std::size_t>(row * 4)] - most) <= 1e-5) ||
+        !(std::fabs(found_kept[static_cast<std::size_t>(row * 4 + 1)] - inverse) <= 1e-5 * inverse))
+      return false;
     std::vector<double> mixed(static_cast<std::size_t>(a.width));
     for (int key = 0; key < a.keys; ++key) {
       const float mine = found_p[static_cast<std::size_t>(row * a.keys + key)];

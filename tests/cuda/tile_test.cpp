@@ -13,10 +13,13 @@
 #include "codegen/passes/simplify.hpp"
 #include "codegen/passes/subgraph.hpp"
 #include "dsl/trace.hpp"
+#include "tests/cuda/example_models.hpp"
 #include "tests/cuda/toy_models.hpp"
 
 namespace tessera::codegen::cuda {
 namespace {
+
+using test::trace_example;
 
 std::string tile_of(Precision precision, const Products& products, const std::string& wanted = "") {
   const Tile tile = choose_tile(precision, products, wanted);
@@ -134,8 +137,10 @@ std::string kernels_of(const graph::Graph& traced, const Tiles& tiles) {
 TEST(CudaAttention, ItsBackwardPassIsOneKernelThatNobodyNeedsTheChangesOfScoresOf) {
   const graph::Graph wide = trace<models::ToyWideVit>("toy_wide_bf16"), tiny = trace<models::VitTiny>("vit_tiny_bf16");
   const std::string of_wide = kernels_of(wide, {}), of_tiny = kernels_of(tiny, {});
-  EXPECT_NE(of_wide.find(" attention_gradient<32, 16>(17, 17, query, key, value, gradient, "), std::string::npos);
-  EXPECT_NE(of_tiny.find(" attention_gradient<208, 64>(197, 197, query, key, value, gradient, "), std::string::npos);
+  EXPECT_NE(of_wide.find(" attention_gradient<32, 16, false>(17, 17, query, key, value, gradient, "),
+            std::string::npos);
+  EXPECT_NE(of_tiny.find(" attention_gradient<208, 64, false>(197, 197, query, key, value, gradient, "),
+            std::string::npos);
   // The first layers' have no place in memory, nor do copies of what it gives.
   EXPECT_EQ(of_tiny.find("d_blocks_attn_multiply"), std::string::npos);
   EXPECT_EQ(of_tiny.find("d_blocks_attn_einsum"), std::string::npos);
@@ -144,6 +149,33 @@ TEST(CudaAttention, ItsBackwardPassIsOneKernelThatNobodyNeedsTheChangesOfScoresO
   EXPECT_NE(without.find("d_blocks_attn_multiply"), std::string::npos);
   EXPECT_THROW(kernels_of(wide, {{without_attention_gradient, "64x64"}}), Error);
   EXPECT_THROW(kernels_of(wide, {{std::string(without_attention_gradient) + "blocks_attn_backward", "none"}}), Error);
+}
+
+TEST(CudaAttention, ItsBackwardPassComputesProbabilitiesAgainWhereThatIsAskedForAndNoneAreStored) {
+  const graph::Graph tiny = trace<models::VitTiny>("vit_tiny_bf16");
+  const std::string stored = kernels_of(tiny, {}), again = kernels_of(tiny, {{without_attention_gradient, "again"}});
+  EXPECT_NE(stored.find("  bf16* const blocks_attn_divide_bf16 = "), std::string::npos);
+  EXPECT_EQ(again.find("  bf16* const blocks_attn_divide_bf16 = "), std::string::npos);
+  EXPECT_NE(again.find("  attention<4, 208, 64>(197, 197, query, key, score, SaveNothing(), keep_row, value, store"),
+            std::string::npos);
+  EXPECT_NE(again.find(" attention_gradient<208, 64, true>(197, 197, query, key, value, gradient, kept, probability, "),
+            std::string::npos);
+  // p is stored as bf16: what is made again is rounded too.
+  EXPECT_NE(again.find("return in_bf16(share_of(sum * real(0.125), row_of_it));"), std::string::npos);
+}
+
+TEST(CudaAttention, IsOneKernelWhereAProductOfValuesStandsBetweenTheSoftmaxAndItsMix) {
+  const std::string text = kernels_of(trace_example<models::SelfAttention2d<{}>>("self_attention_2d"), {});
+  EXPECT_NE(
+      text.find("  attention<4, 256, 32>(256, 256, query, key, score, SaveNothing(), KeepNothing(), value, store"),
+      std::string::npos);
+  EXPECT_NE(text.find("  attention<4, 256, 32>(256, 256, query, key, score, save, KeepNothing(), value, store"),
+            std::string::npos);
+  EXPECT_NE(text.find(" attention_gradient<256, 32, false>(256, 256, "), std::string::npos);
+  const std::size_t begin = text.find("void run_forward("), end = text.find("void run_evaluate(");
+  const std::string forward = text.substr(begin, end - begin);
+  EXPECT_LT(forward.find("(v_forward, "), forward.find("attention_bytes("));
+  EXPECT_EQ(forward.find("divide"), std::string::npos) << "probabilities are stored";
 }
 
 TEST(CudaPrediction, ABlockOfAttentionsGradientMultipliesNothingWhileItChangesScores) {

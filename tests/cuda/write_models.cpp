@@ -9,6 +9,7 @@
 
 #include "codegen/driver.hpp"
 #include "dsl/trace.hpp"
+#include "tests/cuda/example_models.hpp"
 #include "tests/cuda/toy_models.hpp"
 
 namespace tessera::test {
@@ -22,6 +23,9 @@ void write(const fs::path& path, const std::string& text) {
   out.close();
   if (!out) throw std::runtime_error("cannot write " + path.string());
 }
+
+/// Attention's backward pass computes probabilities again.
+const std::pair<const std::string, std::string> again{codegen::cuda::without_attention_gradient, "again"};
 
 void generate(const fs::path& folder, const graph::Graph& traced, const codegen::cuda::Tiles& tiles = {}) {
   codegen::GeneratorOptions options;
@@ -37,6 +41,9 @@ int run(const fs::path& folder) {
   generate(folder, trace<models::CifarVit<{}>>("vit_cifar"));
   generate(folder, trace<models::VitTiny>("vit_tiny"));
   generate(folder, trace<models::VitTiny>("vit_tiny_bf16"));
+  generate(folder, trace<models::VitTiny>("vit_tiny_again_bf16"), {again});
+  generate(folder, trace_example<models::SelfAttention2d<{}>>("self_attention_2d"));
+  generate(folder, trace_example<models::SelfAttention2d<{}>>("self_attention_2d_bf16"));
   auto generate_both = [&](const graph::Graph& traced, const codegen::cuda::Tiles& tiles = {}) {
     generate(folder, traced, tiles);
     write(folder / (traced.name + "_cuda_host.cpp"),
@@ -45,7 +52,11 @@ int run(const fs::path& folder) {
   for (const graph::Graph& traced :
        {trace<models::vit_mnist::VitMnist>("toy_mnist"), trace<models::ToyCifarVit>("toy_cifar"),
         trace<models::ToyVit>("toy_vit"), trace<models::ToyNotebookVit>("toy_notebook"),
-        trace<models::vit_mnist::VitMnist>("toy_mnist_bf16")})
+        trace<models::vit_mnist::VitMnist>("toy_mnist_bf16"), trace_example<ToySelfAttention>("toy_self_attention"),
+        trace_example<ToySelfAttention>("toy_self_attention_bf16"),
+        trace_example<models::SentenceAttention>("sentence_attention"),
+        trace_example<models::SentenceAttention>("sentence_attention_bf16"),
+        trace_example<models::ScalarGraph>("scalar_graph")})
     generate_both(traced);
   // Tiles that sizes like these do not suggest.
   generate_both(trace<models::ToyVit>("toy_vit_bf16"), {{"", "64x64"},
@@ -56,6 +67,9 @@ int run(const fs::path& folder) {
                                                         {"wgmma:blocks_mlp_fc1_forward", "128x128"},
                                                         {"wgmma:blocks_mlp_fc2_forward", "128x192"}});
   generate_both(trace<models::ToyWideVit>("toy_wide_bf16"), {{"wgmma:", "64x128"}});
+  generate_both(trace<models::ToyWideVit>("toy_wide_again_bf16"), {{"wgmma:", "64x128"}, again});
+  generate_both(trace_example<WideSelfAttention>("wide_self_attention_bf16"), {{"wgmma:", "64x128"}});
+  generate_both(trace_example<WideSelfAttention>("self_attention_again_bf16"), {{"wgmma:", "64x128"}, again});
 
   generate_both(trace<models::vit_mnist::VitMnist>("toy_race"));
   const fs::path kernels = folder / "toy_race_cuda.cu";

@@ -1,7 +1,8 @@
 /// Attention's forward pass on tensor cores, so many queries of one head a block: store(row, column, sum of p(row, key)
 /// times the value's number at (key, column)) for p the softmax of a row's scores, in two passes over it; and save(row,
-/// key, p). A score is score(row, key, sum of the query's number at (row, depth) times the key's one at (key, depth)).
-/// Factors are of bf16, p among them; everything else is of single precision. Block x counts tiles of queries.
+/// key, p), or keep(row, what the row's p follow from). A score is score(row, key, sum of the query's number at (row,
+/// depth) times the key's one at (key, depth)). Factors are of bf16, p among them; everything else is of single
+/// precision. Block x counts tiles of queries.
 ///
 /// query, key and value say where a number lies: `width` of them are neighbours in memory, and begin on a multiple of
 /// 16 bytes. `most_keys`: `keys`, filled up to a multiple of 16. A warp has 16 queries, and all scores of theirs in its
@@ -24,14 +25,28 @@ TESSERA_DEVICE std::uint32_t pair_of(real first, real second) {
   return rounded(first).bits | std::uint32_t{rounded(second).bits} << 16;
 }
 
-/// Where nobody reads p.
+/// Of a row of scores the largest, and one over the sum of the exponentials of what they lack to it.
+struct OfRow {
+  real most, inverse;
+};
+TESSERA_DEVICE OfRow of_row(real most, real inverse) { return {most, inverse}; }
+/// What the sum is made of. The same bits wherever it is computed: nothing is joined to what makes the score.
+TESSERA_DEVICE real exponential_of(real score, real most) {
+  return power_of_two(difference(score, most) * real(1.4426950408889634));
+}
+TESSERA_DEVICE real share_of(real score, OfRow row) { return exponential_of(score, row.most) * row.inverse; }
+
+/// Where nobody reads p, and where nobody computes it again.
 struct SaveNothing {
   TESSERA_DEVICE void operator()(int, int, real) const {}
 };
+struct KeepNothing {
+  TESSERA_DEVICE void operator()(int, OfRow) const {}
+};
 
-template <int warps, int most_keys, int width, class Query, class Key, class Score, class Save, class Value,
+template <int warps, int most_keys, int width, class Query, class Key, class Score, class Save, class Keep, class Value,
           class Store>
-TESSERA_DEVICE void attention(int rows, int keys, Query query, Key key, Score score, Save save, Value value,
+TESSERA_DEVICE void attention(int rows, int keys, Query query, Key key, Score score, Save save, Keep keep, Value value,
                               Store store) {
   constexpr int block = warps * 32;
   bf16* const queries = shared_memory<bf16>();
@@ -84,7 +99,7 @@ TESSERA_DEVICE void attention(int rows, int keys, Query query, Key key, Score sc
   for (int j = 0; j < most_keys / 8; ++j) {
     TESSERA_UNROLL
     for (int part = 0; part < 4; ++part) {
-      p[j][part] = expf(p[j][part] - most[part / 2]);
+      p[j][part] = exponential_of(p[j][part], most[part / 2]);
       sums[part / 2] += p[j][part];
     }
   }
@@ -92,13 +107,16 @@ TESSERA_DEVICE void attention(int rows, int keys, Query query, Key key, Score sc
   for (int half = 0; half < 2; ++half) {
     sums[half] += shuffle_xor(sums[half], 1);
     sums[half] += shuffle_xor(sums[half], 2);
+    sums[half] = 1 / sums[half];
+    const int row = my_row + half * 8;
+    if (lane % 4 == 0 && row < rows) keep(row, OfRow{most[half], sums[half]});
   }
   TESSERA_UNROLL
   for (int j = 0; j < most_keys / 8; ++j) {
     TESSERA_UNROLL
     for (int part = 0; part < 4; ++part) {
       const int row = my_row + part / 2 * 8, column = j * 8 + lane % 4 * 2 + part % 2;
-      p[j][part] = p[j][part] / sums[part / 2];
+      p[j][part] *= sums[part / 2];
       if (column < keys && row < rows) save(row, column, p[j][part]);
     }
   }

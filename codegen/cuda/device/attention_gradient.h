@@ -1,10 +1,11 @@
-/// Attention's backward pass on tensor cores, one head a block: from p(row, key), the softmax that forward found, and
-/// the gradient of what it mixed, the gradients of queries, keys and values. For dp the sum of the gradient's number at
+/// Attention's backward pass on tensor cores, one head a block: from p, the softmax that forward found, and the
+/// gradient of what it mixed, the gradients of queries, keys and values. For dp the sum of the gradient's number at
 /// (row, depth) times the value's one at (key, depth), and delta the row's sum of p dp, change(row, key, p, dp, delta)
-/// is the gradient of the sum of products of a query and a key. store_query(row, column, sum of the changes of a row
-/// times the key's number), store_key(key, column, sum of the changes of a key times the query's number) and
-/// store_value(key, column, sum of the p of a key times the gradient's number). Factors are of bf16, p and changes
-/// among them; everything else is of single precision.
+/// is the gradient of the sum of products of a query and a key. That sum is made `again`: p is probability(row, key,
+/// sum, kept(row)), of the same bits as forward's; or p is in memory, where probability(row, key) reads it.
+/// store_query(row, column, sum of the changes of a row times the key's number), store_key(key, column, sum of the
+/// changes of a key times the query's number) and store_value(key, column, sum of the p of a key times the gradient's
+/// number). Factors are of bf16, p and changes among them; everything else is of single precision.
 ///
 /// query, key, value and gradient say where a number lies: `width` of them are neighbours in memory, and begin on a
 /// multiple of 16 bytes. `most_keys`: `keys`, filled up to a multiple of 16. Each warp has 16 keys, and the sums of
@@ -14,7 +15,9 @@
 constexpr int gradient_queries = 32;  ///< of a tile
 constexpr int attention_gradient_bytes(int most_keys, int width) {
   const int factors = 2 * most_keys * width + 2 * 2 * gradient_queries * width + most_keys * gradient_queries;
-  return factors * static_cast<int>(sizeof(bf16)) + most_keys / 16 * gradient_queries * static_cast<int>(sizeof(real));
+  const int padded_rows = (most_keys + gradient_queries - 1) / gradient_queries * gradient_queries;
+  const int reals = most_keys / 16 * gradient_queries + 2 * padded_rows;
+  return factors * static_cast<int>(sizeof(bf16)) + reals * static_cast<int>(sizeof(real));
 }
 
 /// Of each of eight numbers the sum over the lanes with the same lane % 4, that of number lane / 4.
@@ -55,17 +58,42 @@ struct PlaceInWarp {
   }
 };
 
-template <int most_keys, int width, class Query, class Key, class Value, class Gradient, class Probability,
-          class Change, class StoreQuery, class StoreKey, class StoreValue>
+/// Where p is in memory.
+struct KeptNothing {
+  TESSERA_DEVICE OfRow operator()(int) const { return {0, 1}; }
+};
+
+/// Products of this warp's lines of a factor with all lines of a tile's: sums whose rows are keys.
+template <int width, int tile>
+TESSERA_DEVICE void multiply_lines(real (&sums)[tile / 8][4], const bf16* lines, const bf16* of_tile, PlaceInWarp me) {
+  TESSERA_UNROLL
+  for (int i = 0; i < tile / 8 * 4; ++i) sums[i / 4][i % 4] = 0;
+  TESSERA_UNROLL
+  for (int depth = 0; depth < width; depth += 16) {
+    std::uint32_t left[4], right[4];
+    load_matrices(left, lines + swizzled<width>(me.warp * 16 + me.second + me.in_matrix, depth + me.third));
+    TESSERA_UNROLL
+    for (int j = 0; j < tile / 16; ++j) {
+      load_matrices(right, of_tile + swizzled<width>(j * 16 + me.third + me.in_matrix, depth + me.second));
+      multiply_add(sums[2 * j], left, right);
+      multiply_add(sums[2 * j + 1], left, right + 2);
+    }
+  }
+}
+
+template <int most_keys, int width, bool again, class Query, class Key, class Value, class Gradient, class Kept,
+          class Probability, class Change, class StoreQuery, class StoreKey, class StoreValue>
 TESSERA_DEVICE void attention_gradient(int rows, int keys, Query query, Key key, Value value, Gradient gradient,
-                                       Probability probability, Change change, StoreQuery store_query,
+                                       Kept kept, Probability probability, Change change, StoreQuery store_query,
                                        StoreKey store_key, StoreValue store_value) {
   constexpr int tile = gradient_queries, warps = most_keys / 16, block = warps * 32;
+  constexpr int padded_rows = (most_keys + tile - 1) / tile * tile;
   bf16* const key_lines = shared_memory<bf16>();
   bf16* const value_lines = key_lines + most_keys * width;
   bf16* const tiles = value_lines + most_keys * width;  // queries and gradients, two places of each
   bf16* const changes = tiles + 2 * 2 * tile * width;   // a line for each key
   real* const sums_of_warps = reinterpret_cast<real*>(changes + most_keys * tile);
+  OfRow* const rows_of_head = reinterpret_cast<OfRow*>(sums_of_warps + block);
   auto bring_tile = [&](int first, int place) {
     bf16* const there = tiles + place * 2 * tile * width;
     bring_lines<tile, width, block>(there, first, rows, query, made_anew(thread_x()));
@@ -75,40 +103,51 @@ TESSERA_DEVICE void attention_gradient(int rows, int keys, Query query, Key key,
   bring_lines<most_keys, width, block>(value_lines, 0, keys, value);
   bring_tile(0, 0);
   copy_commit();
+  if constexpr (again)
+    for (int row = thread_x(); row < padded_rows; row += block)
+      rows_of_head[row] = row < rows ? kept(row) : OfRow{INFINITY, 0};  // of those there are no p
 
   real of_key[width / 8][4], of_value[width / 8][4];
   TESSERA_UNROLL
   for (int i = 0; i < width / 8 * 4; ++i) of_key[i / 4][i % 4] = of_value[i / 4][i % 4] = 0;
-  for (int first = 0, place = 0; first < rows; first += tile, place ^= 1) {
+  for (int first = 0, other = 0; first < rows; first += tile, other ^= 1) {
+    const int place = again ? first / tile % 2 : other;  // there it is a register more
     PlaceInWarp me = PlaceInWarp::now();
     // Of a thread's sums for eight queries two are of one key, two of the key eight behind it.
     real p[tile / 8][4], dp[tile / 8][4];
-    TESSERA_UNROLL
-    for (int j = 0; j < tile / 8; ++j) {
+    if constexpr (!again) {  // it comes while the tile does
       TESSERA_UNROLL
-      for (int part = 0; part < 4; ++part) {
-        const int at = me.my_key + part / 2 * 8, row = first + j * 8 + me.my_query + part % 2;
-        p[j][part] = at < keys && row < rows ? probability(row, at) : real(0);
+      for (int j = 0; j < tile / 8; ++j) {
+        TESSERA_UNROLL
+        for (int part = 0; part < 4; ++part) {
+          const int at = me.my_key + part / 2 * 8, row = first + j * 8 + me.my_query + part % 2;
+          p[j][part] = at < keys && row < rows ? probability(row, at) : real(0);
+        }
       }
     }
-    TESSERA_UNROLL
-    for (int i = 0; i < tile / 8 * 4; ++i) dp[i / 4][i % 4] = 0;
     copy_wait<0>();
     barrier();  // the tile is there, and nobody reads the one before it any more, nor its changes
     me = PlaceInWarp::now();
     const bf16* const queries = tiles + place * 2 * tile * width;
     const bf16* const gradients = queries + tile * width;
 
-    TESSERA_UNROLL
-    for (int depth = 0; depth < width; depth += 16) {
-      std::uint32_t of_values[4], of_gradients[4];
-      load_matrices(of_values,
-                    value_lines + swizzled<width>(me.warp * 16 + me.second + me.in_matrix, depth + me.third));
+    multiply_lines<width, tile>(dp, value_lines, gradients, me);
+    if constexpr (again) {
+      multiply_lines<width, tile>(p, key_lines, queries, me);
       TESSERA_UNROLL
-      for (int j = 0; j < tile / 16; ++j) {
-        load_matrices(of_gradients, gradients + swizzled<width>(j * 16 + me.third + me.in_matrix, depth + me.second));
-        multiply_add(dp[2 * j], of_values, of_gradients);
-        multiply_add(dp[2 * j + 1], of_values, of_gradients + 2);
+      for (int j = 0; j < tile / 8; ++j) {
+        TESSERA_UNROLL
+        for (int i = 0; i < 2; ++i) {
+          me = PlaceInWarp::now();
+          const int row = first + j * 8 + me.my_query + i;
+          const OfRow of_it = rows_of_head[row];
+          TESSERA_UNROLL
+          for (int part = i; part < 4; part += 2) {
+            const int at = me.my_key + part / 2 * 8;
+            const real found = probability(row, at, p[j][part], of_it);  // no branch around it
+            p[j][part] = at < keys && row < rows ? found : real(0);
+          }
+        }
       }
     }
     // A row's sum: over this warp's keys, then over the warps in their order.
@@ -144,7 +183,7 @@ TESSERA_DEVICE void attention_gradient(int rows, int keys, Query query, Key key,
       }
     }
     barrier();  // the changes of all keys are there
-    if (first + tile < rows) bring_tile(first + tile, place ^ 1);
+    if (first + tile < rows) bring_tile(first + tile, again ? 1 - first / tile % 2 : other ^ 1);
     copy_commit();
     me = PlaceInWarp::now();
 

@@ -102,10 +102,13 @@ inline void multiply_add(void* const lanes[32]) {
 
 TESSERA_DEVICE bf16 rounded(float value) { return {static_cast<std::uint16_t>(together::to_bf16(value))}; }
 TESSERA_DEVICE float widened(bf16 value) { return together::to_float(value.bits); }
+TESSERA_DEVICE float in_bf16(float value) { return widened(rounded(value)); }
 
 using tessera::cuda_host::Place;
 
 TESSERA_DEVICE int made_anew(int number) { return number; }
+TESSERA_DEVICE float difference(float a, float b) { return a - b; }
+TESSERA_DEVICE float power_of_two(float x) { return std::exp2(x); }
 TESSERA_DEVICE int thread_x() { return tessera::cuda_host::current().thread; }
 TESSERA_DEVICE int threads() { return static_cast<int>(tessera::cuda_host::block_size().x); }
 TESSERA_DEVICE int block_x() { return static_cast<int>(tessera::cuda_host::current().block.x); }
