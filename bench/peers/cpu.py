@@ -10,8 +10,8 @@ Every contender is a process of its own that waits while the others work. First 
 PyTorch in single precision, and where nothing is dropped at random the first training losses too: by 1e-4 of the largest for
 single precision, 0.05 for bf16, 0.3 for int8. Then each round times every contender once, in turn (the fastest run of a
 turn, which after one to warm up lasts 0.1 s and three runs, or 1 s); the table shows the median over rounds, and the share
-of the FMA ceiling measured in the same session: 2 FLOPs a multiply-add of the model as declared, from the emitted header;
-of the products, of their multiply-adds. "gemm" are the four linear maps of a block, one after the other. The last columns
+of the FMA ceiling, which is the fastest of those measured after each round: 2 FLOPs a multiply-add of the model as declared,
+from the emitted header; of the products, of their multiply-adds. "gemm" are the four linear maps of a block, one after the other. The last columns
 compare the best of ours with the best peer, in single precision, in bf16 and in int8. "Tessera bf16" and "Tessera int8" use
 the widest instructions there are: AMX's tiles, else AVX-512. A machine that does anything else gives other numbers.
 """
@@ -618,7 +618,7 @@ def compare(kind, name, folder, loss):
     return difference
 
 
-def run_work(name, contenders, options, folder, ceiling, notes):
+def run_work(name, contenders, options, folder, notes):
     """A row of the table: the cell of each contender, and how the best of ours compares."""
     work, ready = WORKS[name], []
     for kind, contender in contenders.items():
@@ -632,9 +632,11 @@ def run_work(name, contenders, options, folder, ceiling, notes):
             notes.append(f"{name}: outputs of {CONTENDERS[kind][0]} differ by {difference:.1e} of the largest")
         ready.append(kind)
     times = {kind: [] for kind in ready}
+    ceiling = 0
     for _ in range(options.rounds):
         for kind in ready:
             times[kind].append(contenders[kind].ask("time", name))
+        ceiling = max(ceiling, *(contender.ask("ceiling") for kind, contender in contenders.items() if kind in SINGLE))
     median = {kind: statistics.median(t) for kind, t in times.items()}
     amount = flops(options.build, work)
     cells = [f"{1e3 * median[k]:.2f} ms, {100 * amount / median[k] / 1e9 / ceiling:.0f} %" if k in median else "-"
@@ -645,7 +647,8 @@ def run_work(name, contenders, options, folder, ceiling, notes):
         peers = min((t for k, t in median.items() if k not in OURS and belongs(k)), default=None)
         return f"{peers / ours:.2f} x" if ours and peers else "-"
 
-    return cells + [lead(lambda kind: not CONTENDERS[kind][1]), lead(lambda kind: "bf16" in kind), lead(lambda kind: "int8" in kind)]
+    leads = [lead(belongs) for belongs in (lambda kind: not CONTENDERS[kind][1], lambda kind: "bf16" in kind, lambda kind: "int8" in kind)]
+    return cells + leads + [f"{ceiling:.0f} GFLOP/s"]
 
 
 def memory_cells(name, contenders):
@@ -677,17 +680,15 @@ def main():
             started = {kind: Process(kind, folder, threads, options.build) for kind in ours + peers}
             notes = [f"{CONTENDERS[k][0]}: {c.trouble}" for k, c in started.items() if c.trouble]
             contenders = {kind: c for kind, c in started.items() if not c.trouble}
-            ceilings = {kind: contenders[kind].ask("ceiling") for kind in ours if kind in SINGLE}
-            print(f"\n{threads} thread{'s' if threads > 1 else ''}; FMA ceiling " +
-                  ", ".join(f"{CONTENDERS[k][0].split()[-1]} {c:.0f} GFLOP/s" for k, c in ceilings.items()) + "\n")
-            leads = [] if options.memory else ["ours against the best peer", "in bf16", "in int8"]
+            print(f"\n{threads} thread{'s' if threads > 1 else ''}\n")
+            leads = [] if options.memory else ["ours against the best peer", "in bf16", "in int8", "FMA ceiling"]
             columns = ["work", *(CONTENDERS[k][0] for k in contenders), *leads]
             print("| " + " | ".join(columns) + " |\n" + "|---" * len(columns) + "|")
             for name in works:
                 if options.memory:
                     print(f"| {name} | " + " | ".join(memory_cells(name, contenders)) + " |", flush=True)
                     continue
-                row = run_work(name, contenders, options, folder, max(ceilings.values()), notes)
+                row = run_work(name, contenders, options, folder, notes)
                 print(f"| {name} | " + " | ".join(row) + " |", flush=True)
             for contender in contenders.values():
                 contender.end()
