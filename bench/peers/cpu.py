@@ -11,8 +11,8 @@ PyTorch in single precision, and where nothing is dropped at random the first tr
 single precision, 0.05 for bf16, 0.3 for int8. Then each round times every contender once, in turn (the fastest run of a
 turn, which after one to warm up lasts 0.1 s and three runs, or 1 s); the table shows the median over rounds, and the share
 of the FMA ceiling, which is the fastest of those measured after each round: 2 FLOPs a multiply-add of the model as declared,
-from the emitted header; of the products, of their multiply-adds. "gemm" are the four linear maps of a block, one after the other. The last columns
-compare the best of ours with the best peer, in single precision, in bf16 and in int8. "Tessera bf16" and "Tessera int8" use
+from the emitted header; of the products, of their multiply-adds. "gemm" are the four linear maps of a block, one after the
+other. The last columns compare the best of ours with the best peer, in single precision, in bf16 and in int8. "Tessera bf16" and "Tessera int8" use
 the widest instructions there are: AMX's tiles, else AVX-512. A machine that does anything else gives other numbers.
 """
 import argparse

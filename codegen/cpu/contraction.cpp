@@ -218,8 +218,7 @@ void Emitter::fetch_next_panel(Block& b) {
   const Access right = factor(true).access;
   if (!in_panels(right)) return;
   const Layout& layout = plan_.layouts[static_cast<std::size_t>(right.tensor)];
-  const std::int64_t depth = layout.stride[0],
-                     width = schedule_.tile[static_cast<std::size_t>(columns)] * target_.lanes;
+  const std::int64_t depth = layout.stride[0], width = columns_of_tile();
   const std::int64_t high = schedule_.tile[static_cast<std::size_t>(rows)];
   const std::int64_t tiles = (extent_[static_cast<std::size_t>(rows)] + high - 1) / high;
   const std::int64_t part = (width + tiles - 1) / tiles;
@@ -244,8 +243,7 @@ void Emitter::fetch_saved(Block& b, const Tile& tile) {
   const int columns = kernel_.product.columns, rows = kernel_.product.rows;
   if (columns < 0 || kernel_.across_batch) return;
   const std::vector<Place> kept = place_;
-  Piece across{1, 0}, down{1, 0};
-  for (const auto& [axis, piece] : tile) (axis == columns ? across : down) = piece;
+  const auto [across, down] = pieces_of(tile);
   if (down.points > 1) move(rows, "row");
   move(columns, "column");
   Block body;
@@ -259,6 +257,12 @@ void Emitter::fetch_saved(Block& b, const Tile& tile) {
   if (down.points > 1)
     body = {tree::loop("row", integer(0), tree::binary("<", name("row"), integer(down.points)), 1, std::move(body))};
   b.insert(b.end(), body.begin(), body.end());
+}
+
+std::pair<Piece, Piece> Emitter::pieces_of(const Tile& tile) const {
+  std::pair<Piece, Piece> pieces{{1, 0}, {1, 0}};
+  for (const auto& [axis, piece] : tile) (axis == kernel_.product.columns ? pieces.first : pieces.second) = piece;
+  return pieces;
 }
 
 void Emitter::move(int axis, const char* by) {
@@ -275,8 +279,7 @@ bool Emitter::elaborate() const {
 
 void Emitter::store_in_loops(Block& b, const Tile& tile) {
   const int columns = kernel_.product.columns, rows = kernel_.product.rows;
-  Piece across{1, 0}, down{1, 0};
-  for (const auto& [axis, piece] : tile) (axis == columns ? across : down) = piece;
+  const auto [across, down] = pieces_of(tile);
   const std::int64_t lanes = target_.lanes, width = by_tiles() ? tile_side : across.points * lanes;
   const std::vector<Place> kept = place_;
   if (rows >= 0 && down.points > 1) move(rows, "row");

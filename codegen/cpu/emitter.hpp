@@ -96,6 +96,8 @@ class Emitter : Values {
   bool fetched_by_tile(const Access& access) const;
   /// While a tile is summed up, what its sums are going to meet comes near.
   void fetch_saved(tree::Block& b, const Tile& tile);
+  /// A product's columns and rows that a tile handles.
+  std::pair<Piece, Piece> pieces_of(const Tile& tile) const;
   /// The place moves along an axis by a loop's variable.
   void move(int axis, const char* by);
   /// Whether what is made of the sums takes so many instructions that they must not stand there once for each vector of

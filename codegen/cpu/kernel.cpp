@@ -24,7 +24,7 @@ namespace {
 /// Below this many points, waiting for each other takes threads longer than what they share.
 constexpr std::int64_t least_shared = 1 << 15;
 
-/// Weights that a second cache holds.
+/// Weights, in values: those of more lie in far memory.
 constexpr std::int64_t near_weights = 1 << 19;
 
 /// Reals of a tensor that are asked for at once: a few pages, and half of a second cache.
@@ -87,15 +87,15 @@ Emitted Emitter::whole() {
   }
   if (splits_columns_) {
     const auto [rows, columns] = std::pair{kernel_.product.rows, kernel_.product.columns};
-    const std::int64_t wide = schedule_.tile[static_cast<std::size_t>(columns)] * target_.lanes;
     const std::int64_t weights = extent_[static_cast<std::size_t>(columns)] * depth();
     e.function.body.insert(
         e.function.body.begin(),
-        tree::declare("const Tiles", "mine",
-                      call("team.tiles", {integer(split_ < 0 ? 1 : extent_[static_cast<std::size_t>(rows)]),
-                                          integer(split_ < 0 ? 1 : rows_of_tile(rows)),
-                                          integer(extent_[static_cast<std::size_t>(columns)]), integer(wide),
-                                          name(weights > near_weights ? "true" : "false")})));
+        tree::declare(
+            "const Tiles", "mine",
+            call("team.tiles",
+                 {integer(split_ < 0 ? 1 : extent_[static_cast<std::size_t>(rows)]),
+                  integer(split_ < 0 ? 1 : rows_of_tile(rows)), integer(extent_[static_cast<std::size_t>(columns)]),
+                  integer(columns_of_tile()), name(weights > near_weights ? "true" : "false")})));
   } else if (split_ >= 0) {
     const Expr rows = integer(extent_[static_cast<std::size_t>(split_)]), tile = integer(rows_of_tile(split_));
     e.function.body.insert(e.function.body.begin(),
@@ -152,8 +152,7 @@ int Emitter::axis_to_split() const {
 bool Emitter::columns_to_split() const {
   const int columns = kernel_.product.columns;
   if (columns < 0 || points_of_image(kernel_) < least_shared || !in_panels(factor(true).access)) return false;
-  const std::int64_t wide = schedule_.tile[static_cast<std::size_t>(columns)] * target_.lanes;
-  return extent_[static_cast<std::size_t>(columns)] >= 2 * wide && stores_everywhere_along(columns);
+  return extent_[static_cast<std::size_t>(columns)] >= 2 * columns_of_tile() && stores_everywhere_along(columns);
 }
 
 bool Emitter::stores_everywhere_along(int axis) const {

@@ -83,8 +83,7 @@ std::int64_t Emitter::columns_of_piece(const Piece& piece) const {
 }
 
 void Emitter::product_by_tiles(Block& b, const Tile& tile) {
-  Piece across{1, 0}, down{1, 0};
-  for (const auto& [axis, piece] : tile) (axis == kernel_.product.columns ? across : down) = piece;
+  const auto [across, down] = pieces_of(tile);
   const Factor left = factor(false), right = factor(true);
   Expr rows = packs_left() ? name("rows") : address(left.access, false);
   Expr panel = name("panel");

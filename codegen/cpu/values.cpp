@@ -252,7 +252,7 @@ bool Values::in_panels(const Access& access) const {
 /// Where a packed parameter's element is: tiles begin where panels begin.
 Expr Values::offset_in_panels(const Access& access, const Layout& layout) const {
   const int columns = kernel_.product.columns;
-  const std::int64_t width = schedule_.tile[static_cast<std::size_t>(columns)] * target_.lanes;
+  const std::int64_t width = columns_of_tile();
   const Place& column = place_[static_cast<std::size_t>(columns)];
   // Panels for tiles are filled up to whole ones in depth.
   const std::int64_t depth =

@@ -61,6 +61,10 @@ class Values {
   tree::Expr offset_of(const Access& access) const;
   const Tensor& tensor(const Access& access) const;
   bool in_panels(const Access& access) const;
+  /// Columns of a product's tile, and of a panel.
+  std::int64_t columns_of_tile() const {
+    return schedule_.tile[static_cast<std::size_t>(kernel_.product.columns)] * target_.lanes;
+  }
   /// How far apart two lanes lie.
   std::int64_t lane_step(const Access& access) const;
   /// The parameter through which a tensor is reached.
