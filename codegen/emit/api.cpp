@@ -417,7 +417,7 @@ std::string body_of(const ModelFiles& m, const tree::Function& f) {
       return "unknown error code";
   }}
 )cpp",
-                       u, m.output_reals(),
+                       u, m.classes(),
                        m.plan("loss_and_gradients").program.groups
                            ? "at least a sixteenth of the batch has to be worked on at once"
                            : "all images of the batch have to be worked on at once");
@@ -511,7 +511,7 @@ Words philox(std::uint64_t counter, std::uint64_t stream, std::uint64_t key) {
 // Whether every label names a class.
 bool labels_fit(const std::int32_t* labels, std::int64_t batch) {{
   for (std::int64_t i = 0; i < batch; ++i)
-    if (labels[i] < 0 || labels[i] >= {1}_OUTPUT_FLOATS) return false;
+    if (labels[i] < 0 || labels[i] >= {1}_CLASSES) return false;
   return true;
 }}
 

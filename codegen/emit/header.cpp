@@ -192,6 +192,7 @@ typedef struct tessera_parameter {{
   macro("IMAGE_FLOATS", pixels, "of one image");
   macro("OUTPUT_FLOATS", m.output_reals(),
         m.output_shape().size() == 1 ? "of one row of outputs" : "of one image's outputs");
+  macro("CLASSES", m.classes(), "labels are below it");
   macro("PARAMETERS", tensors, "rows of the parameter table");
   macro("PARAMETER_FLOATS", m.arena.reals, "of the parameters, and of the gradients; gaps are zero");
   macro("PACKED_FLOATS", m.packed.reals,
@@ -240,7 +241,7 @@ extern const tessera_parameter {0}_parameters[{1}_PARAMETERS];
 /* The layers whose magnitudes {0}_inspect gives, in the order in which they run. */
 extern const char* const {0}_layers[{1}_LAYERS];
 )c",
-                     n, u, m.real, m.output_reals(),
+                     n, u, m.real, m.classes(),
                      m.plan("loss_and_gradients").program.groups ? "a sixteenth of the batch" : "the batch holds");
   for (const tree::Function& f : api_functions(m)) {
     out += "\n";

@@ -28,8 +28,8 @@ struct ModelFiles {
   std::vector<std::int64_t> image_shape() const;   ///< without the batch
   std::vector<std::int64_t> output_shape() const;  ///< without the batch
   std::int64_t output_reals() const;               ///< of an image
-  std::int64_t classes() const;
-  std::string upper() const;  ///< "VIT_MNIST"
+  std::int64_t classes() const;  ///< that the loss knows labels of; without a loss: the outputs' last axis
+  std::string upper() const;     ///< "VIT_MNIST"
 };
 
 /// Where the attention maps of inspect lie: [batch, layers, heads, rows, columns]. No layers: the model has none.

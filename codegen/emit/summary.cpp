@@ -46,7 +46,13 @@ std::int64_t ModelFiles::output_reals() const {
   return reals;
 }
 
-std::int64_t ModelFiles::classes() const { return output_shape().back(); }
+std::int64_t ModelFiles::classes() const {
+  for (const graph::Node& n : forward.nodes)
+    if ((n.op == graph::Op::cross_entropy || n.op == graph::Op::one_hot) &&
+        forward[n.operands.back()].type == graph::Type::integer)
+      return (n.op == graph::Op::one_hot ? n : forward[n.operands[0]]).shape.back().value();
+  return output_shape().back();
+}
 
 std::string ModelFiles::upper() const {
   std::string text = name;

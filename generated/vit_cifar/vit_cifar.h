@@ -32,6 +32,7 @@ typedef struct tessera_parameter {
 #define VIT_CIFAR_ALIGNMENT 64
 #define VIT_CIFAR_IMAGE_FLOATS 3072 /* of one image */
 #define VIT_CIFAR_OUTPUT_FLOATS 10 /* of one row of outputs */
+#define VIT_CIFAR_CLASSES 10 /* labels are below it */
 #define VIT_CIFAR_PARAMETERS 80 /* rows of the parameter table */
 #define VIT_CIFAR_PARAMETER_FLOATS 3195152 /* of the parameters, and of the gradients; gaps are zero */
 #define VIT_CIFAR_PACKED_FLOATS 6353168 /* of the packed parameters */

@@ -209,7 +209,7 @@ int choose_isa() {
 // Whether every label names a class.
 bool labels_fit(const std::int32_t* labels, std::int64_t batch) {
   for (std::int64_t i = 0; i < batch; ++i)
-    if (labels[i] < 0 || labels[i] >= VIT_MNIST_OUTPUT_FLOATS) return false;
+    if (labels[i] < 0 || labels[i] >= VIT_MNIST_CLASSES) return false;
   return true;
 }
 

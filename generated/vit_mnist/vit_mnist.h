@@ -32,6 +32,7 @@ typedef struct tessera_parameter {
 #define VIT_MNIST_ALIGNMENT 64
 #define VIT_MNIST_IMAGE_FLOATS 784 /* of one image */
 #define VIT_MNIST_OUTPUT_FLOATS 10 /* of one row of outputs */
+#define VIT_MNIST_CLASSES 10 /* labels are below it */
 #define VIT_MNIST_PARAMETERS 45 /* rows of the parameter table */
 #define VIT_MNIST_PARAMETER_FLOATS 1888 /* of the parameters, and of the gradients; gaps are zero */
 #define VIT_MNIST_PACKED_FLOATS 0 /* these kernels read the parameters as they are */

@@ -107,6 +107,21 @@ TEST(Emit, RefusesAModelWithoutParametersOrWhoseOutputsDependOnTheLabels) {
   EXPECT_EQ(refusal(looking), "the outputs of tiny depend on the labels, which are there for the loss only");
 }
 
+TEST(Emit, LabelsAreOfTheClassesOfTheLossWhateverElseAnImageGives) {
+  Sketch each;  // seven logits for each of two parts of an image, whose sum is compared with the image's label
+  each.graph.name = "tiny";
+  const NodeId weight = each.parameter("weight", {each.K, each.J, each.I});
+  const NodeId logits =
+      each.b.einsum({each.input("images", {each.B, each.I}), weight}, {{'b', 'i'}, {'k', 'j', 'i'}, {'b', 'k', 'j'}});
+  each.value("outputs", logits);
+  each.loss(each.b.cross_entropy(each.b.reduce(Op::reduce_sum, logits, {1}), each.labels("labels", {each.B}, 7)));
+  const std::map<std::string, std::string> files = codegen::generate(each.graph, {});
+  EXPECT_NE(files.at("tiny.h").find("#define TINY_OUTPUT_FLOATS 14"), std::string::npos);
+  EXPECT_NE(files.at("tiny.h").find("a label is not in [0, 7)"), std::string::npos);
+  EXPECT_NE(files.at("tiny.h").find("#define TINY_CLASSES 7"), std::string::npos);
+  EXPECT_NE(files.at("tiny.cpp").find("labels[i] >= TINY_CLASSES)"), std::string::npos);
+}
+
 TEST(Emit, ModelOfTeamsWithoutWeightsMarksWhatItDoesNotCall) {
   // A large image is worth a team; nothing is shared out by the rows of a weight's gradient, for there is no weight.
   Sketch large;
