@@ -1,12 +1,13 @@
 // Single kernels through the emitted C API (kernels.hpp), each beside what the machine gives at best, which is measured
 // in the same process right after it: products beside fused multiply-adds on registers, what passes over memory beside
-// a copy between arrays of the same size.
+// a copy between arrays of the same size, and beside the longer of that copy and its own instructions on near numbers.
 //
 // TESSERA_ISA=avx2|avx512 chooses the kernels and OMP_NUM_THREADS the threads. Names are KERNEL/IMAGES, an image being
 // 197 tokens. GFLOP/s are of the contractions alone, 2 a multiply-add; GB/s are of the inputs read and the outputs
 // written.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include "attention_3.h"
 #include "bench/bench.hpp"
 #include "bench/ceiling.hpp"
+#include "bench/functions.hpp"
 #include "exponentials.h"
 #include "gelus.h"
 #include "gemm_192x192.h"
@@ -39,6 +41,8 @@ using tessera::runtime::Arena;
 struct Kernel {
   std::string name;
   double products;  ///< multiply-adds of its contractions for an image; 0: it is measured by its memory
+  double simple;    ///< additions and the like for a number, where there are no products
+  tessera::bench::Function function;  ///< for each number, beside them
   std::int64_t image_floats, output_floats, parameter_floats, packed_floats;
   std::int64_t (*scratch_bytes)(std::int64_t batch);
   const char* (*isa)();
@@ -48,13 +52,14 @@ struct Kernel {
   decltype(&gelus_forward) forward;
 };
 
-#define KERNEL(name, NAME, products)                                                                           \
-  Kernel {                                                                                                     \
-    #name, products, NAME##_IMAGE_FLOATS, NAME##_OUTPUT_FLOATS, NAME##_PARAMETER_FLOATS, NAME##_PACKED_FLOATS, \
-        [](std::int64_t batch) -> std::int64_t { return NAME##_FORWARD_SCRATCH_BYTES(batch); }, name##_isa,    \
-        name##_error, name##_init, name##_pack, name##_forward                                                 \
+#define KERNEL(name, NAME, products, simple, function)                                                      \
+  Kernel {                                                                                                  \
+    #name, products, simple, tessera::bench::Function::function, NAME##_IMAGE_FLOATS, NAME##_OUTPUT_FLOATS, \
+        NAME##_PARAMETER_FLOATS, NAME##_PACKED_FLOATS,                                                      \
+        [](std::int64_t batch) -> std::int64_t { return NAME##_FORWARD_SCRATCH_BYTES(batch); }, name##_isa, \
+        name##_error, name##_init, name##_pack, name##_forward                                              \
   }
-#define GEMM(k, n) KERNEL(gemm_##k##x##n, GEMM_##k##X##n, 197.0 * k * n)
+#define GEMM(k, n) KERNEL(gemm_##k##x##n, GEMM_##k##X##n, 197.0 * k * n, 0, none)
 
 const std::vector<Kernel>& kernels() {
   static const std::vector<Kernel> all{
@@ -66,12 +71,12 @@ const std::vector<Kernel>& kernels() {
       GEMM(768, 768),
       GEMM(768, 3072),
       GEMM(3072, 768),
-      KERNEL(attention_3, ATTENTION_3, 2 * 197.0 * 197 * 192),
-      KERNEL(attention_12, ATTENTION_12, 2 * 197.0 * 197 * 768),
-      KERNEL(layer_norms, LAYER_NORMS, 0),
-      KERNEL(gelus, GELUS, 0),
-      KERNEL(softmaxes, SOFTMAXES, 0),
-      KERNEL(exponentials, EXPONENTIALS, 0),
+      KERNEL(attention_3, ATTENTION_3, 2 * 197.0 * 197 * 192, 0, none),
+      KERNEL(attention_12, ATTENTION_12, 2 * 197.0 * 197 * 768, 0, none),
+      KERNEL(layer_norms, LAYER_NORMS, 0, 7, none),
+      KERNEL(gelus, GELUS, 0, 1, gelu),
+      KERNEL(softmaxes, SOFTMAXES, 0, 6, exp),
+      KERNEL(exponentials, EXPONENTIALS, 0, 1, exp),
   };
   return all;
 }
@@ -103,9 +108,13 @@ void run(benchmark::State& state, const Kernel& kernel) {
     state.counters["%ceiling"] = 100 * rate / ceiling_gflops(wide, threads());
   } else {
     const std::int64_t floats = batch * (kernel.image_floats + kernel.output_floats);
-    const double rate = 4 * static_cast<double>(floats) / seconds / 1e9;
-    state.counters["GB/s"] = rate;
-    state.counters["%copy"] = 100 * rate / ceiling_copy_gbytes(wide, threads(), floats / 2);
+    const double copy = 4 * static_cast<double>(floats) / ceiling_copy_gbytes(wide, threads(), floats / 2) / 1e9;
+    const double simple = kernel.simple * 2 / ceiling_gflops(wide, threads()) / 1e9;
+    const double function = tessera::bench::seconds_of(kernel.function, wide) / threads();
+    const double instructions = static_cast<double>(batch * kernel.output_floats) * (simple + function);
+    state.counters["GB/s"] = 4 * static_cast<double>(floats) / seconds / 1e9;
+    state.counters["%copy"] = 100 * copy / seconds;
+    state.counters["%bound"] = 100 * std::max(copy, instructions) / seconds;
   }
 }
 

@@ -72,11 +72,15 @@ class Emitter : Values {
   /// One block after the other, each in a scope of its own where names could meet.
   static tree::Block join(std::vector<tree::Block> pieces);
 
+  /// The pieces of the vector axis where they go into several sums by turns.
+  std::vector<tree::Block> by_turns(int axis, const std::function<tree::Block()>& body);
+
   // Row and elementwise kernels: kernel.cpp
   tree::Block sweeps();
   /// Whether step `s` can run in the sweep of the steps from `first` on: over the same axes, and without their results.
   bool joins_sweep(std::size_t first, std::size_t s) const;
-  /// The steps from `first` to before `end`, in one sweep.
+  /// The steps from `first` to before `end`, in one sweep. What it reduces along the lanes goes into a few vectors
+  /// beside each other, so that one addition need not wait for another.
   void sweep(tree::Block& b, std::size_t first, std::size_t end);
 
   // Contractions: contraction.cpp
@@ -148,6 +152,7 @@ class Emitter : Values {
   bool adds_ = false;       ///< sums of a block of a product's depth are added to what is stored
   bool goes_on_ = false;    ///< what is stored is added to the sums, before anything is made of them
   tree::Expr depth_first_;  ///< where a block of a product's depth begins; null: all of it is summed at once
+  int ways_ = 1, way_ = 0;  ///< vectors that a sweep reduces into, and which of them the present place goes into
   bool in_team_;
   int split_ = -1;  ///< axis that a team shares out
   bool splits_columns_ = false;

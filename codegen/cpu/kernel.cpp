@@ -356,6 +356,7 @@ Block Emitter::nest(const std::vector<int>& axes, const std::function<void(Block
     b.push_back(tree::when(tree::binary("<", name(rest), end_), std::move(last)));
     return b;
   }
+  if (ways_ > 1) return join(by_turns(a, body));
   std::int64_t full = extent / lanes * lanes;
   const auto [own_first, own_limit] = shared_part(a);
   if (full > lanes) {
@@ -377,6 +378,36 @@ Block Emitter::nest(const std::vector<int>& axes, const std::function<void(Block
     tail_ = nullptr;
   }
   return join(std::move(pieces));
+}
+
+std::vector<Block> Emitter::by_turns(int axis, const std::function<Block()>& body) {
+  const std::int64_t extent = extent_[static_cast<std::size_t>(axis)], lanes = target_.lanes;
+  const std::int64_t turn = ways_ * lanes, turns = extent / turn, full = extent / lanes * lanes;
+  const Expr i = name(axis_name(axis));
+  const auto vectors = [&](const Expr& variable, std::int64_t first, std::int64_t end) {
+    Block all;
+    for (std::int64_t at = first; at < end; at += lanes) {
+      set(axis, variable, at);
+      way_ = static_cast<int>((at - first) / lanes % ways_);
+      Block one = body();
+      all.insert(all.end(), one.begin(), one.end());
+    }
+    return all;
+  };
+  std::vector<Block> pieces;
+  if (turns > 1)
+    pieces.push_back({tree::loop(axis_name(axis), integer(0), tree::binary("<", i, integer(turns * turn)),
+                                 static_cast<int>(turn), vectors(i, 0, turn))});
+  if (const std::int64_t first = turns > 1 ? turns * turn : 0; first < full)
+    pieces.push_back(vectors(nullptr, first, full));
+  if (extent > full) {
+    tail_ = integer(extent - full);
+    set(axis, nullptr, full);
+    way_ = 0;
+    pieces.push_back(body());
+    tail_ = nullptr;
+  }
+  return pieces;
 }
 
 Block Emitter::join(std::vector<Block> pieces) {
@@ -434,26 +465,36 @@ void Emitter::sweep(Block& b, std::size_t first, std::size_t end) {
     if (a != vector_) loops.push_back(a);
   const bool across = vector_ >= 0 && ranges::contains(step(first).over, vector_);
   if (across) loops.push_back(vector_);
-  auto sum_of = [&](std::size_t s) {
-    return fmt::format("{}{}", step(s).reduction == Reduction::sum ? "sum" : "most", s);
+  bool reduces = false;
+  for (std::size_t s = first; s < end; ++s) reduces |= step(s).reduces;
+  const std::int64_t vectors = across ? extent_[static_cast<std::size_t>(vector_)] / target_.lanes : 0;
+  ways_ = reduces && target_.lanes > 1 ? static_cast<int>(std::clamp<std::int64_t>(vectors, 1, 4)) : 1;
+  auto sum_of = [&](std::size_t s, int way) {
+    const char* const kind = step(s).reduction == Reduction::sum ? "sum" : "most";
+    return way ? fmt::format("{}{}_{}", kind, s, way) : fmt::format("{}{}", kind, s);
   };
   for (std::size_t s = first; s < end; ++s)
-    if (step(s).reduces) b.push_back(tree::declare("vec", sum_of(s), identity(step(s))));
+    for (int way = 0; step(s).reduces && way < ways_; ++way)
+      b.push_back(tree::declare("vec", sum_of(s, way), identity(step(s))));
   Block body = nest(loops, [&](Block& inside) {
-    reset();
+    if (way_ == 0) reset();
     for (std::size_t s = first; s < end; ++s) {
       if (step(s).reduces) {
-        Expr value = masked(step(s), evaluate(inside, step(s).value), across);
-        inside.push_back(tree::assign(sum_of(s), accumulate(step(s), name(sum_of(s)), value)));
+        const std::string sum = sum_of(s, way_);
+        inside.push_back(tree::assign(sum, accumulate(step(s), inside, name(sum), across)));
       }
       for (const Step::Store& store : step(s).stores) put(inside, store);
     }
-    reset();
   });
   b.insert(b.end(), body.begin(), body.end());
   for (std::size_t s = first; s < end; ++s) {
     if (!step(s).reduces) continue;
-    Expr result = name(sum_of(s));
+    std::vector<Expr> sums;
+    for (int way = 0; way < ways_; ++way) sums.push_back(name(sum_of(s, way)));
+    for (std::size_t apart = 1; apart < sums.size(); apart *= 2)
+      for (std::size_t way = 0; way + apart < sums.size(); way += 2 * apart)
+        sums[way] = accumulate(step(s), sums[way], sums[way + apart]);
+    Expr result = sums.front();
     if (across) {
       const std::string all = fmt::format("row{}", s);
       const std::string reduce = step(s).reduction == Reduction::sum ? "v_sum" : "v_max_lane";
@@ -462,6 +503,8 @@ void Emitter::sweep(Block& b, std::size_t first, std::size_t end) {
     }
     locals_[{static_cast<int>(s), offsets_of_outer()}] = result;
   }
+  ways_ = 1, way_ = 0;
+  reset();
 }
 
 std::int64_t points_of_image(const Kernel& kernel) {
@@ -524,6 +567,8 @@ const std::set<std::string>& known_names() {
                                            "v_load_int32",
                                            "v_sqrt",
                                            "v_rsqrt",
+                                           "v_div_one",
+                                           "v_rsqrt_one",
                                            "v_equal",
                                            "v_step",
                                            "v_select_less",

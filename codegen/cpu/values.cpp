@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <range/v3/algorithm/any_of.hpp>
+#include <range/v3/algorithm/contains.hpp>
 #include <range/v3/algorithm/find_if.hpp>
 
 #include "codegen/error.hpp"
@@ -151,14 +152,16 @@ Expr Values::make(Block& b, int e) {
     if (x.op == Op::divide && sweeps(x.a) && !sweeps(x.b)) {
       // One division a row, which compilers lift out of the loop, and a product for each element.
       const std::string v = fmt::format("t{}", counter_++);
-      b.push_back(tree::declare("const vec", v, call("v_div", {call("v_set", {tree::real(1)}), c})));
+      const char* const divide = uniform(x.b) ? "v_div_one" : "v_div";
+      b.push_back(tree::declare("const vec", v, call(divide, {call("v_set", {tree::real(1)}), c})));
       return call("v_mul", {a, name(v)});
     }
     static const std::map<Op, std::string> two{{Op::add, "v_add"},    {Op::subtract, "v_sub"}, {Op::multiply, "v_mul"},
                                                {Op::divide, "v_div"}, {Op::maximum, "v_max"},  {Op::equal, "v_equal"}};
     auto at = two.find(x.op);
     if (at == two.end()) throw Error("no instruction for an operation of two operands");
-    return call(at->second, {a, c});
+    const bool one = x.op == Op::divide && uniform(x.a) && uniform(x.b);
+    return call(one ? "v_div_one" : at->second, {a, c});
   }
   static const std::map<Op, std::string> one{
       {Op::negate, "v_neg"}, {Op::exp, "v_exp"},     {Op::log, "v_log"},
@@ -168,7 +171,7 @@ Expr Values::make(Block& b, int e) {
   if (x.op == Op::relu) return call("v_max", {a, call("v_zero", {})});
   auto at = one.find(x.op);
   if (at == one.end()) throw Error("no instruction for an operation of one operand");
-  return call(at->second, {a});
+  return call(x.op == Op::rsqrt && uniform(x.a) ? "v_rsqrt_one" : at->second, {a});
 }
 
 /// Dropout's factors at this place. The layer and the image are arguments where they are not loops of the kernel.
@@ -192,6 +195,16 @@ Expr Values::keep(const Expression& x) {
 /// Whether an expression changes along the axes that a row kernel sweeps over.
 bool Values::sweeps(int e) {
   return kernel_.anchor == Anchor::row && ranges::any_of(axes_of(e), [&](int a) { return inner(a); });
+}
+
+/// Whether an expression is one number for all lanes, made of what a row has been reduced to along them.
+bool Values::uniform(int e) {
+  if (vector_ < 0 || !inner(vector_) || axes_of(e).contains(vector_)) return false;
+  const Expression& x = expression(e);
+  if (x.kind == Expression::Kind::local)
+    return ranges::contains(kernel_.steps[static_cast<std::size_t>(x.a)].over, vector_);
+  if (x.kind != Expression::Kind::op) return true;
+  return uniform(x.a) && (x.b < 0 || uniform(x.b)) && (x.c < 0 || uniform(x.c));
 }
 
 std::string Values::argument(const Access& access, bool written) {

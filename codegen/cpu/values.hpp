@@ -84,6 +84,7 @@ class Values {
  private:
   const std::set<int>& axes_of(int e);
   bool sweeps(int e);
+  bool uniform(int e);
   tree::Expr make(tree::Block& b, int e);
   tree::Expr keep(const Expression& x);
   tree::Expr offset_in_panels(const Access& access, const Layout& layout) const;

@@ -28,7 +28,7 @@ struct ModelFiles {
   std::vector<std::int64_t> image_shape() const;   ///< without the batch
   std::vector<std::int64_t> output_shape() const;  ///< without the batch
   std::int64_t output_reals() const;               ///< of an image
-  std::int64_t classes() const;  ///< that the loss knows labels of; without a loss: the outputs' last axis
+  std::int64_t classes() const;  ///< that labels are of, where the loss reads them; else as many as outputs
   std::string upper() const;     ///< "VIT_MNIST"
 };
 

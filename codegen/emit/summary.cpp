@@ -51,7 +51,7 @@ std::int64_t ModelFiles::classes() const {
     if ((n.op == graph::Op::cross_entropy || n.op == graph::Op::one_hot) &&
         forward[n.operands.back()].type == graph::Type::integer)
       return (n.op == graph::Op::one_hot ? n : forward[n.operands[0]]).shape.back().value();
-  return output_shape().back();
+  return output_reals();
 }
 
 std::string ModelFiles::upper() const {

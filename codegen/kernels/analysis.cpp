@@ -182,6 +182,17 @@ Analysis analyse(const Graph& graph) {
     a.claim[i] = c;
     return true;
   };
+  // A concat's part that would be a view of a product becomes the place that the product is written into.
+  auto claim_through_view = [&](NodeId view, const Claim& c) {
+    const auto i = static_cast<std::size_t>(view);
+    const Node& n = graph[view];
+    if (a.role[i] != Role::inlined || a.claim[i].kind != Claim::Kind::none || !writes_as_view(graph, n)) return;
+    const NodeId product = n.operands[0];
+    if (graph[product].op != Op::einsum || graph[product].region != n.region) return;
+    if (!claim(product, {Claim::Kind::merged, view})) return;
+    a.role[i] = Role::storage;
+    a.claim[i] = c;
+  };
   for (std::size_t k = 0; k < graph.outputs.size(); ++k) {
     Claim c;
     c.kind = Claim::Kind::output;
@@ -200,7 +211,8 @@ Analysis analyse(const Graph& graph) {
     if (n.op == Op::concat) {
       std::int64_t offset = 0;
       for (NodeId part : n.operands) {
-        if (graph[part].region == n.region) claim(part, {Claim::Kind::part, static_cast<NodeId>(i), offset});
+        const Claim c{Claim::Kind::part, static_cast<NodeId>(i), offset};
+        if (graph[part].region == n.region && !claim(part, c)) claim_through_view(part, c);
         offset += extent(graph[part].shape[static_cast<std::size_t>(n.axes[0])]).fixed;
       }
     }

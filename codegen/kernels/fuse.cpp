@@ -31,6 +31,7 @@ class Fuser {
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
       if (analysis_.role[i] == Role::member) place(static_cast<NodeId>(i));
     while (!floating_.empty()) settle(*floating_.rbegin());
+    merge();
     for (Group& g : out_.groups) std::sort(g.nodes.begin(), g.nodes.end());
     order();
     return std::move(out_);
@@ -397,6 +398,54 @@ class Fuser {
         for (NodeId member : out_.groups[static_cast<std::size_t>(group_of(n))].nodes) visit_operands(member);
     }
     return false;
+  }
+
+  /// An elementwise kernel that reads, place for place, what a product or a row kernel reads anyway is computed there:
+  /// the GELU that a weight's gradient needs beside the gradient of GELU, both of one saved value.
+  void merge() {
+    for (int e = 0; e < static_cast<int>(out_.groups.size()); ++e) {
+      if (group(e).anchor != Anchor::elementwise || group(e).full.empty()) continue;
+      for (int g = 0; g < static_cast<int>(out_.groups.size()); ++g) {
+        const std::vector<Affine> index = shared_index(e, g);
+        if (index.empty()) continue;
+        for (NodeId id : group(e).nodes) join(g, id, index);
+        group(e).nodes.clear();
+        break;
+      }
+    }
+    std::vector<Group> left;
+    for (Group& g : out_.groups) {
+      if (g.nodes.empty()) continue;
+      for (NodeId id : g.nodes) out_.group[static_cast<std::size_t>(id)] = static_cast<int>(left.size());
+      left.push_back(std::move(g));
+    }
+    out_.groups = std::move(left);
+  }
+  /// The index at which all of elementwise group e can be computed in group g; empty: it cannot, or nothing would be
+  /// read less often.
+  std::vector<Affine> shared_index(int e, int g) {
+    const Group &from = group(e), &to = group(g);
+    if (to.nodes.empty() || to.region != from.region || to.across_batch || to.anchor == Anchor::elementwise) return {};
+    const NodeId first = to.nodes.front();
+    const bool product = to.anchor == Anchor::contraction;
+    if (from.full_shape != (product ? graph_[first].shape : to.full_shape)) return {};
+    std::set<NodeId> read;
+    const auto reads_whole = [&](NodeId o) {
+      return graph_[o].shape == from.full_shape && role(o) == Role::member && group_of(o) != e && group_of(o) != g;
+    };
+    for (NodeId id : from.nodes) {
+      if (from.index.at(id) != from.full || depends_on_group(id, g) || group_depends_on(g, id)) return {};
+      for (NodeId o : graph_[id].operands)
+        if (group_of(o) == g)
+          return {};
+        else if (reads_whole(o))
+          read.insert(o);
+    }
+    const std::vector<Affine>& index = product ? to.index.at(first) : to.full;
+    for (NodeId id : to.nodes)
+      for (NodeId o : graph_[id].operands)
+        if (read.contains(o) && is_elementwise(graph_[id].op) && to.index.at(id) == index) return index;
+    return {};
   }
 
   /// Kahn's algorithm in each region. Among what is ready, first what goes on with the running kind of work, so that

@@ -422,11 +422,11 @@ const char* vit_cifar_summary(void) {
     "  optimizer bytes                  25,561,216                              25,561,216\n"
     "  forward scratch bytes            603,264 * B                             77,217,792\n"
     "  evaluate scratch bytes           603,264 * B                             77,217,792\n"
-    "  loss_and_gradients scratch bytes 1,132,608 + 5,365,632 * A               44,057,664\n"
+    "  loss_and_gradients scratch bytes 1,132,608 + 5,299,072 * A               43,525,184\n"
     "  input_gradient scratch bytes     3,810,240 * B                           487,710,720\n"
     "  inspect scratch bytes            667,712 * B                             85,467,136\n"
     "  forward bytes in all             12,780,608 + 615,592 * B                91,576,384\n"
-    "  training step bytes in all       77,667,716 + 12,332 * B + 5,365,632 * A 122,171,268\n"
+    "  training step bytes in all       77,667,716 + 12,332 * B + 5,299,072 * A 121,638,788\n"
     "  forward FLOPs                    440,346,718 * B                         56,364,379,904\n"
     "  training step FLOPs              41,536,978 + 1,318,099,376 * B          168,758,257,106\n"
     "  A: the images of a batch that are worked on at once, at least a 16th of it, as here\n";

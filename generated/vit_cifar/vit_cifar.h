@@ -42,7 +42,7 @@ typedef struct tessera_parameter {
 #define VIT_CIFAR_LAYERS 58 /* rows of the table of layers */
 #define VIT_CIFAR_FORWARD_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(603264) * (int64_t)(batch))
 #define VIT_CIFAR_EVALUATE_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(603264) * (int64_t)(batch))
-#define VIT_CIFAR_TRAIN_SCRATCH_BYTES(at_once) (INT64_C(1132608) + INT64_C(5365632) * (int64_t)(at_once))
+#define VIT_CIFAR_TRAIN_SCRATCH_BYTES(at_once) (INT64_C(1132608) + INT64_C(5299072) * (int64_t)(at_once))
 #define VIT_CIFAR_INPUT_GRADIENT_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(3810240) * (int64_t)(batch))
 #define VIT_CIFAR_INSPECT_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(667712) * (int64_t)(batch))
 

@@ -61,6 +61,14 @@ typedef __m256 vec;
 [[maybe_unused]] static inline vec v_fma(vec a, vec b, vec c) { return _mm256_fmadd_ps(a, b, c); }
 [[maybe_unused]] static inline vec v_sqrt(vec a) { return _mm256_sqrt_ps(a); }
 [[maybe_unused]] static inline vec v_rsqrt(vec a) { return _mm256_div_ps(_mm256_set1_ps(1), _mm256_sqrt_ps(a)); }
+// Of operands with the same number in all lanes: a vector's division keeps the processor busy for longer.
+[[maybe_unused]] static inline vec v_div_one(vec a, vec b) {
+  return _mm256_broadcastss_ps(_mm_div_ss(_mm256_castps256_ps128(a), _mm256_castps256_ps128(b)));
+}
+[[maybe_unused]] static inline vec v_rsqrt_one(vec a) {
+  const __m128 one = _mm256_castps256_ps128(a);
+  return _mm256_broadcastss_ps(_mm_div_ss(_mm_set_ss(1), _mm_sqrt_ss(one)));
+}
 
 // Choice. v_equal and v_step give 1 or 0; v_select_less gives x where a < b and y elsewhere.
 [[maybe_unused]] static inline vec v_equal(vec a, vec b) {
@@ -88,18 +96,18 @@ typedef __m256 vec;
   return _mm_cvtss_f32(_mm_max_ss(half, _mm_movehdup_ps(half)));
 }
 
-// Bits of single precision, for math.h. v_round rounds ties to even; v_pow2i takes whole numbers from -126 to 127,
-// v_scale gives x 2^n for n from -151 to 128;
+// Bits of single precision, for math.h. v_round rounds ties to even; v_pow2i takes -126 to 127, v_scale gives x 2^n for
+// whole n from -151 to 128;
 // a positive normal x is v_mantissa(x) * 2^v_exponent(x), mantissa in [sqrt(1/2), sqrt(2)).
 [[maybe_unused]] static inline vec v_round(vec x) {
   return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
-[[maybe_unused]] static inline vec v_pow2i(vec x) {
-  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(x), _mm256_set1_epi32(127)), 23));
+[[maybe_unused]] static inline vec v_pow2i(__m256i n) {
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(n, _mm256_set1_epi32(127)), 23));
 }
 [[maybe_unused]] static inline vec v_scale(vec x, vec n) {  // in two steps: n is further than one exponent field
-  const vec half = v_round(v_mul(n, v_set(0.5f)));
-  return v_mul(v_mul(x, v_pow2i(half)), v_pow2i(v_sub(n, half)));
+  const __m256i whole = _mm256_cvtps_epi32(n), half = _mm256_srai_epi32(whole, 1);
+  return v_mul(v_mul(x, v_pow2i(half)), v_pow2i(_mm256_sub_epi32(whole, half)));
 }
 [[maybe_unused]] static inline vec v_exponent(vec x) {
   const __m256i from_root_half = _mm256_sub_epi32(_mm256_castps_si256(x), _mm256_set1_epi32(0x3f3504f3));
@@ -186,7 +194,9 @@ typedef __m256 vec;
 }
 
 // Elementary functions over the v_ names: one text for every instruction set. The single-precision polynomials are
-// minimax fits (Remez exchange) of the function named beside them; not-a-number goes in and comes out.
+// minimax fits (Remez exchange) of the function named beside them; not-a-number goes in and comes out. Long ones are
+// summed up in two parts, of even and of odd powers, which do not wait for each other; the last, largest terms one by
+// one, because the two parts cancel.
 #if defined(TESSERA_REAL_DOUBLE)
 [[maybe_unused]] static inline vec v_exp(vec x) { return std::exp(x); }
 [[maybe_unused]] static inline vec v_log(vec x) { return std::log(x); }
@@ -207,14 +217,13 @@ typedef __m256 vec;
   const vec n = v_round(v_mul(x, v_set(1.44269504f)));
   // log(2) in two parts, the first short enough that its product with n is exact.
   const vec r = v_fma(n, v_set(2.12194440e-4f), v_fma(n, v_set(-0.693359375f), x));
-  vec p = v_set(1.979022054e-4f);  // (exp(r) - 1 - r) / r^2
-  p = v_fma(p, r, v_set(1.394478371e-3f));
-  p = v_fma(p, r, v_set(8.333497681e-3f));
-  p = v_fma(p, r, v_set(4.166629165e-2f));
-  p = v_fma(p, r, v_set(1.666666567e-1f));
-  p = v_fma(p, r, v_set(5.000000000e-1f));
-  p = v_add(v_fma(p, v_mul(r, r), r), v_set(1.0f));
-  return v_scale(p, n);
+  const vec square = v_mul(r, r);
+  vec even = v_set(1.394478371e-3f), odd = v_set(1.979022054e-4f);  // (exp(r) - 1 - r) / r^2
+  even = v_fma(even, square, v_set(4.166629165e-2f));
+  odd = v_fma(odd, square, v_set(8.333497681e-3f));
+  even = v_fma(even, square, v_set(5.000000000e-1f));
+  odd = v_fma(odd, square, v_set(1.666666567e-1f));
+  return v_scale(v_add(v_fma(v_fma(odd, r, even), square, r), v_set(1.0f)), n);
 }
 
 /// log(x) = log(m) + e log(2), m in [sqrt(1/2), sqrt(2)). -infinity at 0, not a number below.
@@ -279,18 +288,18 @@ typedef __m256 vec;
 /// |x| to 5.35, where it has come to 0 and 1; -infinity gives 0.
 [[maybe_unused]] static inline vec v_gelu(vec x) {
   const vec held = v_max(v_set(-5.35f), x), t = v_min(v_set(5.35f), held);
-  const vec u = v_fma(v_mul(t, t), v_set(0.06987509876f), v_set(-1.0f));
-  vec p = v_set(3.348651517e-04f);  // (Phi(t) - 1/2) / t
-  p = v_fma(p, u, v_set(-8.883510600e-04f));
-  p = v_fma(p, u, v_set(8.006113349e-04f));
-  p = v_fma(p, u, v_set(-1.144385780e-03f));
-  p = v_fma(p, u, v_set(3.392371116e-03f));
-  p = v_fma(p, u, v_set(-6.272869650e-03f));
-  p = v_fma(p, u, v_set(9.238593280e-03f));
-  p = v_fma(p, u, v_set(-1.358140167e-02f));
-  p = v_fma(p, u, v_set(1.929515973e-02f));
-  p = v_fma(p, u, v_set(-2.553315088e-02f));
-  p = v_fma(p, u, v_set(3.210752457e-02f));
+  const vec u = v_fma(v_mul(t, t), v_set(0.06987509876f), v_set(-1.0f)), square = v_mul(u, u);
+  vec even = v_set(3.348651517e-04f), odd = v_set(-8.883510600e-04f);  // (Phi(t) - 1/2) / t
+  even = v_fma(even, square, v_set(8.006113349e-04f));
+  odd = v_fma(odd, square, v_set(-1.144385780e-03f));
+  even = v_fma(even, square, v_set(3.392371116e-03f));
+  odd = v_fma(odd, square, v_set(-6.272869650e-03f));
+  even = v_fma(even, square, v_set(9.238593280e-03f));
+  odd = v_fma(odd, square, v_set(-1.358140167e-02f));
+  even = v_fma(even, square, v_set(1.929515973e-02f));
+  odd = v_fma(odd, square, v_set(-2.553315088e-02f));
+  even = v_fma(even, square, v_set(3.210752457e-02f));
+  vec p = v_fma(odd, u, even);
   p = v_fma(p, u, v_set(-3.940302879e-02f));
   p = v_fma(p, u, v_set(4.888189957e-02f));
   p = v_fma(p, u, v_set(-6.591891497e-02f));
@@ -302,17 +311,17 @@ typedef __m256 vec;
 /// is as good as 0 and 1.
 [[maybe_unused]] static inline vec v_gelu_gradient(vec x) {
   const vec t = v_min(v_set(5.63333321f), v_max(v_set(-5.63333321f), x));
-  const vec u = v_fma(v_mul(t, t), v_set(0.06302300841f), v_set(-1.0f));
-  vec p = v_set(-1.593061839e-03f);  // (Phi(t) - 1/2) / t + phi(t)
-  p = v_fma(p, u, v_set(4.181942437e-03f));
-  p = v_fma(p, u, v_set(-2.437137999e-03f));
-  p = v_fma(p, u, v_set(1.975648804e-03f));
-  p = v_fma(p, u, v_set(-1.290747989e-02f));
-  p = v_fma(p, u, v_set(2.519198693e-02f));
-  p = v_fma(p, u, v_set(-3.096184321e-02f));
-  p = v_fma(p, u, v_set(4.097849131e-02f));
-  p = v_fma(p, u, v_set(-5.670175329e-02f));
-  p = v_fma(p, u, v_set(6.814377010e-02f));
+  const vec u = v_fma(v_mul(t, t), v_set(0.06302300841f), v_set(-1.0f)), square = v_mul(u, u);
+  vec even = v_set(4.181942437e-03f), odd = v_set(-1.593061839e-03f);  // (Phi(t) - 1/2) / t + phi(t)
+  even = v_fma(even, square, v_set(1.975648804e-03f));
+  odd = v_fma(odd, square, v_set(-2.437137999e-03f));
+  even = v_fma(even, square, v_set(2.519198693e-02f));
+  odd = v_fma(odd, square, v_set(-1.290747989e-02f));
+  even = v_fma(even, square, v_set(4.097849131e-02f));
+  odd = v_fma(odd, square, v_set(-3.096184321e-02f));
+  even = v_fma(even, square, v_set(6.814377010e-02f));
+  odd = v_fma(odd, square, v_set(-5.670175329e-02f));
+  vec p = v_fma(odd, u, even);
   p = v_fma(p, u, v_set(-7.222574949e-02f));
   p = v_fma(p, u, v_set(7.040762156e-02f));
   p = v_fma(p, u, v_set(-6.382109970e-02f));
@@ -734,36 +743,56 @@ static void transformer_blocks_norm1_forward(const real* transformer_blocks_carr
                                              real* transformer_blocks_norm1_add) {
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
+    vec sum0_1 = v_zero();
+    vec sum0_2 = v_zero();
+    vec sum0_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
       const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d));
       sum0 = v_add(sum0, x0);
+      const vec x1 = v_load(transformer_blocks_carry + (n * 256 + d + 8));
+      sum0_1 = v_add(sum0_1, x1);
+      const vec x2 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
+      sum0_2 = v_add(sum0_2, x2);
+      const vec x3 = v_load(transformer_blocks_carry + (n * 256 + d + 24));
+      sum0_3 = v_add(sum0_3, x3);
     }
-    const vec row0 = v_set(v_sum(sum0));
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
     vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x1 = v_load(transformer_blocks_carry + (n * 256 + d));
-      const vec t2 = v_set(real(256.0));
-      const vec t3 = v_div(row0, t2);
-      const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+    vec sum1_1 = v_zero();
+    vec sum1_2 = v_zero();
+    vec sum1_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
+      const vec x4 = v_load(transformer_blocks_carry + (n * 256 + d));
+      const vec t5 = v_set(real(256.0));
+      const vec t6 = v_div_one(row0, t5);
+      const vec t7 = v_sub(x4, t6);
+      sum1 = v_fma(t7, t7, sum1);
+      const vec x8 = v_load(transformer_blocks_carry + (n * 256 + d + 8));
+      const vec t9 = v_sub(x8, t6);
+      sum1_1 = v_fma(t9, t9, sum1_1);
+      const vec x10 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
+      const vec t11 = v_sub(x10, t6);
+      sum1_2 = v_fma(t11, t11, sum1_2);
+      const vec x12 = v_load(transformer_blocks_carry + (n * 256 + d + 24));
+      const vec t13 = v_sub(x12, t6);
+      sum1_3 = v_fma(t13, t13, sum1_3);
     }
-    const vec row1 = v_set(v_sum(sum1));
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x6 = v_load(transformer_blocks_carry + (n * 256 + d));
-      const vec t7 = v_set(real(256.0));
-      const vec t8 = v_div(row0, t7);
-      const vec t9 = v_sub(x6, t8);
-      const vec t10 = v_div(row1, t7);
-      const vec t11 = v_set(real(1e-05));
-      const vec t12 = v_add(t10, t11);
-      const vec t13 = v_rsqrt(t12);
-      const vec t14 = v_mul(t9, t13);
-      const vec x15 = v_load(transformer_blocks_norm1_weight + d);
-      const vec t16 = v_mul(t14, x15);
-      const vec x17 = v_load(transformer_blocks_norm1_bias + d);
-      const vec t18 = v_add(t16, x17);
-      v_store(transformer_blocks_norm1_add + (n * 256 + d), t18);
+      const vec x14 = v_load(transformer_blocks_carry + (n * 256 + d));
+      const vec t15 = v_set(real(256.0));
+      const vec t16 = v_div_one(row0, t15);
+      const vec t17 = v_sub(x14, t16);
+      const vec t18 = v_div_one(row1, t15);
+      const vec t19 = v_set(real(1e-05));
+      const vec t20 = v_add(t18, t19);
+      const vec t21 = v_rsqrt_one(t20);
+      const vec t22 = v_mul(t17, t21);
+      const vec x23 = v_load(transformer_blocks_norm1_weight + d);
+      const vec t24 = v_mul(t22, x23);
+      const vec x25 = v_load(transformer_blocks_norm1_bias + d);
+      const vec t26 = v_add(t24, x25);
+      v_store(transformer_blocks_norm1_add + (n * 256 + d), t26);
     }
   }
 }
@@ -1076,50 +1105,83 @@ static void transformer_blocks_attention_forward_4(const Team& team, const real*
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = begin; n < end; ++n) {
       vec most0 = v_set(-INFINITY);
-      for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
+      vec most0_1 = v_set(-INFINITY);
+      vec most0_2 = v_set(-INFINITY);
+      vec most0_3 = v_set(-INFINITY);
+      for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
         const vec x0 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
         const vec t1 = v_set(real(0.17677669529663687));
         const vec t2 = v_mul(x0, t1);
         most0 = v_max(most0, t2);
+        const vec x3 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 8));
+        const vec t4 = v_mul(x3, t1);
+        most0_1 = v_max(most0_1, t4);
+        const vec x5 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 16));
+        const vec t6 = v_mul(x5, t1);
+        most0_2 = v_max(most0_2, t6);
+        const vec x7 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 24));
+        const vec t8 = v_mul(x7, t1);
+        most0_3 = v_max(most0_3, t8);
       }
       {
-        const vec x3 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
-        const vec t4 = v_set(real(0.17677669529663687));
-        const vec t5 = v_mul(x3, t4);
-        most0 = v_max(most0, v_keep_n(t5, 1, -INFINITY));
+        const vec x9 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
+        const vec t10 = v_set(real(0.17677669529663687));
+        const vec t11 = v_mul(x9, t10);
+        most0 = v_max(most0, v_keep_n(t11, 1, -INFINITY));
       }
-      const vec row0 = v_set(v_max_lane(most0));
+      const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3))));
       vec sum1 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
-        const vec x6 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
-        const vec t7 = v_set(real(0.17677669529663687));
-        const vec t8 = v_mul(x6, t7);
-        const vec t9 = v_sub(t8, row0);
-        const vec t10 = v_exp(t9);
-        sum1 = v_add(sum1, t10);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t10);
+      vec sum1_1 = v_zero();
+      vec sum1_2 = v_zero();
+      vec sum1_3 = v_zero();
+      for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
+        const vec x12 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
+        const vec t13 = v_set(real(0.17677669529663687));
+        const vec t14 = v_mul(x12, t13);
+        const vec t15 = v_sub(t14, row0);
+        const vec t16 = v_exp(t15);
+        sum1 = v_add(sum1, t16);
+        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t16);
+        const vec x17 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 8));
+        const vec t18 = v_mul(x17, t13);
+        const vec t19 = v_sub(t18, row0);
+        const vec t20 = v_exp(t19);
+        sum1_1 = v_add(sum1_1, t20);
+        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 8), t20);
+        const vec x21 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 16));
+        const vec t22 = v_mul(x21, t13);
+        const vec t23 = v_sub(t22, row0);
+        const vec t24 = v_exp(t23);
+        sum1_2 = v_add(sum1_2, t24);
+        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 16), t24);
+        const vec x25 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 24));
+        const vec t26 = v_mul(x25, t13);
+        const vec t27 = v_sub(t26, row0);
+        const vec t28 = v_exp(t27);
+        sum1_3 = v_add(sum1_3, t28);
+        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 24), t28);
       }
       {
-        const vec x11 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
-        const vec t12 = v_set(real(0.17677669529663687));
-        const vec t13 = v_mul(x11, t12);
-        const vec t14 = v_sub(t13, row0);
-        const vec t15 = v_exp(t14);
-        sum1 = v_add(sum1, v_keep_n(t15, 1, real(0.0)));
-        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t15, 1);
+        const vec x29 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
+        const vec t30 = v_set(real(0.17677669529663687));
+        const vec t31 = v_mul(x29, t30);
+        const vec t32 = v_sub(t31, row0);
+        const vec t33 = v_exp(t32);
+        sum1 = v_add(sum1, v_keep_n(t33, 1, real(0.0)));
+        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t33, 1);
       }
-      const vec row1 = v_set(v_sum(sum1));
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
       for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
-        const vec x16 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-        const vec t17 = v_div(v_set(real(1.0)), row1);
-        const vec t18 = v_mul(x16, t17);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t18);
+        const vec x34 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
+        const vec t35 = v_div_one(v_set(real(1.0)), row1);
+        const vec t36 = v_mul(x34, t35);
+        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t36);
       }
       {
-        const vec x19 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
-        const vec t20 = v_div(v_set(real(1.0)), row1);
-        const vec t21 = v_mul(x19, t20);
-        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t21, 1);
+        const vec x37 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
+        const vec t38 = v_div_one(v_set(real(1.0)), row1);
+        const vec t39 = v_mul(x37, t38);
+        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t39, 1);
       }
     }
   }
@@ -1337,49 +1399,93 @@ static void transformer_blocks_attention_out_proj_forward_2(const real* transfor
                                                             real* transformer_blocks_norm2_add) {
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
+    vec sum0_1 = v_zero();
+    vec sum0_2 = v_zero();
+    vec sum0_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
       const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d));
       const vec x1 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
       const vec x2 = v_load(transformer_blocks_attention_out_proj_bias + d);
       const vec t3 = v_add(x1, x2);
       const vec t4 = v_add(x0, t3);
       sum0 = v_add(sum0, t4);
-    }
-    const vec row0 = v_set(v_sum(sum0));
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x5 = v_load(transformer_blocks_carry + (n * 256 + d));
-      const vec x6 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
-      const vec x7 = v_load(transformer_blocks_attention_out_proj_bias + d);
+      const vec x5 = v_load(transformer_blocks_carry + (n * 256 + d + 8));
+      const vec x6 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 8));
+      const vec x7 = v_load(transformer_blocks_attention_out_proj_bias + (d + 8));
       const vec t8 = v_add(x6, x7);
       const vec t9 = v_add(x5, t8);
-      const vec t10 = v_set(real(256.0));
-      const vec t11 = v_div(row0, t10);
-      const vec t12 = v_sub(t9, t11);
-      const vec t13 = v_mul(t12, t12);
-      sum1 = v_add(sum1, t13);
+      sum0_1 = v_add(sum0_1, t9);
+      const vec x10 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
+      const vec x11 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 16));
+      const vec x12 = v_load(transformer_blocks_attention_out_proj_bias + (d + 16));
+      const vec t13 = v_add(x11, x12);
+      const vec t14 = v_add(x10, t13);
+      sum0_2 = v_add(sum0_2, t14);
+      const vec x15 = v_load(transformer_blocks_carry + (n * 256 + d + 24));
+      const vec x16 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 24));
+      const vec x17 = v_load(transformer_blocks_attention_out_proj_bias + (d + 24));
+      const vec t18 = v_add(x16, x17);
+      const vec t19 = v_add(x15, t18);
+      sum0_3 = v_add(sum0_3, t19);
     }
-    const vec row1 = v_set(v_sum(sum1));
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+    vec sum1 = v_zero();
+    vec sum1_1 = v_zero();
+    vec sum1_2 = v_zero();
+    vec sum1_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
+      const vec x20 = v_load(transformer_blocks_carry + (n * 256 + d));
+      const vec x21 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+      const vec x22 = v_load(transformer_blocks_attention_out_proj_bias + d);
+      const vec t23 = v_add(x21, x22);
+      const vec t24 = v_add(x20, t23);
+      const vec t25 = v_set(real(256.0));
+      const vec t26 = v_div_one(row0, t25);
+      const vec t27 = v_sub(t24, t26);
+      sum1 = v_fma(t27, t27, sum1);
+      const vec x28 = v_load(transformer_blocks_carry + (n * 256 + d + 8));
+      const vec x29 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 8));
+      const vec x30 = v_load(transformer_blocks_attention_out_proj_bias + (d + 8));
+      const vec t31 = v_add(x29, x30);
+      const vec t32 = v_add(x28, t31);
+      const vec t33 = v_sub(t32, t26);
+      sum1_1 = v_fma(t33, t33, sum1_1);
+      const vec x34 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
+      const vec x35 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 16));
+      const vec x36 = v_load(transformer_blocks_attention_out_proj_bias + (d + 16));
+      const vec t37 = v_add(x35, x36);
+      const vec t38 = v_add(x34, t37);
+      const vec t39 = v_sub(t38, t26);
+      sum1_2 = v_fma(t39, t39, sum1_2);
+      const vec x40 = v_load(transformer_blocks_carry + (n * 256 + d + 24));
+      const vec x41 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 24));
+      const vec x42 = v_load(transformer_blocks_attention_out_proj_bias + (d + 24));
+      const vec t43 = v_add(x41, x42);
+      const vec t44 = v_add(x40, t43);
+      const vec t45 = v_sub(t44, t26);
+      sum1_3 = v_fma(t45, t45, sum1_3);
+    }
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x14 = v_load(transformer_blocks_carry + (n * 256 + d));
-      const vec x15 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
-      const vec x16 = v_load(transformer_blocks_attention_out_proj_bias + d);
-      const vec t17 = v_add(x15, x16);
-      const vec t18 = v_add(x14, t17);
-      v_store(transformer_blocks_add + (n * 256 + d), t18);
-      const vec t19 = v_set(real(256.0));
-      const vec t20 = v_div(row0, t19);
-      const vec t21 = v_sub(t18, t20);
-      const vec t22 = v_div(row1, t19);
-      const vec t23 = v_set(real(1e-05));
-      const vec t24 = v_add(t22, t23);
-      const vec t25 = v_rsqrt(t24);
-      const vec t26 = v_mul(t21, t25);
-      const vec x27 = v_load(transformer_blocks_norm2_weight + d);
-      const vec t28 = v_mul(t26, x27);
-      const vec x29 = v_load(transformer_blocks_norm2_bias + d);
-      const vec t30 = v_add(t28, x29);
-      v_store(transformer_blocks_norm2_add + (n * 256 + d), t30);
+      const vec x46 = v_load(transformer_blocks_carry + (n * 256 + d));
+      const vec x47 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+      const vec x48 = v_load(transformer_blocks_attention_out_proj_bias + d);
+      const vec t49 = v_add(x47, x48);
+      const vec t50 = v_add(x46, t49);
+      v_store(transformer_blocks_add + (n * 256 + d), t50);
+      const vec t51 = v_set(real(256.0));
+      const vec t52 = v_div_one(row0, t51);
+      const vec t53 = v_sub(t50, t52);
+      const vec t54 = v_div_one(row1, t51);
+      const vec t55 = v_set(real(1e-05));
+      const vec t56 = v_add(t54, t55);
+      const vec t57 = v_rsqrt_one(t56);
+      const vec t58 = v_mul(t53, t57);
+      const vec x59 = v_load(transformer_blocks_norm2_weight + d);
+      const vec t60 = v_mul(t58, x59);
+      const vec x61 = v_load(transformer_blocks_norm2_bias + d);
+      const vec t62 = v_add(t60, x61);
+      v_store(transformer_blocks_norm2_add + (n * 256 + d), t62);
     }
   }
 }
@@ -1686,36 +1792,56 @@ static void transformer_blocks_5_norm1_forward(const real* transformer_blocks_ca
                                                real* transformer_blocks_5_norm1_add) {
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
+    vec sum0_1 = v_zero();
+    vec sum0_2 = v_zero();
+    vec sum0_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
       const vec x0 = v_load(transformer_blocks_carry_next + (n * 256 + d));
       sum0 = v_add(sum0, x0);
+      const vec x1 = v_load(transformer_blocks_carry_next + (n * 256 + d + 8));
+      sum0_1 = v_add(sum0_1, x1);
+      const vec x2 = v_load(transformer_blocks_carry_next + (n * 256 + d + 16));
+      sum0_2 = v_add(sum0_2, x2);
+      const vec x3 = v_load(transformer_blocks_carry_next + (n * 256 + d + 24));
+      sum0_3 = v_add(sum0_3, x3);
     }
-    const vec row0 = v_set(v_sum(sum0));
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
     vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x1 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-      const vec t2 = v_set(real(256.0));
-      const vec t3 = v_div(row0, t2);
-      const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+    vec sum1_1 = v_zero();
+    vec sum1_2 = v_zero();
+    vec sum1_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
+      const vec x4 = v_load(transformer_blocks_carry_next + (n * 256 + d));
+      const vec t5 = v_set(real(256.0));
+      const vec t6 = v_div_one(row0, t5);
+      const vec t7 = v_sub(x4, t6);
+      sum1 = v_fma(t7, t7, sum1);
+      const vec x8 = v_load(transformer_blocks_carry_next + (n * 256 + d + 8));
+      const vec t9 = v_sub(x8, t6);
+      sum1_1 = v_fma(t9, t9, sum1_1);
+      const vec x10 = v_load(transformer_blocks_carry_next + (n * 256 + d + 16));
+      const vec t11 = v_sub(x10, t6);
+      sum1_2 = v_fma(t11, t11, sum1_2);
+      const vec x12 = v_load(transformer_blocks_carry_next + (n * 256 + d + 24));
+      const vec t13 = v_sub(x12, t6);
+      sum1_3 = v_fma(t13, t13, sum1_3);
     }
-    const vec row1 = v_set(v_sum(sum1));
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x6 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-      const vec t7 = v_set(real(256.0));
-      const vec t8 = v_div(row0, t7);
-      const vec t9 = v_sub(x6, t8);
-      const vec t10 = v_div(row1, t7);
-      const vec t11 = v_set(real(1e-05));
-      const vec t12 = v_add(t10, t11);
-      const vec t13 = v_rsqrt(t12);
-      const vec t14 = v_mul(t9, t13);
-      const vec x15 = v_load(transformer_blocks_5_norm1_weight + d);
-      const vec t16 = v_mul(t14, x15);
-      const vec x17 = v_load(transformer_blocks_5_norm1_bias + d);
-      const vec t18 = v_add(t16, x17);
-      v_store(transformer_blocks_5_norm1_add + (n * 256 + d), t18);
+      const vec x14 = v_load(transformer_blocks_carry_next + (n * 256 + d));
+      const vec t15 = v_set(real(256.0));
+      const vec t16 = v_div_one(row0, t15);
+      const vec t17 = v_sub(x14, t16);
+      const vec t18 = v_div_one(row1, t15);
+      const vec t19 = v_set(real(1e-05));
+      const vec t20 = v_add(t18, t19);
+      const vec t21 = v_rsqrt_one(t20);
+      const vec t22 = v_mul(t17, t21);
+      const vec x23 = v_load(transformer_blocks_5_norm1_weight + d);
+      const vec t24 = v_mul(t22, x23);
+      const vec x25 = v_load(transformer_blocks_5_norm1_bias + d);
+      const vec t26 = v_add(t24, x25);
+      v_store(transformer_blocks_5_norm1_add + (n * 256 + d), t26);
     }
   }
 }
@@ -1903,50 +2029,83 @@ static void transformer_blocks_5_attention_forward_4(const real* transformer_blo
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
       vec most0 = v_set(-INFINITY);
-      for (std::int64_t n = 0; n < 64; n += 8) {
+      vec most0_1 = v_set(-INFINITY);
+      vec most0_2 = v_set(-INFINITY);
+      vec most0_3 = v_set(-INFINITY);
+      for (std::int64_t n = 0; n < 64; n += 32) {
         const vec x0 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
         const vec t1 = v_set(real(0.17677669529663687));
         const vec t2 = v_mul(x0, t1);
         most0 = v_max(most0, t2);
+        const vec x3 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 8));
+        const vec t4 = v_mul(x3, t1);
+        most0_1 = v_max(most0_1, t4);
+        const vec x5 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 16));
+        const vec t6 = v_mul(x5, t1);
+        most0_2 = v_max(most0_2, t6);
+        const vec x7 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 24));
+        const vec t8 = v_mul(x7, t1);
+        most0_3 = v_max(most0_3, t8);
       }
       {
-        const vec x3 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
-        const vec t4 = v_set(real(0.17677669529663687));
-        const vec t5 = v_mul(x3, t4);
-        most0 = v_max(most0, v_keep_n(t5, 1, -INFINITY));
+        const vec x9 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec t10 = v_set(real(0.17677669529663687));
+        const vec t11 = v_mul(x9, t10);
+        most0 = v_max(most0, v_keep_n(t11, 1, -INFINITY));
       }
-      const vec row0 = v_set(v_max_lane(most0));
+      const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3))));
       vec sum1 = v_zero();
-      for (std::int64_t n = 0; n < 64; n += 8) {
-        const vec x6 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
-        const vec t7 = v_set(real(0.17677669529663687));
-        const vec t8 = v_mul(x6, t7);
-        const vec t9 = v_sub(t8, row0);
-        const vec t10 = v_exp(t9);
-        sum1 = v_add(sum1, t10);
-        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t10);
+      vec sum1_1 = v_zero();
+      vec sum1_2 = v_zero();
+      vec sum1_3 = v_zero();
+      for (std::int64_t n = 0; n < 64; n += 32) {
+        const vec x12 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
+        const vec t13 = v_set(real(0.17677669529663687));
+        const vec t14 = v_mul(x12, t13);
+        const vec t15 = v_sub(t14, row0);
+        const vec t16 = v_exp(t15);
+        sum1 = v_add(sum1, t16);
+        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t16);
+        const vec x17 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 8));
+        const vec t18 = v_mul(x17, t13);
+        const vec t19 = v_sub(t18, row0);
+        const vec t20 = v_exp(t19);
+        sum1_1 = v_add(sum1_1, t20);
+        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n + 8), t20);
+        const vec x21 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 16));
+        const vec t22 = v_mul(x21, t13);
+        const vec t23 = v_sub(t22, row0);
+        const vec t24 = v_exp(t23);
+        sum1_2 = v_add(sum1_2, t24);
+        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n + 16), t24);
+        const vec x25 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 24));
+        const vec t26 = v_mul(x25, t13);
+        const vec t27 = v_sub(t26, row0);
+        const vec t28 = v_exp(t27);
+        sum1_3 = v_add(sum1_3, t28);
+        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n + 24), t28);
       }
       {
-        const vec x11 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
-        const vec t12 = v_set(real(0.17677669529663687));
-        const vec t13 = v_mul(x11, t12);
-        const vec t14 = v_sub(t13, row0);
-        const vec t15 = v_exp(t14);
-        sum1 = v_add(sum1, v_keep_n(t15, 1, real(0.0)));
-        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t15, 1);
+        const vec x29 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec t30 = v_set(real(0.17677669529663687));
+        const vec t31 = v_mul(x29, t30);
+        const vec t32 = v_sub(t31, row0);
+        const vec t33 = v_exp(t32);
+        sum1 = v_add(sum1, v_keep_n(t33, 1, real(0.0)));
+        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t33, 1);
       }
-      const vec row1 = v_set(v_sum(sum1));
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
       for (std::int64_t n = 0; n < 64; n += 8) {
-        const vec x16 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
-        const vec t17 = v_div(v_set(real(1.0)), row1);
-        const vec t18 = v_mul(x16, t17);
-        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t18);
+        const vec x34 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
+        const vec t35 = v_div_one(v_set(real(1.0)), row1);
+        const vec t36 = v_mul(x34, t35);
+        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t36);
       }
       {
-        const vec x19 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
-        const vec t20 = v_div(v_set(real(1.0)), row1);
-        const vec t21 = v_mul(x19, t20);
-        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t21, 1);
+        const vec x37 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
+        const vec t38 = v_div_one(v_set(real(1.0)), row1);
+        const vec t39 = v_mul(x37, t38);
+        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t39, 1);
       }
     }
   }
@@ -2009,49 +2168,93 @@ static void transformer_blocks_5_attention_out_proj_forward_2(const real* transf
                                                               real* transformer_blocks_5_norm2_add) {
   for (std::int64_t i = 0; i < 1; ++i) {
     vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
+    vec sum0_1 = v_zero();
+    vec sum0_2 = v_zero();
+    vec sum0_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
       const vec x0 = v_load(transformer_blocks_carry_next + (i * 256 + d));
       const vec x1 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d));
       const vec x2 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
       const vec t3 = v_add(x1, x2);
       const vec t4 = v_add(x0, t3);
       sum0 = v_add(sum0, t4);
-    }
-    const vec row0 = v_set(v_sum(sum0));
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x5 = v_load(transformer_blocks_carry_next + (i * 256 + d));
-      const vec x6 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d));
-      const vec x7 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+      const vec x5 = v_load(transformer_blocks_carry_next + (i * 256 + d + 8));
+      const vec x6 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 8));
+      const vec x7 = v_load(transformer_blocks_5_attention_out_proj_bias + (d + 8));
       const vec t8 = v_add(x6, x7);
       const vec t9 = v_add(x5, t8);
-      const vec t10 = v_set(real(256.0));
-      const vec t11 = v_div(row0, t10);
-      const vec t12 = v_sub(t9, t11);
-      const vec t13 = v_mul(t12, t12);
-      sum1 = v_add(sum1, t13);
+      sum0_1 = v_add(sum0_1, t9);
+      const vec x10 = v_load(transformer_blocks_carry_next + (i * 256 + d + 16));
+      const vec x11 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 16));
+      const vec x12 = v_load(transformer_blocks_5_attention_out_proj_bias + (d + 16));
+      const vec t13 = v_add(x11, x12);
+      const vec t14 = v_add(x10, t13);
+      sum0_2 = v_add(sum0_2, t14);
+      const vec x15 = v_load(transformer_blocks_carry_next + (i * 256 + d + 24));
+      const vec x16 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 24));
+      const vec x17 = v_load(transformer_blocks_5_attention_out_proj_bias + (d + 24));
+      const vec t18 = v_add(x16, x17);
+      const vec t19 = v_add(x15, t18);
+      sum0_3 = v_add(sum0_3, t19);
     }
-    const vec row1 = v_set(v_sum(sum1));
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+    vec sum1 = v_zero();
+    vec sum1_1 = v_zero();
+    vec sum1_2 = v_zero();
+    vec sum1_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
+      const vec x20 = v_load(transformer_blocks_carry_next + (i * 256 + d));
+      const vec x21 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d));
+      const vec x22 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+      const vec t23 = v_add(x21, x22);
+      const vec t24 = v_add(x20, t23);
+      const vec t25 = v_set(real(256.0));
+      const vec t26 = v_div_one(row0, t25);
+      const vec t27 = v_sub(t24, t26);
+      sum1 = v_fma(t27, t27, sum1);
+      const vec x28 = v_load(transformer_blocks_carry_next + (i * 256 + d + 8));
+      const vec x29 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 8));
+      const vec x30 = v_load(transformer_blocks_5_attention_out_proj_bias + (d + 8));
+      const vec t31 = v_add(x29, x30);
+      const vec t32 = v_add(x28, t31);
+      const vec t33 = v_sub(t32, t26);
+      sum1_1 = v_fma(t33, t33, sum1_1);
+      const vec x34 = v_load(transformer_blocks_carry_next + (i * 256 + d + 16));
+      const vec x35 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 16));
+      const vec x36 = v_load(transformer_blocks_5_attention_out_proj_bias + (d + 16));
+      const vec t37 = v_add(x35, x36);
+      const vec t38 = v_add(x34, t37);
+      const vec t39 = v_sub(t38, t26);
+      sum1_2 = v_fma(t39, t39, sum1_2);
+      const vec x40 = v_load(transformer_blocks_carry_next + (i * 256 + d + 24));
+      const vec x41 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 24));
+      const vec x42 = v_load(transformer_blocks_5_attention_out_proj_bias + (d + 24));
+      const vec t43 = v_add(x41, x42);
+      const vec t44 = v_add(x40, t43);
+      const vec t45 = v_sub(t44, t26);
+      sum1_3 = v_fma(t45, t45, sum1_3);
+    }
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x14 = v_load(transformer_blocks_carry_next + (i * 256 + d));
-      const vec x15 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d));
-      const vec x16 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
-      const vec t17 = v_add(x15, x16);
-      const vec t18 = v_add(x14, t17);
-      v_store(transformer_blocks_5_add + (i * 256 + d), t18);
-      const vec t19 = v_set(real(256.0));
-      const vec t20 = v_div(row0, t19);
-      const vec t21 = v_sub(t18, t20);
-      const vec t22 = v_div(row1, t19);
-      const vec t23 = v_set(real(1e-05));
-      const vec t24 = v_add(t22, t23);
-      const vec t25 = v_rsqrt(t24);
-      const vec t26 = v_mul(t21, t25);
-      const vec x27 = v_load(transformer_blocks_5_norm2_weight + d);
-      const vec t28 = v_mul(t26, x27);
-      const vec x29 = v_load(transformer_blocks_5_norm2_bias + d);
-      const vec t30 = v_add(t28, x29);
-      v_store(transformer_blocks_5_norm2_add + (i * 256 + d), t30);
+      const vec x46 = v_load(transformer_blocks_carry_next + (i * 256 + d));
+      const vec x47 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d));
+      const vec x48 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+      const vec t49 = v_add(x47, x48);
+      const vec t50 = v_add(x46, t49);
+      v_store(transformer_blocks_5_add + (i * 256 + d), t50);
+      const vec t51 = v_set(real(256.0));
+      const vec t52 = v_div_one(row0, t51);
+      const vec t53 = v_sub(t50, t52);
+      const vec t54 = v_div_one(row1, t51);
+      const vec t55 = v_set(real(1e-05));
+      const vec t56 = v_add(t54, t55);
+      const vec t57 = v_rsqrt_one(t56);
+      const vec t58 = v_mul(t53, t57);
+      const vec x59 = v_load(transformer_blocks_5_norm2_weight + d);
+      const vec t60 = v_mul(t58, x59);
+      const vec x61 = v_load(transformer_blocks_5_norm2_bias + d);
+      const vec t62 = v_add(t60, x61);
+      v_store(transformer_blocks_5_norm2_add + (i * 256 + d), t62);
     }
   }
 }
@@ -2120,48 +2323,92 @@ static void transformer_blocks_5_ffn_linear2_forward_2(const real* transformer_b
                                                        const real* norm_weight, const real* norm_bias, real* norm_add) {
   for (std::int64_t i = 0; i < 1; ++i) {
     vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
+    vec sum0_1 = v_zero();
+    vec sum0_2 = v_zero();
+    vec sum0_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
       const vec x0 = v_load(transformer_blocks_5_add + (i * 256 + d));
       const vec x1 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
       const vec x2 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
       const vec t3 = v_add(x1, x2);
       const vec t4 = v_add(x0, t3);
       sum0 = v_add(sum0, t4);
-    }
-    const vec row0 = v_set(v_sum(sum0));
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x5 = v_load(transformer_blocks_5_add + (i * 256 + d));
-      const vec x6 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
-      const vec x7 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+      const vec x5 = v_load(transformer_blocks_5_add + (i * 256 + d + 8));
+      const vec x6 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 8));
+      const vec x7 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 8));
       const vec t8 = v_add(x6, x7);
       const vec t9 = v_add(x5, t8);
-      const vec t10 = v_set(real(256.0));
-      const vec t11 = v_div(row0, t10);
-      const vec t12 = v_sub(t9, t11);
-      const vec t13 = v_mul(t12, t12);
-      sum1 = v_add(sum1, t13);
+      sum0_1 = v_add(sum0_1, t9);
+      const vec x10 = v_load(transformer_blocks_5_add + (i * 256 + d + 16));
+      const vec x11 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 16));
+      const vec x12 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 16));
+      const vec t13 = v_add(x11, x12);
+      const vec t14 = v_add(x10, t13);
+      sum0_2 = v_add(sum0_2, t14);
+      const vec x15 = v_load(transformer_blocks_5_add + (i * 256 + d + 24));
+      const vec x16 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 24));
+      const vec x17 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 24));
+      const vec t18 = v_add(x16, x17);
+      const vec t19 = v_add(x15, t18);
+      sum0_3 = v_add(sum0_3, t19);
     }
-    const vec row1 = v_set(v_sum(sum1));
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+    vec sum1 = v_zero();
+    vec sum1_1 = v_zero();
+    vec sum1_2 = v_zero();
+    vec sum1_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
+      const vec x20 = v_load(transformer_blocks_5_add + (i * 256 + d));
+      const vec x21 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
+      const vec x22 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+      const vec t23 = v_add(x21, x22);
+      const vec t24 = v_add(x20, t23);
+      const vec t25 = v_set(real(256.0));
+      const vec t26 = v_div_one(row0, t25);
+      const vec t27 = v_sub(t24, t26);
+      sum1 = v_fma(t27, t27, sum1);
+      const vec x28 = v_load(transformer_blocks_5_add + (i * 256 + d + 8));
+      const vec x29 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 8));
+      const vec x30 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 8));
+      const vec t31 = v_add(x29, x30);
+      const vec t32 = v_add(x28, t31);
+      const vec t33 = v_sub(t32, t26);
+      sum1_1 = v_fma(t33, t33, sum1_1);
+      const vec x34 = v_load(transformer_blocks_5_add + (i * 256 + d + 16));
+      const vec x35 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 16));
+      const vec x36 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 16));
+      const vec t37 = v_add(x35, x36);
+      const vec t38 = v_add(x34, t37);
+      const vec t39 = v_sub(t38, t26);
+      sum1_2 = v_fma(t39, t39, sum1_2);
+      const vec x40 = v_load(transformer_blocks_5_add + (i * 256 + d + 24));
+      const vec x41 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 24));
+      const vec x42 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 24));
+      const vec t43 = v_add(x41, x42);
+      const vec t44 = v_add(x40, t43);
+      const vec t45 = v_sub(t44, t26);
+      sum1_3 = v_fma(t45, t45, sum1_3);
+    }
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x14 = v_load(transformer_blocks_5_add + (i * 256 + d));
-      const vec x15 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
-      const vec x16 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
-      const vec t17 = v_add(x15, x16);
-      const vec t18 = v_add(x14, t17);
-      const vec t19 = v_set(real(256.0));
-      const vec t20 = v_div(row0, t19);
-      const vec t21 = v_sub(t18, t20);
-      const vec t22 = v_div(row1, t19);
-      const vec t23 = v_set(real(1e-05));
-      const vec t24 = v_add(t22, t23);
-      const vec t25 = v_rsqrt(t24);
-      const vec t26 = v_mul(t21, t25);
-      const vec x27 = v_load(norm_weight + d);
-      const vec t28 = v_mul(t26, x27);
-      const vec x29 = v_load(norm_bias + d);
-      const vec t30 = v_add(t28, x29);
-      v_store(norm_add + (i * 256 + d), t30);
+      const vec x46 = v_load(transformer_blocks_5_add + (i * 256 + d));
+      const vec x47 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
+      const vec x48 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+      const vec t49 = v_add(x47, x48);
+      const vec t50 = v_add(x46, t49);
+      const vec t51 = v_set(real(256.0));
+      const vec t52 = v_div_one(row0, t51);
+      const vec t53 = v_sub(t50, t52);
+      const vec t54 = v_div_one(row1, t51);
+      const vec t55 = v_set(real(1e-05));
+      const vec t56 = v_add(t54, t55);
+      const vec t57 = v_rsqrt_one(t56);
+      const vec t58 = v_mul(t53, t57);
+      const vec x59 = v_load(norm_weight + d);
+      const vec t60 = v_mul(t58, x59);
+      const vec x61 = v_load(norm_bias + d);
+      const vec t62 = v_add(t60, x61);
+      v_store(norm_add + (i * 256 + d), t62);
     }
   }
 }
@@ -2230,23 +2477,22 @@ static void reduce_sum_forward(const real* outputs, const std::int32_t* labels, 
     const vec t4 = v_exp(t3);
     sum1 = v_add(sum1, t4);
     const vec t5 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t6 = v_mul(t5, x2);
-    sum2 = v_add(sum2, t6);
+    sum2 = v_fma(t5, x2, sum2);
   }
   {
-    const vec x7 = v_load_n(outputs + 8, 2);
-    const vec t8 = v_sub(x7, row0);
-    const vec t9 = v_exp(t8);
-    sum1 = v_add(sum1, v_keep_n(t9, 2, real(0.0)));
-    const vec t10 = v_equal(v_add(v_set(real(8.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t11 = v_mul(t10, x7);
-    sum2 = v_add(sum2, v_keep_n(t11, 2, real(0.0)));
+    const vec x6 = v_load_n(outputs + 8, 2);
+    const vec t7 = v_sub(x6, row0);
+    const vec t8 = v_exp(t7);
+    sum1 = v_add(sum1, v_keep_n(t8, 2, real(0.0)));
+    const vec t9 = v_equal(v_add(v_set(real(8.0)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t10 = v_mul(t9, x6);
+    sum2 = v_add(sum2, v_keep_n(t10, 2, real(0.0)));
   }
   const vec row1 = v_set(v_sum(sum1));
   const vec row2 = v_set(v_sum(sum2));
-  const vec t12 = v_log(row1);
-  const vec t13 = v_add(t12, row0);
-  v_store_n(add, t13, 1);
+  const vec t11 = v_log(row1);
+  const vec t12 = v_add(t11, row0);
+  v_store_n(add, t12, 1);
   v_store_n(reduce_sum, row2, 1);
 }
 
@@ -2268,7 +2514,7 @@ static void divide_forward(const std::int64_t batch, const real* add, const real
   }
   const vec all0 = v_set(v_sum(sum0));
   const vec t6 = v_set(static_cast<real>(batch));
-  const vec t7 = v_div(all0, t6);
+  const vec t7 = v_div_one(all0, t6);
   v_store_n(loss, t7, 1);
 }
 
@@ -2408,7 +2654,7 @@ static void multiply_forward(const std::int64_t image, const real* cls_token, co
 }
 
 // i < 1, b < B, h < H=8, i2 < 64, k < K=32; lanes along k
-static void transformer_blocks_5_attention_backward_8(real* d_transformer_blocks_5_attention_rearrange) {
+static void transformer_blocks_5_attention_backward_7(real* d_transformer_blocks_5_attention_rearrange) {
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t h = 0; h < 8; ++h) {
       for (std::int64_t i2 = 0; i2 < 64; ++i2) {
@@ -2430,43 +2676,63 @@ static void transformer_blocks_norm1_forward_train(const real* transformer_block
                                                    real* transformer_blocks_norm1_add) {
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
+    vec sum0_1 = v_zero();
+    vec sum0_2 = v_zero();
+    vec sum0_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
       const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d));
       sum0 = v_add(sum0, x0);
+      const vec x1 = v_load(transformer_blocks_carry + (n * 256 + d + 8));
+      sum0_1 = v_add(sum0_1, x1);
+      const vec x2 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
+      sum0_2 = v_add(sum0_2, x2);
+      const vec x3 = v_load(transformer_blocks_carry + (n * 256 + d + 24));
+      sum0_3 = v_add(sum0_3, x3);
     }
-    const vec row0 = v_set(v_sum(sum0));
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
     vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x1 = v_load(transformer_blocks_carry + (n * 256 + d));
-      const vec t2 = v_set(real(256.0));
-      const vec t3 = v_div(row0, t2);
-      const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+    vec sum1_1 = v_zero();
+    vec sum1_2 = v_zero();
+    vec sum1_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
+      const vec x4 = v_load(transformer_blocks_carry + (n * 256 + d));
+      const vec t5 = v_set(real(256.0));
+      const vec t6 = v_div_one(row0, t5);
+      const vec t7 = v_sub(x4, t6);
+      sum1 = v_fma(t7, t7, sum1);
+      const vec x8 = v_load(transformer_blocks_carry + (n * 256 + d + 8));
+      const vec t9 = v_sub(x8, t6);
+      sum1_1 = v_fma(t9, t9, sum1_1);
+      const vec x10 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
+      const vec t11 = v_sub(x10, t6);
+      sum1_2 = v_fma(t11, t11, sum1_2);
+      const vec x12 = v_load(transformer_blocks_carry + (n * 256 + d + 24));
+      const vec t13 = v_sub(x12, t6);
+      sum1_3 = v_fma(t13, t13, sum1_3);
     }
-    const vec row1 = v_set(v_sum(sum1));
-    const vec t6 = v_set(real(256.0));
-    const vec t7 = v_div(row1, t6);
-    const vec t8 = v_set(real(1e-05));
-    const vec t9 = v_add(t7, t8);
-    const vec t10 = v_rsqrt(t9);
-    v_store_n(transformer_blocks_norm1_rsqrt + n, t10, 1);
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+    const vec t14 = v_set(real(256.0));
+    const vec t15 = v_div_one(row1, t14);
+    const vec t16 = v_set(real(1e-05));
+    const vec t17 = v_add(t15, t16);
+    const vec t18 = v_rsqrt_one(t17);
+    v_store_n(transformer_blocks_norm1_rsqrt + n, t18, 1);
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x11 = v_load(transformer_blocks_carry + (n * 256 + d));
-      const vec t12 = v_set(real(256.0));
-      const vec t13 = v_div(row0, t12);
-      const vec t14 = v_sub(x11, t13);
-      const vec t15 = v_div(row1, t12);
-      const vec t16 = v_set(real(1e-05));
-      const vec t17 = v_add(t15, t16);
-      const vec t18 = v_rsqrt(t17);
-      const vec t19 = v_mul(t14, t18);
-      v_store(transformer_blocks_norm1_multiply + (n * 256 + d), t19);
-      const vec x20 = v_load(transformer_blocks_norm1_weight + d);
-      const vec t21 = v_mul(t19, x20);
-      const vec x22 = v_load(transformer_blocks_norm1_bias + d);
-      const vec t23 = v_add(t21, x22);
-      v_store(transformer_blocks_norm1_add + (n * 256 + d), t23);
+      const vec x19 = v_load(transformer_blocks_carry + (n * 256 + d));
+      const vec t20 = v_set(real(256.0));
+      const vec t21 = v_div_one(row0, t20);
+      const vec t22 = v_sub(x19, t21);
+      const vec t23 = v_div_one(row1, t20);
+      const vec t24 = v_set(real(1e-05));
+      const vec t25 = v_add(t23, t24);
+      const vec t26 = v_rsqrt_one(t25);
+      const vec t27 = v_mul(t22, t26);
+      v_store(transformer_blocks_norm1_multiply + (n * 256 + d), t27);
+      const vec x28 = v_load(transformer_blocks_norm1_weight + d);
+      const vec t29 = v_mul(t27, x28);
+      const vec x30 = v_load(transformer_blocks_norm1_bias + d);
+      const vec t31 = v_add(t29, x30);
+      v_store(transformer_blocks_norm1_add + (n * 256 + d), t31);
     }
   }
 }
@@ -2483,72 +2749,105 @@ static void transformer_blocks_attention_forward_4_train(const Team& team, const
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = begin; n < end; ++n) {
       vec most0 = v_set(-INFINITY);
-      for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
+      vec most0_1 = v_set(-INFINITY);
+      vec most0_2 = v_set(-INFINITY);
+      vec most0_3 = v_set(-INFINITY);
+      for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
         const vec x0 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
         const vec t1 = v_set(real(0.17677669529663687));
         const vec t2 = v_mul(x0, t1);
         most0 = v_max(most0, t2);
+        const vec x3 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 8));
+        const vec t4 = v_mul(x3, t1);
+        most0_1 = v_max(most0_1, t4);
+        const vec x5 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 16));
+        const vec t6 = v_mul(x5, t1);
+        most0_2 = v_max(most0_2, t6);
+        const vec x7 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 24));
+        const vec t8 = v_mul(x7, t1);
+        most0_3 = v_max(most0_3, t8);
       }
       {
-        const vec x3 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
-        const vec t4 = v_set(real(0.17677669529663687));
-        const vec t5 = v_mul(x3, t4);
-        most0 = v_max(most0, v_keep_n(t5, 1, -INFINITY));
+        const vec x9 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
+        const vec t10 = v_set(real(0.17677669529663687));
+        const vec t11 = v_mul(x9, t10);
+        most0 = v_max(most0, v_keep_n(t11, 1, -INFINITY));
       }
-      const vec row0 = v_set(v_max_lane(most0));
+      const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3))));
       vec sum1 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
-        const vec x6 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
-        const vec t7 = v_set(real(0.17677669529663687));
-        const vec t8 = v_mul(x6, t7);
-        const vec t9 = v_sub(t8, row0);
-        const vec t10 = v_exp(t9);
-        sum1 = v_add(sum1, t10);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t10);
+      vec sum1_1 = v_zero();
+      vec sum1_2 = v_zero();
+      vec sum1_3 = v_zero();
+      for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
+        const vec x12 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
+        const vec t13 = v_set(real(0.17677669529663687));
+        const vec t14 = v_mul(x12, t13);
+        const vec t15 = v_sub(t14, row0);
+        const vec t16 = v_exp(t15);
+        sum1 = v_add(sum1, t16);
+        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t16);
+        const vec x17 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 8));
+        const vec t18 = v_mul(x17, t13);
+        const vec t19 = v_sub(t18, row0);
+        const vec t20 = v_exp(t19);
+        sum1_1 = v_add(sum1_1, t20);
+        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 8), t20);
+        const vec x21 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 16));
+        const vec t22 = v_mul(x21, t13);
+        const vec t23 = v_sub(t22, row0);
+        const vec t24 = v_exp(t23);
+        sum1_2 = v_add(sum1_2, t24);
+        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 16), t24);
+        const vec x25 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 24));
+        const vec t26 = v_mul(x25, t13);
+        const vec t27 = v_sub(t26, row0);
+        const vec t28 = v_exp(t27);
+        sum1_3 = v_add(sum1_3, t28);
+        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 24), t28);
       }
       {
-        const vec x11 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
-        const vec t12 = v_set(real(0.17677669529663687));
-        const vec t13 = v_mul(x11, t12);
-        const vec t14 = v_sub(t13, row0);
-        const vec t15 = v_exp(t14);
-        sum1 = v_add(sum1, v_keep_n(t15, 1, real(0.0)));
-        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t15, 1);
+        const vec x29 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
+        const vec t30 = v_set(real(0.17677669529663687));
+        const vec t31 = v_mul(x29, t30);
+        const vec t32 = v_sub(t31, row0);
+        const vec t33 = v_exp(t32);
+        sum1 = v_add(sum1, v_keep_n(t33, 1, real(0.0)));
+        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t33, 1);
       }
-      const vec row1 = v_set(v_sum(sum1));
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
       for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
-        const vec x16 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-        const vec t17 = v_div(v_set(real(1.0)), row1);
-        const vec t18 = v_mul(x16, t17);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t18);
-        const vec x19 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
-        const vec t20 = v_set(real(0.17677669529663687));
-        const vec t21 = v_mul(x19, t20);
-        const vec t22 = v_sub(t21, row0);
-        const vec t23 = v_exp(t22);
-        const vec t24 = v_div(v_set(real(1.0)), row1);
-        const vec t25 = v_mul(t23, t24);
-        const vec t26 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + n2, 1, 858993459,
+        const vec x34 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
+        const vec t35 = v_div_one(v_set(real(1.0)), row1);
+        const vec t36 = v_mul(x34, t35);
+        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t36);
+        const vec x37 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
+        const vec t38 = v_set(real(0.17677669529663687));
+        const vec t39 = v_mul(x37, t38);
+        const vec t40 = v_sub(t39, row0);
+        const vec t41 = v_exp(t40);
+        const vec t42 = v_div_one(v_set(real(1.0)), row1);
+        const vec t43 = v_mul(t41, t42);
+        const vec t44 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + n2, 1, 858993459,
                                real(1.25));
-        const vec t27 = v_mul(t25, t26);
-        v_store(transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t27);
+        const vec t45 = v_mul(t43, t44);
+        v_store(transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t45);
       }
       {
-        const vec x28 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
-        const vec t29 = v_div(v_set(real(1.0)), row1);
-        const vec t30 = v_mul(x28, t29);
-        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t30, 1);
-        const vec x31 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
-        const vec t32 = v_set(real(0.17677669529663687));
-        const vec t33 = v_mul(x31, t32);
-        const vec t34 = v_sub(t33, row0);
-        const vec t35 = v_exp(t34);
-        const vec t36 = v_div(v_set(real(1.0)), row1);
-        const vec t37 = v_mul(t35, t36);
-        const vec t38 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + 64, 1, 858993459,
+        const vec x46 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
+        const vec t47 = v_div_one(v_set(real(1.0)), row1);
+        const vec t48 = v_mul(x46, t47);
+        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t48, 1);
+        const vec x49 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
+        const vec t50 = v_set(real(0.17677669529663687));
+        const vec t51 = v_mul(x49, t50);
+        const vec t52 = v_sub(t51, row0);
+        const vec t53 = v_exp(t52);
+        const vec t54 = v_div_one(v_set(real(1.0)), row1);
+        const vec t55 = v_mul(t53, t54);
+        const vec t56 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + 64, 1, 858993459,
                                real(1.25));
-        const vec t39 = v_mul(t37, t38);
-        v_store_n(transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t39, 1);
+        const vec t57 = v_mul(t55, t56);
+        v_store_n(transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t57, 1);
       }
     }
   }
@@ -2668,56 +2967,100 @@ static void transformer_blocks_attention_out_proj_forward_2_train(const real* tr
                                                                   real* transformer_blocks_norm2_add) {
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
+    vec sum0_1 = v_zero();
+    vec sum0_2 = v_zero();
+    vec sum0_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
       const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d));
       const vec x1 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
       const vec x2 = v_load(transformer_blocks_attention_out_proj_bias + d);
       const vec t3 = v_add(x1, x2);
       const vec t4 = v_add(x0, t3);
       sum0 = v_add(sum0, t4);
-    }
-    const vec row0 = v_set(v_sum(sum0));
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x5 = v_load(transformer_blocks_carry + (n * 256 + d));
-      const vec x6 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
-      const vec x7 = v_load(transformer_blocks_attention_out_proj_bias + d);
+      const vec x5 = v_load(transformer_blocks_carry + (n * 256 + d + 8));
+      const vec x6 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 8));
+      const vec x7 = v_load(transformer_blocks_attention_out_proj_bias + (d + 8));
       const vec t8 = v_add(x6, x7);
       const vec t9 = v_add(x5, t8);
-      const vec t10 = v_set(real(256.0));
-      const vec t11 = v_div(row0, t10);
-      const vec t12 = v_sub(t9, t11);
-      const vec t13 = v_mul(t12, t12);
-      sum1 = v_add(sum1, t13);
+      sum0_1 = v_add(sum0_1, t9);
+      const vec x10 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
+      const vec x11 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 16));
+      const vec x12 = v_load(transformer_blocks_attention_out_proj_bias + (d + 16));
+      const vec t13 = v_add(x11, x12);
+      const vec t14 = v_add(x10, t13);
+      sum0_2 = v_add(sum0_2, t14);
+      const vec x15 = v_load(transformer_blocks_carry + (n * 256 + d + 24));
+      const vec x16 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 24));
+      const vec x17 = v_load(transformer_blocks_attention_out_proj_bias + (d + 24));
+      const vec t18 = v_add(x16, x17);
+      const vec t19 = v_add(x15, t18);
+      sum0_3 = v_add(sum0_3, t19);
     }
-    const vec row1 = v_set(v_sum(sum1));
-    const vec t14 = v_set(real(256.0));
-    const vec t15 = v_div(row1, t14);
-    const vec t16 = v_set(real(1e-05));
-    const vec t17 = v_add(t15, t16);
-    const vec t18 = v_rsqrt(t17);
-    v_store_n(transformer_blocks_norm2_rsqrt + n, t18, 1);
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+    vec sum1 = v_zero();
+    vec sum1_1 = v_zero();
+    vec sum1_2 = v_zero();
+    vec sum1_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
+      const vec x20 = v_load(transformer_blocks_carry + (n * 256 + d));
+      const vec x21 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+      const vec x22 = v_load(transformer_blocks_attention_out_proj_bias + d);
+      const vec t23 = v_add(x21, x22);
+      const vec t24 = v_add(x20, t23);
+      const vec t25 = v_set(real(256.0));
+      const vec t26 = v_div_one(row0, t25);
+      const vec t27 = v_sub(t24, t26);
+      sum1 = v_fma(t27, t27, sum1);
+      const vec x28 = v_load(transformer_blocks_carry + (n * 256 + d + 8));
+      const vec x29 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 8));
+      const vec x30 = v_load(transformer_blocks_attention_out_proj_bias + (d + 8));
+      const vec t31 = v_add(x29, x30);
+      const vec t32 = v_add(x28, t31);
+      const vec t33 = v_sub(t32, t26);
+      sum1_1 = v_fma(t33, t33, sum1_1);
+      const vec x34 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
+      const vec x35 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 16));
+      const vec x36 = v_load(transformer_blocks_attention_out_proj_bias + (d + 16));
+      const vec t37 = v_add(x35, x36);
+      const vec t38 = v_add(x34, t37);
+      const vec t39 = v_sub(t38, t26);
+      sum1_2 = v_fma(t39, t39, sum1_2);
+      const vec x40 = v_load(transformer_blocks_carry + (n * 256 + d + 24));
+      const vec x41 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 24));
+      const vec x42 = v_load(transformer_blocks_attention_out_proj_bias + (d + 24));
+      const vec t43 = v_add(x41, x42);
+      const vec t44 = v_add(x40, t43);
+      const vec t45 = v_sub(t44, t26);
+      sum1_3 = v_fma(t45, t45, sum1_3);
+    }
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+    const vec t46 = v_set(real(256.0));
+    const vec t47 = v_div_one(row1, t46);
+    const vec t48 = v_set(real(1e-05));
+    const vec t49 = v_add(t47, t48);
+    const vec t50 = v_rsqrt_one(t49);
+    v_store_n(transformer_blocks_norm2_rsqrt + n, t50, 1);
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x19 = v_load(transformer_blocks_carry + (n * 256 + d));
-      const vec x20 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
-      const vec x21 = v_load(transformer_blocks_attention_out_proj_bias + d);
-      const vec t22 = v_add(x20, x21);
-      const vec t23 = v_add(x19, t22);
-      v_store(transformer_blocks_add + (n * 256 + d), t23);
-      const vec t24 = v_set(real(256.0));
-      const vec t25 = v_div(row0, t24);
-      const vec t26 = v_sub(t23, t25);
-      const vec t27 = v_div(row1, t24);
-      const vec t28 = v_set(real(1e-05));
-      const vec t29 = v_add(t27, t28);
-      const vec t30 = v_rsqrt(t29);
-      const vec t31 = v_mul(t26, t30);
-      v_store(transformer_blocks_norm2_multiply + (n * 256 + d), t31);
-      const vec x32 = v_load(transformer_blocks_norm2_weight + d);
-      const vec t33 = v_mul(t31, x32);
-      const vec x34 = v_load(transformer_blocks_norm2_bias + d);
-      const vec t35 = v_add(t33, x34);
-      v_store(transformer_blocks_norm2_add + (n * 256 + d), t35);
+      const vec x51 = v_load(transformer_blocks_carry + (n * 256 + d));
+      const vec x52 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+      const vec x53 = v_load(transformer_blocks_attention_out_proj_bias + d);
+      const vec t54 = v_add(x52, x53);
+      const vec t55 = v_add(x51, t54);
+      v_store(transformer_blocks_add + (n * 256 + d), t55);
+      const vec t56 = v_set(real(256.0));
+      const vec t57 = v_div_one(row0, t56);
+      const vec t58 = v_sub(t55, t57);
+      const vec t59 = v_div_one(row1, t56);
+      const vec t60 = v_set(real(1e-05));
+      const vec t61 = v_add(t59, t60);
+      const vec t62 = v_rsqrt_one(t61);
+      const vec t63 = v_mul(t58, t62);
+      v_store(transformer_blocks_norm2_multiply + (n * 256 + d), t63);
+      const vec x64 = v_load(transformer_blocks_norm2_weight + d);
+      const vec t65 = v_mul(t63, x64);
+      const vec x66 = v_load(transformer_blocks_norm2_bias + d);
+      const vec t67 = v_add(t65, x66);
+      v_store(transformer_blocks_norm2_add + (n * 256 + d), t67);
     }
   }
 }
@@ -2997,43 +3340,63 @@ static void transformer_blocks_5_norm1_forward_train(const real* transformer_blo
                                                      real* transformer_blocks_5_norm1_add) {
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
+    vec sum0_1 = v_zero();
+    vec sum0_2 = v_zero();
+    vec sum0_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
       const vec x0 = v_load(transformer_blocks_carry_next + (n * 256 + d));
       sum0 = v_add(sum0, x0);
+      const vec x1 = v_load(transformer_blocks_carry_next + (n * 256 + d + 8));
+      sum0_1 = v_add(sum0_1, x1);
+      const vec x2 = v_load(transformer_blocks_carry_next + (n * 256 + d + 16));
+      sum0_2 = v_add(sum0_2, x2);
+      const vec x3 = v_load(transformer_blocks_carry_next + (n * 256 + d + 24));
+      sum0_3 = v_add(sum0_3, x3);
     }
-    const vec row0 = v_set(v_sum(sum0));
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
     vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x1 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-      const vec t2 = v_set(real(256.0));
-      const vec t3 = v_div(row0, t2);
-      const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+    vec sum1_1 = v_zero();
+    vec sum1_2 = v_zero();
+    vec sum1_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
+      const vec x4 = v_load(transformer_blocks_carry_next + (n * 256 + d));
+      const vec t5 = v_set(real(256.0));
+      const vec t6 = v_div_one(row0, t5);
+      const vec t7 = v_sub(x4, t6);
+      sum1 = v_fma(t7, t7, sum1);
+      const vec x8 = v_load(transformer_blocks_carry_next + (n * 256 + d + 8));
+      const vec t9 = v_sub(x8, t6);
+      sum1_1 = v_fma(t9, t9, sum1_1);
+      const vec x10 = v_load(transformer_blocks_carry_next + (n * 256 + d + 16));
+      const vec t11 = v_sub(x10, t6);
+      sum1_2 = v_fma(t11, t11, sum1_2);
+      const vec x12 = v_load(transformer_blocks_carry_next + (n * 256 + d + 24));
+      const vec t13 = v_sub(x12, t6);
+      sum1_3 = v_fma(t13, t13, sum1_3);
     }
-    const vec row1 = v_set(v_sum(sum1));
-    const vec t6 = v_set(real(256.0));
-    const vec t7 = v_div(row1, t6);
-    const vec t8 = v_set(real(1e-05));
-    const vec t9 = v_add(t7, t8);
-    const vec t10 = v_rsqrt(t9);
-    v_store_n(transformer_blocks_5_norm1_rsqrt + n, t10, 1);
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+    const vec t14 = v_set(real(256.0));
+    const vec t15 = v_div_one(row1, t14);
+    const vec t16 = v_set(real(1e-05));
+    const vec t17 = v_add(t15, t16);
+    const vec t18 = v_rsqrt_one(t17);
+    v_store_n(transformer_blocks_5_norm1_rsqrt + n, t18, 1);
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x11 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-      const vec t12 = v_set(real(256.0));
-      const vec t13 = v_div(row0, t12);
-      const vec t14 = v_sub(x11, t13);
-      const vec t15 = v_div(row1, t12);
-      const vec t16 = v_set(real(1e-05));
-      const vec t17 = v_add(t15, t16);
-      const vec t18 = v_rsqrt(t17);
-      const vec t19 = v_mul(t14, t18);
-      v_store(transformer_blocks_5_norm1_multiply + (n * 256 + d), t19);
-      const vec x20 = v_load(transformer_blocks_5_norm1_weight + d);
-      const vec t21 = v_mul(t19, x20);
-      const vec x22 = v_load(transformer_blocks_5_norm1_bias + d);
-      const vec t23 = v_add(t21, x22);
-      v_store(transformer_blocks_5_norm1_add + (n * 256 + d), t23);
+      const vec x19 = v_load(transformer_blocks_carry_next + (n * 256 + d));
+      const vec t20 = v_set(real(256.0));
+      const vec t21 = v_div_one(row0, t20);
+      const vec t22 = v_sub(x19, t21);
+      const vec t23 = v_div_one(row1, t20);
+      const vec t24 = v_set(real(1e-05));
+      const vec t25 = v_add(t23, t24);
+      const vec t26 = v_rsqrt_one(t25);
+      const vec t27 = v_mul(t22, t26);
+      v_store(transformer_blocks_5_norm1_multiply + (n * 256 + d), t27);
+      const vec x28 = v_load(transformer_blocks_5_norm1_weight + d);
+      const vec t29 = v_mul(t27, x28);
+      const vec x30 = v_load(transformer_blocks_5_norm1_bias + d);
+      const vec t31 = v_add(t29, x30);
+      v_store(transformer_blocks_5_norm1_add + (n * 256 + d), t31);
     }
   }
 }
@@ -3047,70 +3410,103 @@ static void transformer_blocks_5_attention_forward_4_train(const std::int64_t im
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
       vec most0 = v_set(-INFINITY);
-      for (std::int64_t n = 0; n < 64; n += 8) {
+      vec most0_1 = v_set(-INFINITY);
+      vec most0_2 = v_set(-INFINITY);
+      vec most0_3 = v_set(-INFINITY);
+      for (std::int64_t n = 0; n < 64; n += 32) {
         const vec x0 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
         const vec t1 = v_set(real(0.17677669529663687));
         const vec t2 = v_mul(x0, t1);
         most0 = v_max(most0, t2);
+        const vec x3 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 8));
+        const vec t4 = v_mul(x3, t1);
+        most0_1 = v_max(most0_1, t4);
+        const vec x5 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 16));
+        const vec t6 = v_mul(x5, t1);
+        most0_2 = v_max(most0_2, t6);
+        const vec x7 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 24));
+        const vec t8 = v_mul(x7, t1);
+        most0_3 = v_max(most0_3, t8);
       }
       {
-        const vec x3 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
-        const vec t4 = v_set(real(0.17677669529663687));
-        const vec t5 = v_mul(x3, t4);
-        most0 = v_max(most0, v_keep_n(t5, 1, -INFINITY));
+        const vec x9 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec t10 = v_set(real(0.17677669529663687));
+        const vec t11 = v_mul(x9, t10);
+        most0 = v_max(most0, v_keep_n(t11, 1, -INFINITY));
       }
-      const vec row0 = v_set(v_max_lane(most0));
+      const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3))));
       vec sum1 = v_zero();
-      for (std::int64_t n = 0; n < 64; n += 8) {
-        const vec x6 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
-        const vec t7 = v_set(real(0.17677669529663687));
-        const vec t8 = v_mul(x6, t7);
-        const vec t9 = v_sub(t8, row0);
-        const vec t10 = v_exp(t9);
-        sum1 = v_add(sum1, t10);
-        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t10);
+      vec sum1_1 = v_zero();
+      vec sum1_2 = v_zero();
+      vec sum1_3 = v_zero();
+      for (std::int64_t n = 0; n < 64; n += 32) {
+        const vec x12 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
+        const vec t13 = v_set(real(0.17677669529663687));
+        const vec t14 = v_mul(x12, t13);
+        const vec t15 = v_sub(t14, row0);
+        const vec t16 = v_exp(t15);
+        sum1 = v_add(sum1, t16);
+        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t16);
+        const vec x17 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 8));
+        const vec t18 = v_mul(x17, t13);
+        const vec t19 = v_sub(t18, row0);
+        const vec t20 = v_exp(t19);
+        sum1_1 = v_add(sum1_1, t20);
+        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n + 8), t20);
+        const vec x21 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 16));
+        const vec t22 = v_mul(x21, t13);
+        const vec t23 = v_sub(t22, row0);
+        const vec t24 = v_exp(t23);
+        sum1_2 = v_add(sum1_2, t24);
+        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n + 16), t24);
+        const vec x25 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 24));
+        const vec t26 = v_mul(x25, t13);
+        const vec t27 = v_sub(t26, row0);
+        const vec t28 = v_exp(t27);
+        sum1_3 = v_add(sum1_3, t28);
+        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n + 24), t28);
       }
       {
-        const vec x11 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
-        const vec t12 = v_set(real(0.17677669529663687));
-        const vec t13 = v_mul(x11, t12);
-        const vec t14 = v_sub(t13, row0);
-        const vec t15 = v_exp(t14);
-        sum1 = v_add(sum1, v_keep_n(t15, 1, real(0.0)));
-        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t15, 1);
+        const vec x29 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec t30 = v_set(real(0.17677669529663687));
+        const vec t31 = v_mul(x29, t30);
+        const vec t32 = v_sub(t31, row0);
+        const vec t33 = v_exp(t32);
+        sum1 = v_add(sum1, v_keep_n(t33, 1, real(0.0)));
+        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t33, 1);
       }
-      const vec row1 = v_set(v_sum(sum1));
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
       for (std::int64_t n = 0; n < 64; n += 8) {
-        const vec x16 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
-        const vec t17 = v_div(v_set(real(1.0)), row1);
-        const vec t18 = v_mul(x16, t17);
-        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t18);
-        const vec x19 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
-        const vec t20 = v_set(real(0.17677669529663687));
-        const vec t21 = v_mul(x19, t20);
-        const vec t22 = v_sub(t21, row0);
-        const vec t23 = v_exp(t22);
-        const vec t24 = v_div(v_set(real(1.0)), row1);
-        const vec t25 = v_mul(t23, t24);
-        const vec t26 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + n, 1, 858993459, real(1.25));
-        const vec t27 = v_mul(t25, t26);
-        v_store(transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t27);
+        const vec x34 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
+        const vec t35 = v_div_one(v_set(real(1.0)), row1);
+        const vec t36 = v_mul(x34, t35);
+        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t36);
+        const vec x37 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
+        const vec t38 = v_set(real(0.17677669529663687));
+        const vec t39 = v_mul(x37, t38);
+        const vec t40 = v_sub(t39, row0);
+        const vec t41 = v_exp(t40);
+        const vec t42 = v_div_one(v_set(real(1.0)), row1);
+        const vec t43 = v_mul(t41, t42);
+        const vec t44 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + n, 1, 858993459, real(1.25));
+        const vec t45 = v_mul(t43, t44);
+        v_store(transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t45);
       }
       {
-        const vec x28 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
-        const vec t29 = v_div(v_set(real(1.0)), row1);
-        const vec t30 = v_mul(x28, t29);
-        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t30, 1);
-        const vec x31 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
-        const vec t32 = v_set(real(0.17677669529663687));
-        const vec t33 = v_mul(x31, t32);
-        const vec t34 = v_sub(t33, row0);
-        const vec t35 = v_exp(t34);
-        const vec t36 = v_div(v_set(real(1.0)), row1);
-        const vec t37 = v_mul(t35, t36);
-        const vec t38 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + 64, 1, 858993459, real(1.25));
-        const vec t39 = v_mul(t37, t38);
-        v_store_n(transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 64), t39, 1);
+        const vec x46 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
+        const vec t47 = v_div_one(v_set(real(1.0)), row1);
+        const vec t48 = v_mul(x46, t47);
+        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t48, 1);
+        const vec x49 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec t50 = v_set(real(0.17677669529663687));
+        const vec t51 = v_mul(x49, t50);
+        const vec t52 = v_sub(t51, row0);
+        const vec t53 = v_exp(t52);
+        const vec t54 = v_div_one(v_set(real(1.0)), row1);
+        const vec t55 = v_mul(t53, t54);
+        const vec t56 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + 64, 1, 858993459, real(1.25));
+        const vec t57 = v_mul(t55, t56);
+        v_store_n(transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 64), t57, 1);
       }
     }
   }
@@ -3151,56 +3547,100 @@ static void transformer_blocks_5_attention_out_proj_forward_2_train(const real* 
                                                                     real* transformer_blocks_5_norm2_add) {
   for (std::int64_t i = 0; i < 1; ++i) {
     vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
+    vec sum0_1 = v_zero();
+    vec sum0_2 = v_zero();
+    vec sum0_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
       const vec x0 = v_load(transformer_blocks_carry_next + (i * 256 + d));
       const vec x1 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d));
       const vec x2 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
       const vec t3 = v_add(x1, x2);
       const vec t4 = v_add(x0, t3);
       sum0 = v_add(sum0, t4);
-    }
-    const vec row0 = v_set(v_sum(sum0));
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x5 = v_load(transformer_blocks_carry_next + (i * 256 + d));
-      const vec x6 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d));
-      const vec x7 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+      const vec x5 = v_load(transformer_blocks_carry_next + (i * 256 + d + 8));
+      const vec x6 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 8));
+      const vec x7 = v_load(transformer_blocks_5_attention_out_proj_bias + (d + 8));
       const vec t8 = v_add(x6, x7);
       const vec t9 = v_add(x5, t8);
-      const vec t10 = v_set(real(256.0));
-      const vec t11 = v_div(row0, t10);
-      const vec t12 = v_sub(t9, t11);
-      const vec t13 = v_mul(t12, t12);
-      sum1 = v_add(sum1, t13);
+      sum0_1 = v_add(sum0_1, t9);
+      const vec x10 = v_load(transformer_blocks_carry_next + (i * 256 + d + 16));
+      const vec x11 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 16));
+      const vec x12 = v_load(transformer_blocks_5_attention_out_proj_bias + (d + 16));
+      const vec t13 = v_add(x11, x12);
+      const vec t14 = v_add(x10, t13);
+      sum0_2 = v_add(sum0_2, t14);
+      const vec x15 = v_load(transformer_blocks_carry_next + (i * 256 + d + 24));
+      const vec x16 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 24));
+      const vec x17 = v_load(transformer_blocks_5_attention_out_proj_bias + (d + 24));
+      const vec t18 = v_add(x16, x17);
+      const vec t19 = v_add(x15, t18);
+      sum0_3 = v_add(sum0_3, t19);
     }
-    const vec row1 = v_set(v_sum(sum1));
-    const vec t14 = v_set(real(256.0));
-    const vec t15 = v_div(row1, t14);
-    const vec t16 = v_set(real(1e-05));
-    const vec t17 = v_add(t15, t16);
-    const vec t18 = v_rsqrt(t17);
-    v_store_n(transformer_blocks_5_norm2_rsqrt + i, t18, 1);
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+    vec sum1 = v_zero();
+    vec sum1_1 = v_zero();
+    vec sum1_2 = v_zero();
+    vec sum1_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
+      const vec x20 = v_load(transformer_blocks_carry_next + (i * 256 + d));
+      const vec x21 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d));
+      const vec x22 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+      const vec t23 = v_add(x21, x22);
+      const vec t24 = v_add(x20, t23);
+      const vec t25 = v_set(real(256.0));
+      const vec t26 = v_div_one(row0, t25);
+      const vec t27 = v_sub(t24, t26);
+      sum1 = v_fma(t27, t27, sum1);
+      const vec x28 = v_load(transformer_blocks_carry_next + (i * 256 + d + 8));
+      const vec x29 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 8));
+      const vec x30 = v_load(transformer_blocks_5_attention_out_proj_bias + (d + 8));
+      const vec t31 = v_add(x29, x30);
+      const vec t32 = v_add(x28, t31);
+      const vec t33 = v_sub(t32, t26);
+      sum1_1 = v_fma(t33, t33, sum1_1);
+      const vec x34 = v_load(transformer_blocks_carry_next + (i * 256 + d + 16));
+      const vec x35 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 16));
+      const vec x36 = v_load(transformer_blocks_5_attention_out_proj_bias + (d + 16));
+      const vec t37 = v_add(x35, x36);
+      const vec t38 = v_add(x34, t37);
+      const vec t39 = v_sub(t38, t26);
+      sum1_2 = v_fma(t39, t39, sum1_2);
+      const vec x40 = v_load(transformer_blocks_carry_next + (i * 256 + d + 24));
+      const vec x41 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 24));
+      const vec x42 = v_load(transformer_blocks_5_attention_out_proj_bias + (d + 24));
+      const vec t43 = v_add(x41, x42);
+      const vec t44 = v_add(x40, t43);
+      const vec t45 = v_sub(t44, t26);
+      sum1_3 = v_fma(t45, t45, sum1_3);
+    }
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+    const vec t46 = v_set(real(256.0));
+    const vec t47 = v_div_one(row1, t46);
+    const vec t48 = v_set(real(1e-05));
+    const vec t49 = v_add(t47, t48);
+    const vec t50 = v_rsqrt_one(t49);
+    v_store_n(transformer_blocks_5_norm2_rsqrt + i, t50, 1);
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x19 = v_load(transformer_blocks_carry_next + (i * 256 + d));
-      const vec x20 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d));
-      const vec x21 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
-      const vec t22 = v_add(x20, x21);
-      const vec t23 = v_add(x19, t22);
-      v_store(transformer_blocks_5_add + (i * 256 + d), t23);
-      const vec t24 = v_set(real(256.0));
-      const vec t25 = v_div(row0, t24);
-      const vec t26 = v_sub(t23, t25);
-      const vec t27 = v_div(row1, t24);
-      const vec t28 = v_set(real(1e-05));
-      const vec t29 = v_add(t27, t28);
-      const vec t30 = v_rsqrt(t29);
-      const vec t31 = v_mul(t26, t30);
-      v_store(transformer_blocks_5_norm2_multiply + (i * 256 + d), t31);
-      const vec x32 = v_load(transformer_blocks_5_norm2_weight + d);
-      const vec t33 = v_mul(t31, x32);
-      const vec x34 = v_load(transformer_blocks_5_norm2_bias + d);
-      const vec t35 = v_add(t33, x34);
-      v_store(transformer_blocks_5_norm2_add + (i * 256 + d), t35);
+      const vec x51 = v_load(transformer_blocks_carry_next + (i * 256 + d));
+      const vec x52 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d));
+      const vec x53 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+      const vec t54 = v_add(x52, x53);
+      const vec t55 = v_add(x51, t54);
+      v_store(transformer_blocks_5_add + (i * 256 + d), t55);
+      const vec t56 = v_set(real(256.0));
+      const vec t57 = v_div_one(row0, t56);
+      const vec t58 = v_sub(t55, t57);
+      const vec t59 = v_div_one(row1, t56);
+      const vec t60 = v_set(real(1e-05));
+      const vec t61 = v_add(t59, t60);
+      const vec t62 = v_rsqrt_one(t61);
+      const vec t63 = v_mul(t58, t62);
+      v_store(transformer_blocks_5_norm2_multiply + (i * 256 + d), t63);
+      const vec x64 = v_load(transformer_blocks_5_norm2_weight + d);
+      const vec t65 = v_mul(t63, x64);
+      const vec x66 = v_load(transformer_blocks_5_norm2_bias + d);
+      const vec t67 = v_add(t65, x66);
+      v_store(transformer_blocks_5_norm2_add + (i * 256 + d), t67);
     }
   }
 }
@@ -3253,7 +3693,10 @@ static void transformer_blocks_5_ffn_linear2_forward_2_train(const std::int64_t 
                                                              const real* norm_bias, real* norm_add) {
   for (std::int64_t i = 0; i < 1; ++i) {
     vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
+    vec sum0_1 = v_zero();
+    vec sum0_2 = v_zero();
+    vec sum0_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
       const vec x0 = v_load(transformer_blocks_5_add + (i * 256 + d));
       const vec x1 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
       const vec x2 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
@@ -3262,52 +3705,105 @@ static void transformer_blocks_5_ffn_linear2_forward_2_train(const std::int64_t 
       const vec t5 = v_mul(t3, t4);
       const vec t6 = v_add(x0, t5);
       sum0 = v_add(sum0, t6);
-    }
-    const vec row0 = v_set(v_sum(sum0));
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x7 = v_load(transformer_blocks_5_add + (i * 256 + d));
-      const vec x8 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
-      const vec x9 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+      const vec x7 = v_load(transformer_blocks_5_add + (i * 256 + d + 8));
+      const vec x8 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 8));
+      const vec x9 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 8));
       const vec t10 = v_add(x8, x9);
-      const vec t11 = v_keep(random, 6, image * 16640 + i * 256 + d, 1, 858993459, real(1.25));
+      const vec t11 = v_keep(random, 6, image * 16640 + i * 256 + (d + 8), 1, 858993459, real(1.25));
       const vec t12 = v_mul(t10, t11);
       const vec t13 = v_add(x7, t12);
-      const vec t14 = v_set(real(256.0));
-      const vec t15 = v_div(row0, t14);
-      const vec t16 = v_sub(t13, t15);
-      const vec t17 = v_mul(t16, t16);
-      sum1 = v_add(sum1, t17);
+      sum0_1 = v_add(sum0_1, t13);
+      const vec x14 = v_load(transformer_blocks_5_add + (i * 256 + d + 16));
+      const vec x15 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 16));
+      const vec x16 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 16));
+      const vec t17 = v_add(x15, x16);
+      const vec t18 = v_keep(random, 6, image * 16640 + i * 256 + (d + 16), 1, 858993459, real(1.25));
+      const vec t19 = v_mul(t17, t18);
+      const vec t20 = v_add(x14, t19);
+      sum0_2 = v_add(sum0_2, t20);
+      const vec x21 = v_load(transformer_blocks_5_add + (i * 256 + d + 24));
+      const vec x22 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 24));
+      const vec x23 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 24));
+      const vec t24 = v_add(x22, x23);
+      const vec t25 = v_keep(random, 6, image * 16640 + i * 256 + (d + 24), 1, 858993459, real(1.25));
+      const vec t26 = v_mul(t24, t25);
+      const vec t27 = v_add(x21, t26);
+      sum0_3 = v_add(sum0_3, t27);
     }
-    const vec row1 = v_set(v_sum(sum1));
-    const vec t18 = v_set(real(256.0));
-    const vec t19 = v_div(row1, t18);
-    const vec t20 = v_set(real(1e-05));
-    const vec t21 = v_add(t19, t20);
-    const vec t22 = v_rsqrt(t21);
-    v_store_n(norm_rsqrt + i, t22, 1);
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+    vec sum1 = v_zero();
+    vec sum1_1 = v_zero();
+    vec sum1_2 = v_zero();
+    vec sum1_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
+      const vec x28 = v_load(transformer_blocks_5_add + (i * 256 + d));
+      const vec x29 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
+      const vec x30 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+      const vec t31 = v_add(x29, x30);
+      const vec t32 = v_keep(random, 6, image * 16640 + i * 256 + d, 1, 858993459, real(1.25));
+      const vec t33 = v_mul(t31, t32);
+      const vec t34 = v_add(x28, t33);
+      const vec t35 = v_set(real(256.0));
+      const vec t36 = v_div_one(row0, t35);
+      const vec t37 = v_sub(t34, t36);
+      sum1 = v_fma(t37, t37, sum1);
+      const vec x38 = v_load(transformer_blocks_5_add + (i * 256 + d + 8));
+      const vec x39 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 8));
+      const vec x40 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 8));
+      const vec t41 = v_add(x39, x40);
+      const vec t42 = v_keep(random, 6, image * 16640 + i * 256 + (d + 8), 1, 858993459, real(1.25));
+      const vec t43 = v_mul(t41, t42);
+      const vec t44 = v_add(x38, t43);
+      const vec t45 = v_sub(t44, t36);
+      sum1_1 = v_fma(t45, t45, sum1_1);
+      const vec x46 = v_load(transformer_blocks_5_add + (i * 256 + d + 16));
+      const vec x47 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 16));
+      const vec x48 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 16));
+      const vec t49 = v_add(x47, x48);
+      const vec t50 = v_keep(random, 6, image * 16640 + i * 256 + (d + 16), 1, 858993459, real(1.25));
+      const vec t51 = v_mul(t49, t50);
+      const vec t52 = v_add(x46, t51);
+      const vec t53 = v_sub(t52, t36);
+      sum1_2 = v_fma(t53, t53, sum1_2);
+      const vec x54 = v_load(transformer_blocks_5_add + (i * 256 + d + 24));
+      const vec x55 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 24));
+      const vec x56 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 24));
+      const vec t57 = v_add(x55, x56);
+      const vec t58 = v_keep(random, 6, image * 16640 + i * 256 + (d + 24), 1, 858993459, real(1.25));
+      const vec t59 = v_mul(t57, t58);
+      const vec t60 = v_add(x54, t59);
+      const vec t61 = v_sub(t60, t36);
+      sum1_3 = v_fma(t61, t61, sum1_3);
+    }
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+    const vec t62 = v_set(real(256.0));
+    const vec t63 = v_div_one(row1, t62);
+    const vec t64 = v_set(real(1e-05));
+    const vec t65 = v_add(t63, t64);
+    const vec t66 = v_rsqrt_one(t65);
+    v_store_n(norm_rsqrt + i, t66, 1);
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x23 = v_load(transformer_blocks_5_add + (i * 256 + d));
-      const vec x24 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
-      const vec x25 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
-      const vec t26 = v_add(x24, x25);
-      const vec t27 = v_keep(random, 6, image * 16640 + i * 256 + d, 1, 858993459, real(1.25));
-      const vec t28 = v_mul(t26, t27);
-      const vec t29 = v_add(x23, t28);
-      const vec t30 = v_set(real(256.0));
-      const vec t31 = v_div(row0, t30);
-      const vec t32 = v_sub(t29, t31);
-      const vec t33 = v_div(row1, t30);
-      const vec t34 = v_set(real(1e-05));
-      const vec t35 = v_add(t33, t34);
-      const vec t36 = v_rsqrt(t35);
-      const vec t37 = v_mul(t32, t36);
-      v_store(norm_multiply + (i * 256 + d), t37);
-      const vec x38 = v_load(norm_weight + d);
-      const vec t39 = v_mul(t37, x38);
-      const vec x40 = v_load(norm_bias + d);
-      const vec t41 = v_add(t39, x40);
-      v_store(norm_add + (i * 256 + d), t41);
+      const vec x67 = v_load(transformer_blocks_5_add + (i * 256 + d));
+      const vec x68 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
+      const vec x69 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+      const vec t70 = v_add(x68, x69);
+      const vec t71 = v_keep(random, 6, image * 16640 + i * 256 + d, 1, 858993459, real(1.25));
+      const vec t72 = v_mul(t70, t71);
+      const vec t73 = v_add(x67, t72);
+      const vec t74 = v_set(real(256.0));
+      const vec t75 = v_div_one(row0, t74);
+      const vec t76 = v_sub(t73, t75);
+      const vec t77 = v_div_one(row1, t74);
+      const vec t78 = v_set(real(1e-05));
+      const vec t79 = v_add(t77, t78);
+      const vec t80 = v_rsqrt_one(t79);
+      const vec t81 = v_mul(t76, t80);
+      v_store(norm_multiply + (i * 256 + d), t81);
+      const vec x82 = v_load(norm_weight + d);
+      const vec t83 = v_mul(t81, x82);
+      const vec x84 = v_load(norm_bias + d);
+      const vec t85 = v_add(t83, x84);
+      v_store(norm_add + (i * 256 + d), t85);
     }
   }
 }
@@ -3334,48 +3830,47 @@ static void multiply_backward(const std::int64_t batch, const real* outputs, rea
     sum1 = v_add(sum1, t4);
     v_store(d_multiply, t4);
     const vec t5 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t6 = v_mul(t5, x2);
-    sum2 = v_add(sum2, t6);
+    sum2 = v_fma(t5, x2, sum2);
   }
   {
-    const vec x7 = v_load_n(outputs + 8, 2);
-    const vec t8 = v_sub(x7, row0);
-    const vec t9 = v_exp(t8);
-    sum1 = v_add(sum1, v_keep_n(t9, 2, real(0.0)));
-    v_store_n(d_multiply + 8, t9, 2);
-    const vec t10 = v_equal(v_add(v_set(real(8.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t11 = v_mul(t10, x7);
-    sum2 = v_add(sum2, v_keep_n(t11, 2, real(0.0)));
+    const vec x6 = v_load_n(outputs + 8, 2);
+    const vec t7 = v_sub(x6, row0);
+    const vec t8 = v_exp(t7);
+    sum1 = v_add(sum1, v_keep_n(t8, 2, real(0.0)));
+    v_store_n(d_multiply + 8, t8, 2);
+    const vec t9 = v_equal(v_add(v_set(real(8.0)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t10 = v_mul(t9, x6);
+    sum2 = v_add(sum2, v_keep_n(t10, 2, real(0.0)));
   }
   const vec row1 = v_set(v_sum(sum1));
   const vec row2 = v_set(v_sum(sum2));
-  const vec t12 = v_log(row1);
-  const vec t13 = v_add(t12, row0);
-  v_store_n(add, t13, 1);
+  const vec t11 = v_log(row1);
+  const vec t12 = v_add(t11, row0);
+  v_store_n(add, t12, 1);
   v_store_n(reduce_sum, row2, 1);
   {
-    const vec x14 = v_load(d_multiply);
-    const vec t15 = v_div(v_set(real(1.0)), row1);
-    const vec t16 = v_mul(x14, t15);
-    const vec t17 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t18 = v_sub(t16, t17);
-    const vec t19 = v_set(real(1.0));
-    const vec t20 = v_set(static_cast<real>(batch));
-    const vec t21 = v_div(t19, t20);
-    const vec t22 = v_mul(t18, t21);
-    v_store(d_multiply, t22);
+    const vec x13 = v_load(d_multiply);
+    const vec t14 = v_div_one(v_set(real(1.0)), row1);
+    const vec t15 = v_mul(x13, t14);
+    const vec t16 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t17 = v_sub(t15, t16);
+    const vec t18 = v_set(real(1.0));
+    const vec t19 = v_set(static_cast<real>(batch));
+    const vec t20 = v_div_one(t18, t19);
+    const vec t21 = v_mul(t17, t20);
+    v_store(d_multiply, t21);
   }
   {
-    const vec x23 = v_load_n(d_multiply + 8, 2);
-    const vec t24 = v_div(v_set(real(1.0)), row1);
-    const vec t25 = v_mul(x23, t24);
-    const vec t26 = v_equal(v_add(v_set(real(8.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t27 = v_sub(t25, t26);
-    const vec t28 = v_set(real(1.0));
-    const vec t29 = v_set(static_cast<real>(batch));
-    const vec t30 = v_div(t28, t29);
-    const vec t31 = v_mul(t27, t30);
-    v_store_n(d_multiply + 8, t31, 2);
+    const vec x22 = v_load_n(d_multiply + 8, 2);
+    const vec t23 = v_div_one(v_set(real(1.0)), row1);
+    const vec t24 = v_mul(x22, t23);
+    const vec t25 = v_equal(v_add(v_set(real(8.0)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t26 = v_sub(t24, t25);
+    const vec t27 = v_set(real(1.0));
+    const vec t28 = v_set(static_cast<real>(batch));
+    const vec t29 = v_div_one(t27, t28);
+    const vec t30 = v_mul(t26, t29);
+    v_store_n(d_multiply + 8, t30, 2);
   }
 }
 
@@ -3426,35 +3921,58 @@ static void norm_backward(const std::int64_t image, const real* d_head_einsum, c
                           const std::int32_t* random, real* d_transformer_blocks_5_ffn_multiply) {
   for (std::int64_t i = 0; i < 1; ++i) {
     vec sum0 = v_zero();
+    vec sum0_1 = v_zero();
+    vec sum0_2 = v_zero();
+    vec sum0_3 = v_zero();
     vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
+    vec sum1_1 = v_zero();
+    vec sum1_2 = v_zero();
+    vec sum1_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
       const vec x0 = v_load(d_head_einsum + d);
       const vec x1 = v_load(norm_weight + d);
       const vec t2 = v_mul(x0, x1);
       const vec x3 = v_load(norm_multiply + (i * 256 + d));
-      const vec t4 = v_mul(t2, x3);
-      sum0 = v_add(sum0, t4);
-      sum1 = v_add(sum1, t2);
+      sum0 = v_fma(t2, x3, sum0);
+      sum1 = v_fma(x0, x1, sum1);
+      const vec x4 = v_load(d_head_einsum + (d + 8));
+      const vec x5 = v_load(norm_weight + (d + 8));
+      const vec t6 = v_mul(x4, x5);
+      const vec x7 = v_load(norm_multiply + (i * 256 + d + 8));
+      sum0_1 = v_fma(t6, x7, sum0_1);
+      sum1_1 = v_fma(x4, x5, sum1_1);
+      const vec x8 = v_load(d_head_einsum + (d + 16));
+      const vec x9 = v_load(norm_weight + (d + 16));
+      const vec t10 = v_mul(x8, x9);
+      const vec x11 = v_load(norm_multiply + (i * 256 + d + 16));
+      sum0_2 = v_fma(t10, x11, sum0_2);
+      sum1_2 = v_fma(x8, x9, sum1_2);
+      const vec x12 = v_load(d_head_einsum + (d + 24));
+      const vec x13 = v_load(norm_weight + (d + 24));
+      const vec t14 = v_mul(x12, x13);
+      const vec x15 = v_load(norm_multiply + (i * 256 + d + 24));
+      sum0_3 = v_fma(t14, x15, sum0_3);
+      sum1_3 = v_fma(x12, x13, sum1_3);
     }
-    const vec row0 = v_set(v_sum(sum0));
-    const vec row1 = v_set(v_sum(sum1));
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x5 = v_set(norm_rsqrt[i]);
-      const vec x6 = v_load(d_head_einsum + d);
-      const vec x7 = v_load(norm_weight + d);
-      const vec t8 = v_mul(x6, x7);
-      const vec t9 = v_set(real(256.0));
-      const vec t10 = v_div(row1, t9);
-      const vec t11 = v_sub(t8, t10);
-      const vec x12 = v_load(norm_multiply + (i * 256 + d));
-      const vec t13 = v_div(row0, t9);
-      const vec t14 = v_mul(x12, t13);
-      const vec t15 = v_sub(t11, t14);
-      const vec t16 = v_mul(x5, t15);
-      v_store(d_norm_multiply + (i * 256 + d), t16);
-      const vec t17 = v_keep(random, 6, image * 16640 + i * 256 + d, 1, 858993459, real(1.25));
-      const vec t18 = v_mul(t16, t17);
-      v_store(d_transformer_blocks_5_ffn_multiply + (i * 256 + d), t18);
+      const vec x16 = v_set(norm_rsqrt[i]);
+      const vec x17 = v_load(d_head_einsum + d);
+      const vec x18 = v_load(norm_weight + d);
+      const vec t19 = v_mul(x17, x18);
+      const vec t20 = v_set(real(256.0));
+      const vec t21 = v_div_one(row1, t20);
+      const vec t22 = v_sub(t19, t21);
+      const vec x23 = v_load(norm_multiply + (i * 256 + d));
+      const vec t24 = v_div_one(row0, t20);
+      const vec t25 = v_mul(x23, t24);
+      const vec t26 = v_sub(t22, t25);
+      const vec t27 = v_mul(x16, t26);
+      v_store(d_norm_multiply + (i * 256 + d), t27);
+      const vec t28 = v_keep(random, 6, image * 16640 + i * 256 + d, 1, 858993459, real(1.25));
+      const vec t29 = v_mul(t27, t28);
+      v_store(d_transformer_blocks_5_ffn_multiply + (i * 256 + d), t29);
     }
   }
 }
@@ -3527,34 +4045,57 @@ static void transformer_blocks_5_norm2_backward(const real* d_transformer_blocks
                                                 real* d_transformer_blocks_5_add) {
   for (std::int64_t i = 0; i < 1; ++i) {
     vec sum0 = v_zero();
+    vec sum0_1 = v_zero();
+    vec sum0_2 = v_zero();
+    vec sum0_3 = v_zero();
     vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
+    vec sum1_1 = v_zero();
+    vec sum1_2 = v_zero();
+    vec sum1_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
       const vec x0 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d));
       const vec x1 = v_load(transformer_blocks_5_norm2_weight + d);
       const vec t2 = v_mul(x0, x1);
       const vec x3 = v_load(transformer_blocks_5_norm2_multiply + (i * 256 + d));
-      const vec t4 = v_mul(t2, x3);
-      sum0 = v_add(sum0, t4);
-      sum1 = v_add(sum1, t2);
+      sum0 = v_fma(t2, x3, sum0);
+      sum1 = v_fma(x0, x1, sum1);
+      const vec x4 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d + 8));
+      const vec x5 = v_load(transformer_blocks_5_norm2_weight + (d + 8));
+      const vec t6 = v_mul(x4, x5);
+      const vec x7 = v_load(transformer_blocks_5_norm2_multiply + (i * 256 + d + 8));
+      sum0_1 = v_fma(t6, x7, sum0_1);
+      sum1_1 = v_fma(x4, x5, sum1_1);
+      const vec x8 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d + 16));
+      const vec x9 = v_load(transformer_blocks_5_norm2_weight + (d + 16));
+      const vec t10 = v_mul(x8, x9);
+      const vec x11 = v_load(transformer_blocks_5_norm2_multiply + (i * 256 + d + 16));
+      sum0_2 = v_fma(t10, x11, sum0_2);
+      sum1_2 = v_fma(x8, x9, sum1_2);
+      const vec x12 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d + 24));
+      const vec x13 = v_load(transformer_blocks_5_norm2_weight + (d + 24));
+      const vec t14 = v_mul(x12, x13);
+      const vec x15 = v_load(transformer_blocks_5_norm2_multiply + (i * 256 + d + 24));
+      sum0_3 = v_fma(t14, x15, sum0_3);
+      sum1_3 = v_fma(x12, x13, sum1_3);
     }
-    const vec row0 = v_set(v_sum(sum0));
-    const vec row1 = v_set(v_sum(sum1));
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x5 = v_load(d_norm_multiply + (i * 256 + d));
-      const vec x6 = v_set(transformer_blocks_5_norm2_rsqrt[i]);
-      const vec x7 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d));
-      const vec x8 = v_load(transformer_blocks_5_norm2_weight + d);
-      const vec t9 = v_mul(x7, x8);
-      const vec t10 = v_set(real(256.0));
-      const vec t11 = v_div(row1, t10);
-      const vec t12 = v_sub(t9, t11);
-      const vec x13 = v_load(transformer_blocks_5_norm2_multiply + (i * 256 + d));
-      const vec t14 = v_div(row0, t10);
-      const vec t15 = v_mul(x13, t14);
-      const vec t16 = v_sub(t12, t15);
-      const vec t17 = v_mul(x6, t16);
-      const vec t18 = v_add(x5, t17);
-      v_store(d_transformer_blocks_5_add + (i * 256 + d), t18);
+      const vec x16 = v_load(d_norm_multiply + (i * 256 + d));
+      const vec x17 = v_set(transformer_blocks_5_norm2_rsqrt[i]);
+      const vec x18 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d));
+      const vec x19 = v_load(transformer_blocks_5_norm2_weight + d);
+      const vec t20 = v_mul(x18, x19);
+      const vec t21 = v_set(real(256.0));
+      const vec t22 = v_div_one(row1, t21);
+      const vec t23 = v_sub(t20, t22);
+      const vec x24 = v_load(transformer_blocks_5_norm2_multiply + (i * 256 + d));
+      const vec t25 = v_div_one(row0, t21);
+      const vec t26 = v_mul(x24, t25);
+      const vec t27 = v_sub(t23, t26);
+      const vec t28 = v_mul(x17, t27);
+      const vec t29 = v_add(x16, t28);
+      v_store(d_transformer_blocks_5_add + (i * 256 + d), t29);
     }
   }
 }
@@ -3636,7 +4177,7 @@ static void transformer_blocks_5_attention_backward_2(const real* d_transformer_
 // b < B, h < H=8, n < N+1=65, k < K=32, i < 1 (summed); lanes along k
 static void transformer_blocks_5_attention_backward_3(const real* d_transformer_blocks_5_attention_out_proj_einsum,
                                                       const real* transformer_blocks_5_attention_multiply,
-                                                      real* d_transformer_blocks_5_attention_einsum_2) {
+                                                      real* d_transformer_blocks_5_attention_rearrange) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = 0; n < 63; n += 3) {
       vec sum0 = v_zero();
@@ -3672,18 +4213,18 @@ static void transformer_blocks_5_attention_backward_3(const real* d_transformer_
         sum10 = v_fma(x3, x6, sum10);
         sum11 = v_fma(x4, x6, sum11);
       }
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32), sum0);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 8), sum1);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 16), sum2);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 24), sum3);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 32), sum4);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 40), sum5);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 48), sum6);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 56), sum7);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 64), sum8);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 72), sum9);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 80), sum10);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 88), sum11);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 512), sum0);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 520), sum1);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 528), sum2);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 536), sum3);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 1280), sum4);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 1288), sum5);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 1296), sum6);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 1304), sum7);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 2048), sum8);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 2056), sum9);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 2064), sum10);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 2072), sum11);
     }
     {
       vec sum0 = v_zero();
@@ -3710,14 +4251,14 @@ static void transformer_blocks_5_attention_backward_3(const real* d_transformer_
         sum6 = v_fma(x10, x12, sum6);
         sum7 = v_fma(x11, x12, sum7);
       }
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + 2016), sum0);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + 2024), sum1);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + 2032), sum2);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + 2040), sum3);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + 2048), sum4);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + 2056), sum5);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + 2064), sum6);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + 2072), sum7);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 48896), sum0);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 48904), sum1);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 48912), sum2);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 48920), sum3);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 49664), sum4);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 49672), sum5);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 49680), sum6);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 49688), sum7);
     }
   }
 }
@@ -3731,44 +4272,61 @@ static void transformer_blocks_5_attention_backward_4(const std::int64_t image,
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
       vec sum0 = v_zero();
-      for (std::int64_t n = 0; n < 64; n += 8) {
+      vec sum0_1 = v_zero();
+      vec sum0_2 = v_zero();
+      vec sum0_3 = v_zero();
+      for (std::int64_t n = 0; n < 64; n += 32) {
         const vec x0 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
         const vec t1 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + n, 1, 858993459, real(1.25));
         const vec t2 = v_mul(x0, t1);
         const vec x3 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
-        const vec t4 = v_mul(t2, x3);
-        sum0 = v_add(sum0, t4);
+        sum0 = v_fma(t2, x3, sum0);
+        const vec x4 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 8));
+        const vec t5 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + (n + 8), 1, 858993459, real(1.25));
+        const vec t6 = v_mul(x4, t5);
+        const vec x7 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n + 8));
+        sum0_1 = v_fma(t6, x7, sum0_1);
+        const vec x8 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 16));
+        const vec t9 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + (n + 16), 1, 858993459, real(1.25));
+        const vec t10 = v_mul(x8, t9);
+        const vec x11 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n + 16));
+        sum0_2 = v_fma(t10, x11, sum0_2);
+        const vec x12 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 24));
+        const vec t13 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + (n + 24), 1, 858993459, real(1.25));
+        const vec t14 = v_mul(x12, t13);
+        const vec x15 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n + 24));
+        sum0_3 = v_fma(t14, x15, sum0_3);
       }
       {
-        const vec x5 = v_load_n(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
-        const vec t6 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + 64, 1, 858993459, real(1.25));
-        const vec t7 = v_mul(x5, t6);
-        const vec x8 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
-        const vec t9 = v_mul(t7, x8);
-        sum0 = v_add(sum0, v_keep_n(t9, 1, real(0.0)));
+        const vec x16 = v_load_n(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec t17 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + 64, 1, 858993459, real(1.25));
+        const vec t18 = v_mul(x16, t17);
+        const vec x19 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
+        const vec t20 = v_mul(t18, x19);
+        sum0 = v_add(sum0, v_keep_n(t20, 1, real(0.0)));
       }
-      const vec row0 = v_set(v_sum(sum0));
+      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
       for (std::int64_t n = 0; n < 64; n += 8) {
-        const vec x10 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
-        const vec x11 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
-        const vec t12 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + n, 1, 858993459, real(1.25));
-        const vec t13 = v_mul(x11, t12);
-        const vec t14 = v_sub(t13, row0);
-        const vec t15 = v_mul(x10, t14);
-        const vec t16 = v_set(real(0.17677669529663687));
-        const vec t17 = v_mul(t15, t16);
-        v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t17);
+        const vec x21 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
+        const vec x22 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
+        const vec t23 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + n, 1, 858993459, real(1.25));
+        const vec t24 = v_mul(x22, t23);
+        const vec t25 = v_sub(t24, row0);
+        const vec t26 = v_mul(x21, t25);
+        const vec t27 = v_set(real(0.17677669529663687));
+        const vec t28 = v_mul(t26, t27);
+        v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t28);
       }
       {
-        const vec x18 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
-        const vec x19 = v_load_n(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
-        const vec t20 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + 64, 1, 858993459, real(1.25));
-        const vec t21 = v_mul(x19, t20);
-        const vec t22 = v_sub(t21, row0);
-        const vec t23 = v_mul(x18, t22);
-        const vec t24 = v_set(real(0.17677669529663687));
-        const vec t25 = v_mul(t23, t24);
-        v_store_n(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 64), t25, 1);
+        const vec x29 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
+        const vec x30 = v_load_n(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec t31 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + 64, 1, 858993459, real(1.25));
+        const vec t32 = v_mul(x30, t31);
+        const vec t33 = v_sub(t32, row0);
+        const vec t34 = v_mul(x29, t33);
+        const vec t35 = v_set(real(0.17677669529663687));
+        const vec t36 = v_mul(t34, t35);
+        v_store_n(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 64), t36, 1);
       }
     }
   }
@@ -3777,7 +4335,7 @@ static void transformer_blocks_5_attention_backward_4(const std::int64_t image,
 // b < B, h < H=8, i < 1, k < K=32, n < N+1=65 (summed); lanes along k
 static void transformer_blocks_5_attention_backward_5(const real* d_transformer_blocks_5_attention_multiply,
                                                       const real* transformer_blocks_5_attention_add,
-                                                      real* d_transformer_blocks_5_attention_einsum_3) {
+                                                      real* d_transformer_blocks_5_attention_rearrange) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
       for (std::int64_t k = 0; k < 32; k += 16) {
@@ -3790,8 +4348,8 @@ static void transformer_blocks_5_attention_backward_5(const real* d_transformer_
           const vec x2 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 264));
           sum1 = v_fma(x0, x2, sum1);
         }
-        v_store(d_transformer_blocks_5_attention_einsum_3 + (h * 32 + i * 32 + k), sum0);
-        v_store(d_transformer_blocks_5_attention_einsum_3 + (h * 32 + i * 32 + k + 8), sum1);
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k), sum0);
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + 8), sum1);
       }
     }
   }
@@ -3800,7 +4358,7 @@ static void transformer_blocks_5_attention_backward_5(const real* d_transformer_
 // b < B, h < H=8, n < N+1=65, k < K=32, i < 1 (summed); lanes along k
 static void transformer_blocks_5_attention_backward_6(const real* d_transformer_blocks_5_attention_multiply,
                                                       const real* transformer_blocks_5_attention_add,
-                                                      real* d_transformer_blocks_5_attention_einsum_4) {
+                                                      real* d_transformer_blocks_5_attention_rearrange) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = 0; n < 63; n += 3) {
       vec sum0 = v_zero();
@@ -3836,18 +4394,18 @@ static void transformer_blocks_5_attention_backward_6(const real* d_transformer_
         sum10 = v_fma(x6, x3, sum10);
         sum11 = v_fma(x6, x4, sum11);
       }
-      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32), sum0);
-      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + 8), sum1);
-      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + 16), sum2);
-      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + 24), sum3);
-      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + 32), sum4);
-      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + 40), sum5);
-      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + 48), sum6);
-      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + 56), sum7);
-      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + 64), sum8);
-      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + 72), sum9);
-      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + 80), sum10);
-      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + 88), sum11);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 256), sum0);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 264), sum1);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 272), sum2);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 280), sum3);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 1024), sum4);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 1032), sum5);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 1040), sum6);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 1048), sum7);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 1792), sum8);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 1800), sum9);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 1808), sum10);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 1816), sum11);
     }
     {
       vec sum0 = v_zero();
@@ -3874,68 +4432,23 @@ static void transformer_blocks_5_attention_backward_6(const real* d_transformer_
         sum6 = v_fma(x12, x10, sum6);
         sum7 = v_fma(x12, x11, sum7);
       }
-      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + 2016), sum0);
-      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + 2024), sum1);
-      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + 2032), sum2);
-      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + 2040), sum3);
-      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + 2048), sum4);
-      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + 2056), sum5);
-      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + 2064), sum6);
-      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + 2072), sum7);
-    }
-  }
-}
-
-// i < 1, b < B, h < H=8, i2 < 1, k < K=32; lanes along k
-static void transformer_blocks_5_attention_backward_7(const real* d_transformer_blocks_5_attention_einsum_3,
-                                                      real* d_transformer_blocks_5_attention_rearrange) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t h = 0; h < 8; ++h) {
-      for (std::int64_t i2 = 0; i2 < 1; ++i2) {
-        for (std::int64_t k = 0; k < 32; k += 8) {
-          const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_3 + (h * 32 + k));
-          v_store(d_transformer_blocks_5_attention_rearrange + (i * 256 + h * 32 + i2 * 768 + k), x0);
-        }
-      }
-    }
-  }
-}
-
-// i < 1, b < B, h < H=8, n < N+1=65, k < K=32; lanes along k
-static void transformer_blocks_5_attention_backward_9(const real* d_transformer_blocks_5_attention_einsum_4,
-                                                      real* d_transformer_blocks_5_attention_rearrange) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t h = 0; h < 8; ++h) {
-      for (std::int64_t n = 0; n < 65; ++n) {
-        for (std::int64_t k = 0; k < 32; k += 8) {
-          const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + k));
-          v_store(d_transformer_blocks_5_attention_rearrange + (i * 256 + h * 32 + n * 768 + k + 256), x0);
-        }
-      }
-    }
-  }
-}
-
-// i < 1, b < B, h < H=8, n < N+1=65, k < K=32; lanes along k
-static void transformer_blocks_5_attention_backward_10(const real* d_transformer_blocks_5_attention_einsum_2,
-                                                       real* d_transformer_blocks_5_attention_rearrange) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t h = 0; h < 8; ++h) {
-      for (std::int64_t n = 0; n < 65; ++n) {
-        for (std::int64_t k = 0; k < 32; k += 8) {
-          const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + k));
-          v_store(d_transformer_blocks_5_attention_rearrange + (i * 256 + h * 32 + n * 768 + k + 512), x0);
-        }
-      }
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 48640), sum0);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 48648), sum1);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 48656), sum2);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 48664), sum3);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 49408), sum4);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 49416), sum5);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 49424), sum6);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 49432), sum7);
     }
   }
 }
 
 // b < B, n < N+1=65, d < D=256, d2 < 3*D=768 (summed); lanes along d
-static void transformer_blocks_5_attention_backward_11(const Team& team,
-                                                       const real* transformer_blocks_5_attention_in_proj_weight_packed_transposed,
-                                                       const real* d_transformer_blocks_5_attention_rearrange,
-                                                       real* d_transformer_blocks_5_attention_einsum_5) {
+static void transformer_blocks_5_attention_backward_8(const Team& team,
+                                                      const real* transformer_blocks_5_attention_in_proj_weight_packed_transposed,
+                                                      const real* d_transformer_blocks_5_attention_rearrange,
+                                                      real* d_transformer_blocks_5_attention_einsum_2) {
   const Tiles mine = team.tiles(65, 6, 256, 16, false);
   for (std::int64_t d = mine.left; d < mine.right; d += 16) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
@@ -3975,18 +4488,18 @@ static void transformer_blocks_5_attention_backward_11(const Team& team,
         sum10 = v_fma(x7, x1, sum10);
         sum11 = v_fma(x7, x2, sum11);
       }
-      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d), sum0);
-      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 8), sum1);
-      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 256), sum2);
-      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 264), sum3);
-      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 512), sum4);
-      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 520), sum5);
-      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 768), sum6);
-      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 776), sum7);
-      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 1024), sum8);
-      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 1032), sum9);
-      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 1280), sum10);
-      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 1288), sum11);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d), sum0);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 8), sum1);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 256), sum2);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 264), sum3);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 512), sum4);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 520), sum5);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 768), sum6);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 776), sum7);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 1024), sum8);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 1032), sum9);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 1280), sum10);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 1288), sum11);
     }
     if (mine.end > 60) {
       vec sum0 = v_zero();
@@ -4019,54 +4532,77 @@ static void transformer_blocks_5_attention_backward_11(const Team& team,
         sum8 = v_fma(x14, x9, sum8);
         sum9 = v_fma(x14, x10, sum9);
       }
-      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 15360), sum0);
-      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 15368), sum1);
-      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 15616), sum2);
-      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 15624), sum3);
-      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 15872), sum4);
-      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 15880), sum5);
-      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 16128), sum6);
-      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 16136), sum7);
-      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 16384), sum8);
-      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 16392), sum9);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (d + 15360), sum0);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (d + 15368), sum1);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (d + 15616), sum2);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (d + 15624), sum3);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (d + 15872), sum4);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (d + 15880), sum5);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (d + 16128), sum6);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (d + 16136), sum7);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (d + 16384), sum8);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (d + 16392), sum9);
     }
   }
 }
 
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
-static void transformer_blocks_5_norm1_backward(const real* d_transformer_blocks_5_attention_einsum_5,
+static void transformer_blocks_5_norm1_backward(const real* d_transformer_blocks_5_attention_einsum_2,
                                                 const real* transformer_blocks_5_norm1_weight,
                                                 const real* transformer_blocks_5_norm1_multiply,
                                                 const real* transformer_blocks_5_norm1_rsqrt,
                                                 real* d_transformer_blocks_5_norm1_multiply) {
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
+    vec sum0_1 = v_zero();
+    vec sum0_2 = v_zero();
+    vec sum0_3 = v_zero();
     vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d));
+    vec sum1_1 = v_zero();
+    vec sum1_2 = v_zero();
+    vec sum1_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
+      const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d));
       const vec x1 = v_load(transformer_blocks_5_norm1_weight + d);
       const vec t2 = v_mul(x0, x1);
       const vec x3 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d));
-      const vec t4 = v_mul(t2, x3);
-      sum0 = v_add(sum0, t4);
-      sum1 = v_add(sum1, t2);
+      sum0 = v_fma(t2, x3, sum0);
+      sum1 = v_fma(x0, x1, sum1);
+      const vec x4 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 8));
+      const vec x5 = v_load(transformer_blocks_5_norm1_weight + (d + 8));
+      const vec t6 = v_mul(x4, x5);
+      const vec x7 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d + 8));
+      sum0_1 = v_fma(t6, x7, sum0_1);
+      sum1_1 = v_fma(x4, x5, sum1_1);
+      const vec x8 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 16));
+      const vec x9 = v_load(transformer_blocks_5_norm1_weight + (d + 16));
+      const vec t10 = v_mul(x8, x9);
+      const vec x11 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d + 16));
+      sum0_2 = v_fma(t10, x11, sum0_2);
+      sum1_2 = v_fma(x8, x9, sum1_2);
+      const vec x12 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 24));
+      const vec x13 = v_load(transformer_blocks_5_norm1_weight + (d + 24));
+      const vec t14 = v_mul(x12, x13);
+      const vec x15 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d + 24));
+      sum0_3 = v_fma(t14, x15, sum0_3);
+      sum1_3 = v_fma(x12, x13, sum1_3);
     }
-    const vec row0 = v_set(v_sum(sum0));
-    const vec row1 = v_set(v_sum(sum1));
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x5 = v_set(transformer_blocks_5_norm1_rsqrt[n]);
-      const vec x6 = v_load(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d));
-      const vec x7 = v_load(transformer_blocks_5_norm1_weight + d);
-      const vec t8 = v_mul(x6, x7);
-      const vec t9 = v_set(real(256.0));
-      const vec t10 = v_div(row1, t9);
-      const vec t11 = v_sub(t8, t10);
-      const vec x12 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d));
-      const vec t13 = v_div(row0, t9);
-      const vec t14 = v_mul(x12, t13);
-      const vec t15 = v_sub(t11, t14);
-      const vec t16 = v_mul(x5, t15);
-      v_store(d_transformer_blocks_5_norm1_multiply + (n * 256 + d), t16);
+      const vec x16 = v_set(transformer_blocks_5_norm1_rsqrt[n]);
+      const vec x17 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d));
+      const vec x18 = v_load(transformer_blocks_5_norm1_weight + d);
+      const vec t19 = v_mul(x17, x18);
+      const vec t20 = v_set(real(256.0));
+      const vec t21 = v_div_one(row1, t20);
+      const vec t22 = v_sub(t19, t21);
+      const vec x23 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d));
+      const vec t24 = v_div_one(row0, t20);
+      const vec t25 = v_mul(x23, t24);
+      const vec t26 = v_sub(t22, t25);
+      const vec t27 = v_mul(x16, t26);
+      v_store(d_transformer_blocks_5_norm1_multiply + (n * 256 + d), t27);
     }
   }
 }
@@ -4101,8 +4637,8 @@ static void divide_forward_sum_of_batch(const Group& group, real* divide_forward
   vec sum0 = v_zero();
   if (group.first > 0) sum0 = v_set(divide_forward_sum[0]);
   for (std::int64_t b = 0; b < group.images; ++b) {
-    const vec x0 = v_set(add[b * 1341408]);
-    const vec x1 = v_set(reduce_sum[b * 1341408]);
+    const vec x0 = v_set(add[b * 1324768]);
+    const vec x1 = v_set(reduce_sum[b * 1324768]);
     const vec t2 = v_sub(x0, x1);
     sum0 = v_add(sum0, t2);
   }
@@ -4124,9 +4660,9 @@ static void head_bias_gradient_partial(const std::int64_t chunk, const Group& gr
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
-    const vec x0 = v_load(d_multiply + b * 1341408);
+    const vec x0 = v_load(d_multiply + b * 1324768);
     sum0 = v_add(sum0, x0);
-    const vec x1 = v_load_n(d_multiply + (b * 1341408 + 8), 2);
+    const vec x1 = v_load_n(d_multiply + (b * 1324768 + 8), 2);
     sum1 = v_add(sum1, x1);
   }
   v_store(partial + chunk * 10, sum0);
@@ -4181,21 +4717,21 @@ static void head_weight_gradient(const std::int64_t begin, const std::int64_t en
         sum9 = v_load(gradient_head_weight + (classes * 256 + d + 1032));
       }
       for (std::int64_t b = 0; b < group.images; ++b) {
-        const vec x0 = v_set(d_multiply[classes + b * 1341408]);
-        const vec x1 = v_load(norm_add + (d + b * 1341408));
+        const vec x0 = v_set(d_multiply[classes + b * 1324768]);
+        const vec x1 = v_load(norm_add + (d + b * 1324768));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(norm_add + (d + b * 1341408 + 8));
+        const vec x2 = v_load(norm_add + (d + b * 1324768 + 8));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_set(d_multiply[classes + b * 1341408 + 1]);
+        const vec x3 = v_set(d_multiply[classes + b * 1324768 + 1]);
         sum2 = v_fma(x3, x1, sum2);
         sum3 = v_fma(x3, x2, sum3);
-        const vec x4 = v_set(d_multiply[classes + b * 1341408 + 2]);
+        const vec x4 = v_set(d_multiply[classes + b * 1324768 + 2]);
         sum4 = v_fma(x4, x1, sum4);
         sum5 = v_fma(x4, x2, sum5);
-        const vec x5 = v_set(d_multiply[classes + b * 1341408 + 3]);
+        const vec x5 = v_set(d_multiply[classes + b * 1324768 + 3]);
         sum6 = v_fma(x5, x1, sum6);
         sum7 = v_fma(x5, x2, sum7);
-        const vec x6 = v_set(d_multiply[classes + b * 1341408 + 4]);
+        const vec x6 = v_set(d_multiply[classes + b * 1324768 + 4]);
         sum8 = v_fma(x6, x1, sum8);
         sum9 = v_fma(x6, x2, sum9);
       }
@@ -4229,29 +4765,29 @@ static void norm_weight_gradient_partial(const std::int64_t chunk, const Group& 
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_head_einsum + (b * 1341408 + d));
-        const vec x1 = v_load(norm_multiply + (b * 1341408 + i * 256 + d));
+        const vec x0 = v_load(d_head_einsum + (b * 1324768 + d));
+        const vec x1 = v_load(norm_multiply + (b * 1324768 + i * 256 + d));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_head_einsum + (b * 1341408 + d + 8));
-        const vec x3 = v_load(norm_multiply + (b * 1341408 + i * 256 + d + 8));
+        const vec x2 = v_load(d_head_einsum + (b * 1324768 + d + 8));
+        const vec x3 = v_load(norm_multiply + (b * 1324768 + i * 256 + d + 8));
         sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_head_einsum + (b * 1341408 + d + 16));
-        const vec x5 = v_load(norm_multiply + (b * 1341408 + i * 256 + d + 16));
+        const vec x4 = v_load(d_head_einsum + (b * 1324768 + d + 16));
+        const vec x5 = v_load(norm_multiply + (b * 1324768 + i * 256 + d + 16));
         sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_head_einsum + (b * 1341408 + d + 24));
-        const vec x7 = v_load(norm_multiply + (b * 1341408 + i * 256 + d + 24));
+        const vec x6 = v_load(d_head_einsum + (b * 1324768 + d + 24));
+        const vec x7 = v_load(norm_multiply + (b * 1324768 + i * 256 + d + 24));
         sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_head_einsum + (b * 1341408 + d + 32));
-        const vec x9 = v_load(norm_multiply + (b * 1341408 + i * 256 + d + 32));
+        const vec x8 = v_load(d_head_einsum + (b * 1324768 + d + 32));
+        const vec x9 = v_load(norm_multiply + (b * 1324768 + i * 256 + d + 32));
         sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_head_einsum + (b * 1341408 + d + 40));
-        const vec x11 = v_load(norm_multiply + (b * 1341408 + i * 256 + d + 40));
+        const vec x10 = v_load(d_head_einsum + (b * 1324768 + d + 40));
+        const vec x11 = v_load(norm_multiply + (b * 1324768 + i * 256 + d + 40));
         sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_head_einsum + (b * 1341408 + d + 48));
-        const vec x13 = v_load(norm_multiply + (b * 1341408 + i * 256 + d + 48));
+        const vec x12 = v_load(d_head_einsum + (b * 1324768 + d + 48));
+        const vec x13 = v_load(norm_multiply + (b * 1324768 + i * 256 + d + 48));
         sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_head_einsum + (b * 1341408 + d + 56));
-        const vec x15 = v_load(norm_multiply + (b * 1341408 + i * 256 + d + 56));
+        const vec x14 = v_load(d_head_einsum + (b * 1324768 + d + 56));
+        const vec x15 = v_load(norm_multiply + (b * 1324768 + i * 256 + d + 56));
         sum7 = v_fma(x14, x15, sum7);
       }
     }
@@ -4294,21 +4830,21 @@ static void norm_bias_gradient_partial(const std::int64_t chunk, const Group& gr
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_head_einsum + (b * 1341408 + d));
+        const vec x0 = v_load(d_head_einsum + (b * 1324768 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_head_einsum + (b * 1341408 + d + 8));
+        const vec x1 = v_load(d_head_einsum + (b * 1324768 + d + 8));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_head_einsum + (b * 1341408 + d + 16));
+        const vec x2 = v_load(d_head_einsum + (b * 1324768 + d + 16));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_head_einsum + (b * 1341408 + d + 24));
+        const vec x3 = v_load(d_head_einsum + (b * 1324768 + d + 24));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_head_einsum + (b * 1341408 + d + 32));
+        const vec x4 = v_load(d_head_einsum + (b * 1324768 + d + 32));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_head_einsum + (b * 1341408 + d + 40));
+        const vec x5 = v_load(d_head_einsum + (b * 1324768 + d + 40));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_head_einsum + (b * 1341408 + d + 48));
+        const vec x6 = v_load(d_head_einsum + (b * 1324768 + d + 48));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_head_einsum + (b * 1341408 + d + 56));
+        const vec x7 = v_load(d_head_einsum + (b * 1324768 + d + 56));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -4352,21 +4888,21 @@ static void transformer_blocks_5_ffn_linear2_bias_gradient_partial(const std::in
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1341408 + i * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324768 + i * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1341408 + i * 256 + d + 8));
+        const vec x1 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324768 + i * 256 + d + 8));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1341408 + i * 256 + d + 16));
+        const vec x2 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324768 + i * 256 + d + 16));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1341408 + i * 256 + d + 24));
+        const vec x3 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324768 + i * 256 + d + 24));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1341408 + i * 256 + d + 32));
+        const vec x4 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324768 + i * 256 + d + 32));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1341408 + i * 256 + d + 40));
+        const vec x5 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324768 + i * 256 + d + 40));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1341408 + i * 256 + d + 48));
+        const vec x6 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324768 + i * 256 + d + 48));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1341408 + i * 256 + d + 56));
+        const vec x7 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324768 + i * 256 + d + 56));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -4423,18 +4959,18 @@ static void transformer_blocks_5_ffn_linear2_weight_gradient(const std::int64_t 
       }
       for (std::int64_t b = 0; b < group.images; ++b) {
         for (std::int64_t i = 0; i < 1; ++i) {
-          const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1341408 + i * 256]);
-          const vec x1 = v_load(transformer_blocks_5_ffn_gelu + (m + b * 1341408 + i * 512));
+          const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1324768 + i * 256]);
+          const vec x1 = v_load(transformer_blocks_5_ffn_gelu + (m + b * 1324768 + i * 512));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_5_ffn_gelu + (m + b * 1341408 + i * 512 + 8));
+          const vec x2 = v_load(transformer_blocks_5_ffn_gelu + (m + b * 1324768 + i * 512 + 8));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1341408 + i * 256 + 1]);
+          const vec x3 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1324768 + i * 256 + 1]);
           sum2 = v_fma(x3, x1, sum2);
           sum3 = v_fma(x3, x2, sum3);
-          const vec x4 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1341408 + i * 256 + 2]);
+          const vec x4 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1324768 + i * 256 + 2]);
           sum4 = v_fma(x4, x1, sum4);
           sum5 = v_fma(x4, x2, sum5);
-          const vec x5 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1341408 + i * 256 + 3]);
+          const vec x5 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1324768 + i * 256 + 3]);
           sum6 = v_fma(x5, x1, sum6);
           sum7 = v_fma(x5, x2, sum7);
         }
@@ -4468,21 +5004,21 @@ static void transformer_blocks_5_ffn_linear1_bias_gradient_partial(const std::in
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1341408 + i * 512 + m));
+        const vec x0 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324768 + i * 512 + m));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1341408 + i * 512 + m + 8));
+        const vec x1 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324768 + i * 512 + m + 8));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1341408 + i * 512 + m + 16));
+        const vec x2 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324768 + i * 512 + m + 16));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1341408 + i * 512 + m + 24));
+        const vec x3 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324768 + i * 512 + m + 24));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1341408 + i * 512 + m + 32));
+        const vec x4 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324768 + i * 512 + m + 32));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1341408 + i * 512 + m + 40));
+        const vec x5 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324768 + i * 512 + m + 40));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1341408 + i * 512 + m + 48));
+        const vec x6 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324768 + i * 512 + m + 48));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1341408 + i * 512 + m + 56));
+        const vec x7 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324768 + i * 512 + m + 56));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -4539,18 +5075,18 @@ static void transformer_blocks_5_ffn_linear1_weight_gradient(const std::int64_t 
       }
       for (std::int64_t b = 0; b < group.images; ++b) {
         for (std::int64_t i = 0; i < 1; ++i) {
-          const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1341408 + i * 512]);
-          const vec x1 = v_load(transformer_blocks_5_norm2_add + (d + b * 1341408 + i * 256));
+          const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1324768 + i * 512]);
+          const vec x1 = v_load(transformer_blocks_5_norm2_add + (d + b * 1324768 + i * 256));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_5_norm2_add + (d + b * 1341408 + i * 256 + 8));
+          const vec x2 = v_load(transformer_blocks_5_norm2_add + (d + b * 1324768 + i * 256 + 8));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1341408 + i * 512 + 1]);
+          const vec x3 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1324768 + i * 512 + 1]);
           sum2 = v_fma(x3, x1, sum2);
           sum3 = v_fma(x3, x2, sum3);
-          const vec x4 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1341408 + i * 512 + 2]);
+          const vec x4 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1324768 + i * 512 + 2]);
           sum4 = v_fma(x4, x1, sum4);
           sum5 = v_fma(x4, x2, sum5);
-          const vec x5 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1341408 + i * 512 + 3]);
+          const vec x5 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1324768 + i * 512 + 3]);
           sum6 = v_fma(x5, x1, sum6);
           sum7 = v_fma(x5, x2, sum7);
         }
@@ -4585,29 +5121,29 @@ static void transformer_blocks_5_norm2_weight_gradient_partial(const std::int64_
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d));
-        const vec x1 = v_load(transformer_blocks_5_norm2_multiply + (b * 1341408 + i * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d));
+        const vec x1 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324768 + i * 256 + d));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 8));
-        const vec x3 = v_load(transformer_blocks_5_norm2_multiply + (b * 1341408 + i * 256 + d + 8));
+        const vec x2 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 8));
+        const vec x3 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324768 + i * 256 + d + 8));
         sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 16));
-        const vec x5 = v_load(transformer_blocks_5_norm2_multiply + (b * 1341408 + i * 256 + d + 16));
+        const vec x4 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 16));
+        const vec x5 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324768 + i * 256 + d + 16));
         sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 24));
-        const vec x7 = v_load(transformer_blocks_5_norm2_multiply + (b * 1341408 + i * 256 + d + 24));
+        const vec x6 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 24));
+        const vec x7 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324768 + i * 256 + d + 24));
         sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 32));
-        const vec x9 = v_load(transformer_blocks_5_norm2_multiply + (b * 1341408 + i * 256 + d + 32));
+        const vec x8 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 32));
+        const vec x9 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324768 + i * 256 + d + 32));
         sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 40));
-        const vec x11 = v_load(transformer_blocks_5_norm2_multiply + (b * 1341408 + i * 256 + d + 40));
+        const vec x10 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 40));
+        const vec x11 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324768 + i * 256 + d + 40));
         sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 48));
-        const vec x13 = v_load(transformer_blocks_5_norm2_multiply + (b * 1341408 + i * 256 + d + 48));
+        const vec x12 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 48));
+        const vec x13 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324768 + i * 256 + d + 48));
         sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 56));
-        const vec x15 = v_load(transformer_blocks_5_norm2_multiply + (b * 1341408 + i * 256 + d + 56));
+        const vec x14 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 56));
+        const vec x15 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324768 + i * 256 + d + 56));
         sum7 = v_fma(x14, x15, sum7);
       }
     }
@@ -4653,21 +5189,21 @@ static void transformer_blocks_5_norm2_bias_gradient_partial(const std::int64_t 
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 8));
+        const vec x1 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 8));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 16));
+        const vec x2 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 16));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 24));
+        const vec x3 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 24));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 32));
+        const vec x4 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 32));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 40));
+        const vec x5 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 40));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 48));
+        const vec x6 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 48));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 56));
+        const vec x7 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 56));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -4713,21 +5249,21 @@ static void transformer_blocks_5_attention_out_proj_bias_gradient_partial(const 
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_transformer_blocks_5_add + (b * 1341408 + i * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_5_add + (b * 1324768 + i * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_5_add + (b * 1341408 + i * 256 + d + 8));
+        const vec x1 = v_load(d_transformer_blocks_5_add + (b * 1324768 + i * 256 + d + 8));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_5_add + (b * 1341408 + i * 256 + d + 16));
+        const vec x2 = v_load(d_transformer_blocks_5_add + (b * 1324768 + i * 256 + d + 16));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_5_add + (b * 1341408 + i * 256 + d + 24));
+        const vec x3 = v_load(d_transformer_blocks_5_add + (b * 1324768 + i * 256 + d + 24));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_5_add + (b * 1341408 + i * 256 + d + 32));
+        const vec x4 = v_load(d_transformer_blocks_5_add + (b * 1324768 + i * 256 + d + 32));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_5_add + (b * 1341408 + i * 256 + d + 40));
+        const vec x5 = v_load(d_transformer_blocks_5_add + (b * 1324768 + i * 256 + d + 40));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_5_add + (b * 1341408 + i * 256 + d + 48));
+        const vec x6 = v_load(d_transformer_blocks_5_add + (b * 1324768 + i * 256 + d + 48));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_5_add + (b * 1341408 + i * 256 + d + 56));
+        const vec x7 = v_load(d_transformer_blocks_5_add + (b * 1324768 + i * 256 + d + 56));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -4784,18 +5320,18 @@ static void transformer_blocks_5_attention_out_proj_weight_gradient(const std::i
       }
       for (std::int64_t b = 0; b < group.images; ++b) {
         for (std::int64_t i = 0; i < 1; ++i) {
-          const vec x0 = v_set(d_transformer_blocks_5_add[d + b * 1341408 + i * 256]);
-          const vec x1 = v_load(transformer_blocks_5_attention_rearrange + (h + b * 1341408 + i * 256));
+          const vec x0 = v_set(d_transformer_blocks_5_add[d + b * 1324768 + i * 256]);
+          const vec x1 = v_load(transformer_blocks_5_attention_rearrange + (h + b * 1324768 + i * 256));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_5_attention_rearrange + (h + b * 1341408 + i * 256 + 8));
+          const vec x2 = v_load(transformer_blocks_5_attention_rearrange + (h + b * 1324768 + i * 256 + 8));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_set(d_transformer_blocks_5_add[d + b * 1341408 + i * 256 + 1]);
+          const vec x3 = v_set(d_transformer_blocks_5_add[d + b * 1324768 + i * 256 + 1]);
           sum2 = v_fma(x3, x1, sum2);
           sum3 = v_fma(x3, x2, sum3);
-          const vec x4 = v_set(d_transformer_blocks_5_add[d + b * 1341408 + i * 256 + 2]);
+          const vec x4 = v_set(d_transformer_blocks_5_add[d + b * 1324768 + i * 256 + 2]);
           sum4 = v_fma(x4, x1, sum4);
           sum5 = v_fma(x4, x2, sum5);
-          const vec x5 = v_set(d_transformer_blocks_5_add[d + b * 1341408 + i * 256 + 3]);
+          const vec x5 = v_set(d_transformer_blocks_5_add[d + b * 1324768 + i * 256 + 3]);
           sum6 = v_fma(x5, x1, sum6);
           sum7 = v_fma(x5, x2, sum7);
         }
@@ -4829,21 +5365,21 @@ static void transformer_blocks_5_attention_in_proj_bias_gradient_partial(const s
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1341408 + n * 768 + d));
+        const vec x0 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1324768 + n * 768 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1341408 + n * 768 + d + 8));
+        const vec x1 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1324768 + n * 768 + d + 8));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1341408 + n * 768 + d + 16));
+        const vec x2 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1324768 + n * 768 + d + 16));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1341408 + n * 768 + d + 24));
+        const vec x3 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1324768 + n * 768 + d + 24));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1341408 + n * 768 + d + 32));
+        const vec x4 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1324768 + n * 768 + d + 32));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1341408 + n * 768 + d + 40));
+        const vec x5 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1324768 + n * 768 + d + 40));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1341408 + n * 768 + d + 48));
+        const vec x6 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1324768 + n * 768 + d + 48));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1341408 + n * 768 + d + 56));
+        const vec x7 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1324768 + n * 768 + d + 56));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -4879,17 +5415,17 @@ static void transformer_blocks_5_attention_in_proj_weight_gradient(const std::in
                                                                    const real* transformer_blocks_5_norm1_add,
                                                                    real* gradient_transformer_blocks_5_attention_in_proj_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
-    v_fetch(d_transformer_blocks_5_attention_rearrange + b * 1341408, 49920);
-    v_fetch(transformer_blocks_5_norm1_add + b * 1341408, 16640);
-    g_gradient<256, 65, 6, 2>(begin, end, group.first + b > 0, d_transformer_blocks_5_attention_rearrange + b * 1341408,
-                              768, transformer_blocks_5_norm1_add + b * 1341408, 256,
+    v_fetch(d_transformer_blocks_5_attention_rearrange + b * 1324768, 49920);
+    v_fetch(transformer_blocks_5_norm1_add + b * 1324768, 16640);
+    g_gradient<256, 65, 6, 2>(begin, end, group.first + b > 0, d_transformer_blocks_5_attention_rearrange + b * 1324768,
+                              768, transformer_blocks_5_norm1_add + b * 1324768, 256,
                               gradient_transformer_blocks_5_attention_in_proj_weight, 256);
   }
 }
 
 // b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
 static void transformer_blocks_5_norm1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                               const real* d_transformer_blocks_5_attention_einsum_5,
+                                                               const real* d_transformer_blocks_5_attention_einsum_2,
                                                                const real* transformer_blocks_5_norm1_multiply,
                                                                real* partial) {
   const std::int64_t begin = group.at(chunk);
@@ -4905,29 +5441,29 @@ static void transformer_blocks_5_norm1_weight_gradient_partial(const std::int64_
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_5_norm1_multiply + (b * 1341408 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324768 + n * 256 + d));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 8));
-        const vec x3 = v_load(transformer_blocks_5_norm1_multiply + (b * 1341408 + n * 256 + d + 8));
+        const vec x2 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 8));
+        const vec x3 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324768 + n * 256 + d + 8));
         sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 16));
-        const vec x5 = v_load(transformer_blocks_5_norm1_multiply + (b * 1341408 + n * 256 + d + 16));
+        const vec x4 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 16));
+        const vec x5 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324768 + n * 256 + d + 16));
         sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 24));
-        const vec x7 = v_load(transformer_blocks_5_norm1_multiply + (b * 1341408 + n * 256 + d + 24));
+        const vec x6 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 24));
+        const vec x7 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324768 + n * 256 + d + 24));
         sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 32));
-        const vec x9 = v_load(transformer_blocks_5_norm1_multiply + (b * 1341408 + n * 256 + d + 32));
+        const vec x8 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 32));
+        const vec x9 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324768 + n * 256 + d + 32));
         sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 40));
-        const vec x11 = v_load(transformer_blocks_5_norm1_multiply + (b * 1341408 + n * 256 + d + 40));
+        const vec x10 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 40));
+        const vec x11 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324768 + n * 256 + d + 40));
         sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 48));
-        const vec x13 = v_load(transformer_blocks_5_norm1_multiply + (b * 1341408 + n * 256 + d + 48));
+        const vec x12 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 48));
+        const vec x13 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324768 + n * 256 + d + 48));
         sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 56));
-        const vec x15 = v_load(transformer_blocks_5_norm1_multiply + (b * 1341408 + n * 256 + d + 56));
+        const vec x14 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 56));
+        const vec x15 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324768 + n * 256 + d + 56));
         sum7 = v_fma(x14, x15, sum7);
       }
     }
@@ -4958,7 +5494,7 @@ static void transformer_blocks_5_norm1_weight_gradient_sum(const Group& group,
 
 // b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
 static void transformer_blocks_5_norm1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                             const real* d_transformer_blocks_5_attention_einsum_5,
+                                                             const real* d_transformer_blocks_5_attention_einsum_2,
                                                              real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
@@ -4973,21 +5509,21 @@ static void transformer_blocks_5_norm1_bias_gradient_partial(const std::int64_t 
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 8));
+        const vec x1 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 8));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 16));
+        const vec x2 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 16));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 24));
+        const vec x3 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 24));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 32));
+        const vec x4 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 32));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 40));
+        const vec x5 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 40));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 48));
+        const vec x6 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 48));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 56));
+        const vec x7 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 56));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -5036,6 +5572,7 @@ static void transformer_blocks_ffn_linear2_backward(const Team& team, const std:
                                                     const real* transformer_blocks_ffn_multiply,
                                                     const real* transformer_blocks_ffn_linear2_weight_packed_transposed,
                                                     const real* d_transformer_blocks_ffn_multiply,
+                                                    real* d_transformer_blocks_ffn_linear2_copy,
                                                     const std::int32_t* random,
                                                     real* d_transformer_blocks_ffn_multiply_2) {
   const Tiles mine = team.tiles(65, 6, 512, 16, false);
@@ -5098,12 +5635,14 @@ static void transformer_blocks_ffn_linear2_backward(const Team& team, const std:
         for (std::int64_t column = 0; column < 16; column += 8) {
           const vec sum = v_load(sums + (row * 16 + column));
           const vec x8 = v_load(transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)));
-          const vec t9 = v_gelu_gradient(x8);
-          const vec t10 = v_mul(sum, t9);
-          const vec t11 = v_keep(random, layer * 65536 + 2, image * 33280 + (n + row) * 512 + (m + column), 1,
+          const vec t9 = v_gelu(x8);
+          v_store(d_transformer_blocks_ffn_linear2_copy + ((n + row) * 512 + (m + column)), t9);
+          const vec t10 = v_gelu_gradient(x8);
+          const vec t11 = v_mul(sum, t10);
+          const vec t12 = v_keep(random, layer * 65536 + 2, image * 33280 + (n + row) * 512 + (m + column), 1,
                                  858993459, real(1.25));
-          const vec t12 = v_mul(t10, t11);
-          v_store(d_transformer_blocks_ffn_multiply_2 + ((n + row) * 512 + (m + column)), t12);
+          const vec t13 = v_mul(t11, t12);
+          v_store(d_transformer_blocks_ffn_multiply_2 + ((n + row) * 512 + (m + column)), t13);
         }
       }
     }
@@ -5125,23 +5664,23 @@ static void transformer_blocks_ffn_linear2_backward(const Team& team, const std:
       vec sum9 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
         v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + 4096 + 5100 + d * 2);
-        const vec x13 = v_set(d_transformer_blocks_ffn_multiply[d + 15360]);
-        const vec x14 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16));
-        sum0 = v_fma(x13, x14, sum0);
-        const vec x15 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16 + 8));
-        sum1 = v_fma(x13, x15, sum1);
-        const vec x16 = v_set(d_transformer_blocks_ffn_multiply[d + 15616]);
-        sum2 = v_fma(x16, x14, sum2);
-        sum3 = v_fma(x16, x15, sum3);
-        const vec x17 = v_set(d_transformer_blocks_ffn_multiply[d + 15872]);
-        sum4 = v_fma(x17, x14, sum4);
-        sum5 = v_fma(x17, x15, sum5);
-        const vec x18 = v_set(d_transformer_blocks_ffn_multiply[d + 16128]);
-        sum6 = v_fma(x18, x14, sum6);
-        sum7 = v_fma(x18, x15, sum7);
-        const vec x19 = v_set(d_transformer_blocks_ffn_multiply[d + 16384]);
-        sum8 = v_fma(x19, x14, sum8);
-        sum9 = v_fma(x19, x15, sum9);
+        const vec x14 = v_set(d_transformer_blocks_ffn_multiply[d + 15360]);
+        const vec x15 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16));
+        sum0 = v_fma(x14, x15, sum0);
+        const vec x16 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16 + 8));
+        sum1 = v_fma(x14, x16, sum1);
+        const vec x17 = v_set(d_transformer_blocks_ffn_multiply[d + 15616]);
+        sum2 = v_fma(x17, x15, sum2);
+        sum3 = v_fma(x17, x16, sum3);
+        const vec x18 = v_set(d_transformer_blocks_ffn_multiply[d + 15872]);
+        sum4 = v_fma(x18, x15, sum4);
+        sum5 = v_fma(x18, x16, sum5);
+        const vec x19 = v_set(d_transformer_blocks_ffn_multiply[d + 16128]);
+        sum6 = v_fma(x19, x15, sum6);
+        sum7 = v_fma(x19, x16, sum7);
+        const vec x20 = v_set(d_transformer_blocks_ffn_multiply[d + 16384]);
+        sum8 = v_fma(x20, x15, sum8);
+        sum9 = v_fma(x20, x16, sum9);
       }
       alignas(64) real sums[80];
       v_store(sums, sum0);
@@ -5157,29 +5696,17 @@ static void transformer_blocks_ffn_linear2_backward(const Team& team, const std:
       for (std::int64_t row = 0; row < 5; ++row) {
         for (std::int64_t column = 0; column < 16; column += 8) {
           const vec sum = v_load(sums + (row * 16 + column));
-          const vec x20 = v_load(transformer_blocks_ffn_multiply + (row * 512 + (m + column) + 30720));
-          const vec t21 = v_gelu_gradient(x20);
-          const vec t22 = v_mul(sum, t21);
-          const vec t23 = v_keep(random, layer * 65536 + 2, image * 33280 + (row * 512 + 30720) + (m + column), 1,
+          const vec x21 = v_load(transformer_blocks_ffn_multiply + (row * 512 + (m + column) + 30720));
+          const vec t22 = v_gelu(x21);
+          v_store(d_transformer_blocks_ffn_linear2_copy + (row * 512 + (m + column) + 30720), t22);
+          const vec t23 = v_gelu_gradient(x21);
+          const vec t24 = v_mul(sum, t23);
+          const vec t25 = v_keep(random, layer * 65536 + 2, image * 33280 + (row * 512 + 30720) + (m + column), 1,
                                  858993459, real(1.25));
-          const vec t24 = v_mul(t22, t23);
-          v_store(d_transformer_blocks_ffn_multiply_2 + (row * 512 + (m + column) + 30720), t24);
+          const vec t26 = v_mul(t24, t25);
+          v_store(d_transformer_blocks_ffn_multiply_2 + (row * 512 + (m + column) + 30720), t26);
         }
       }
-    }
-  }
-}
-
-// b < B, n < N+1=65, m < M=512; lanes along m
-static void transformer_blocks_ffn_backward_2(const Team& team, const real* transformer_blocks_ffn_multiply,
-                                              real* d_transformer_blocks_ffn_linear2_copy) {
-  const std::int64_t begin = team.begin(65, 1);
-  const std::int64_t end = team.end(65, 1);
-  for (std::int64_t n = begin; n < end; ++n) {
-    for (std::int64_t m = 0; m < 512; m += 8) {
-      const vec x0 = v_load(transformer_blocks_ffn_multiply + (n * 512 + m));
-      const vec t1 = v_gelu(x0);
-      v_store(d_transformer_blocks_ffn_linear2_copy + (n * 512 + m), t1);
     }
   }
 }
@@ -5285,60 +5812,72 @@ static void transformer_blocks_ffn_linear1_backward(const Team& team,
   }
 }
 
-// b < B, n < N+1=65, d < D=256; lanes along d
-static void transformer_blocks_norm2_backward(const real* transformer_blocks_norm2_multiply,
-                                              const real* transformer_blocks_norm2_weight,
-                                              const real* transformer_blocks_norm2_bias,
-                                              real* d_transformer_blocks_ffn_linear1_copy) {
-  for (std::int64_t n = 0; n < 65; ++n) {
-    for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x0 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
-      const vec x1 = v_load(transformer_blocks_norm2_weight + d);
-      const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_load(transformer_blocks_norm2_bias + d);
-      const vec t4 = v_add(t2, x3);
-      v_store(d_transformer_blocks_ffn_linear1_copy + (n * 256 + d), t4);
-    }
-  }
-}
-
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
-static void transformer_blocks_norm2_backward_2(const real* d_transformer_blocks_ffn_linear1_einsum,
-                                                const real* transformer_blocks_norm2_weight,
-                                                const real* transformer_blocks_norm2_multiply,
-                                                const real* d_transformer_blocks_carry,
-                                                const real* transformer_blocks_norm2_rsqrt,
-                                                real* d_transformer_blocks_add) {
+static void transformer_blocks_norm2_backward(const real* d_transformer_blocks_ffn_linear1_einsum,
+                                              const real* transformer_blocks_norm2_weight,
+                                              const real* transformer_blocks_norm2_multiply,
+                                              const real* transformer_blocks_norm2_bias,
+                                              real* d_transformer_blocks_ffn_linear1_copy,
+                                              const real* d_transformer_blocks_carry,
+                                              const real* transformer_blocks_norm2_rsqrt,
+                                              real* d_transformer_blocks_add) {
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
+    vec sum0_1 = v_zero();
+    vec sum0_2 = v_zero();
+    vec sum0_3 = v_zero();
     vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
+    vec sum1_1 = v_zero();
+    vec sum1_2 = v_zero();
+    vec sum1_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
       const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d));
       const vec x1 = v_load(transformer_blocks_norm2_weight + d);
       const vec t2 = v_mul(x0, x1);
       const vec x3 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
-      const vec t4 = v_mul(t2, x3);
-      sum0 = v_add(sum0, t4);
-      sum1 = v_add(sum1, t2);
+      sum0 = v_fma(t2, x3, sum0);
+      sum1 = v_fma(x0, x1, sum1);
+      const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 8));
+      const vec x5 = v_load(transformer_blocks_norm2_weight + (d + 8));
+      const vec t6 = v_mul(x4, x5);
+      const vec x7 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 8));
+      sum0_1 = v_fma(t6, x7, sum0_1);
+      sum1_1 = v_fma(x4, x5, sum1_1);
+      const vec x8 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 16));
+      const vec x9 = v_load(transformer_blocks_norm2_weight + (d + 16));
+      const vec t10 = v_mul(x8, x9);
+      const vec x11 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 16));
+      sum0_2 = v_fma(t10, x11, sum0_2);
+      sum1_2 = v_fma(x8, x9, sum1_2);
+      const vec x12 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 24));
+      const vec x13 = v_load(transformer_blocks_norm2_weight + (d + 24));
+      const vec t14 = v_mul(x12, x13);
+      const vec x15 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 24));
+      sum0_3 = v_fma(t14, x15, sum0_3);
+      sum1_3 = v_fma(x12, x13, sum1_3);
     }
-    const vec row0 = v_set(v_sum(sum0));
-    const vec row1 = v_set(v_sum(sum1));
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x5 = v_load(d_transformer_blocks_carry + (n * 256 + d));
-      const vec x6 = v_set(transformer_blocks_norm2_rsqrt[n]);
-      const vec x7 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d));
-      const vec x8 = v_load(transformer_blocks_norm2_weight + d);
-      const vec t9 = v_mul(x7, x8);
-      const vec t10 = v_set(real(256.0));
-      const vec t11 = v_div(row1, t10);
-      const vec t12 = v_sub(t9, t11);
-      const vec x13 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
-      const vec t14 = v_div(row0, t10);
-      const vec t15 = v_mul(x13, t14);
-      const vec t16 = v_sub(t12, t15);
-      const vec t17 = v_mul(x6, t16);
-      const vec t18 = v_add(x5, t17);
-      v_store(d_transformer_blocks_add + (n * 256 + d), t18);
+      const vec x16 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
+      const vec x17 = v_load(transformer_blocks_norm2_weight + d);
+      const vec t18 = v_mul(x16, x17);
+      const vec x19 = v_load(transformer_blocks_norm2_bias + d);
+      const vec t20 = v_add(t18, x19);
+      v_store(d_transformer_blocks_ffn_linear1_copy + (n * 256 + d), t20);
+      const vec x21 = v_load(d_transformer_blocks_carry + (n * 256 + d));
+      const vec x22 = v_set(transformer_blocks_norm2_rsqrt[n]);
+      const vec x23 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d));
+      const vec t24 = v_mul(x23, x17);
+      const vec t25 = v_set(real(256.0));
+      const vec t26 = v_div_one(row1, t25);
+      const vec t27 = v_sub(t24, t26);
+      const vec t28 = v_div_one(row0, t25);
+      const vec t29 = v_mul(x16, t28);
+      const vec t30 = v_sub(t27, t29);
+      const vec t31 = v_mul(x22, t30);
+      const vec t32 = v_add(x21, t31);
+      v_store(d_transformer_blocks_add + (n * 256 + d), t32);
     }
   }
 }
@@ -5621,7 +6160,7 @@ static void transformer_blocks_attention_backward_2(const Team& team,
 static void transformer_blocks_attention_backward_3(const Team& team,
                                                     const real* d_transformer_blocks_attention_out_proj_einsum,
                                                     const real* transformer_blocks_attention_multiply,
-                                                    real* d_transformer_blocks_attention_einsum_2) {
+                                                    real* d_transformer_blocks_attention_rearrange) {
   const std::int64_t begin = team.begin(65, 6);
   const std::int64_t end = team.end(65, 6);
   v_fetch(transformer_blocks_attention_multiply, 33800);
@@ -5662,18 +6201,18 @@ static void transformer_blocks_attention_backward_3(const Team& team,
           sum10 = v_fma(x0, x7, sum10);
           sum11 = v_fma(x2, x7, sum11);
         }
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k), sum0);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 8), sum1);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 32), sum2);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 40), sum3);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 64), sum4);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 72), sum5);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 96), sum6);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 104), sum7);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 128), sum8);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 136), sum9);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 160), sum10);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 168), sum11);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 512), sum0);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 520), sum1);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1280), sum2);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1288), sum3);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 2048), sum4);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 2056), sum5);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 2816), sum6);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 2824), sum7);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 3584), sum8);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 3592), sum9);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 4352), sum10);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 4360), sum11);
       }
       if (end > 60) {
         vec sum0 = v_zero();
@@ -5705,16 +6244,16 @@ static void transformer_blocks_attention_backward_3(const Team& team,
           sum8 = v_fma(x8, x14, sum8);
           sum9 = v_fma(x10, x14, sum9);
         }
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 1920), sum0);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 1928), sum1);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 1952), sum2);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 1960), sum3);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 1984), sum4);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 1992), sum5);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2016), sum6);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2024), sum7);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2048), sum8);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2056), sum9);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 46592), sum0);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 46600), sum1);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 47360), sum2);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 47368), sum3);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 48128), sum4);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 48136), sum5);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 48896), sum6);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 48904), sum7);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49664), sum8);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49672), sum9);
       }
     }
   }
@@ -5732,48 +6271,68 @@ static void transformer_blocks_attention_backward_4(const Team& team, const std:
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = begin; n < end; ++n) {
       vec sum0 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
+      vec sum0_1 = v_zero();
+      vec sum0_2 = v_zero();
+      vec sum0_3 = v_zero();
+      for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
         const vec x0 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
         const vec t1 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + n2, 1, 858993459,
                               real(1.25));
         const vec t2 = v_mul(x0, t1);
         const vec x3 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-        const vec t4 = v_mul(t2, x3);
-        sum0 = v_add(sum0, t4);
-      }
-      {
-        const vec x5 = v_load_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
-        const vec t6 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + 64, 1, 858993459,
+        sum0 = v_fma(t2, x3, sum0);
+        const vec x4 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 8));
+        const vec t5 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + (n2 + 8), 1, 858993459,
                               real(1.25));
-        const vec t7 = v_mul(x5, t6);
-        const vec x8 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
-        const vec t9 = v_mul(t7, x8);
-        sum0 = v_add(sum0, v_keep_n(t9, 1, real(0.0)));
-      }
-      const vec row0 = v_set(v_sum(sum0));
-      for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
-        const vec x10 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-        const vec x11 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
-        const vec t12 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + n2, 1, 858993459,
+        const vec t6 = v_mul(x4, t5);
+        const vec x7 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 8));
+        sum0_1 = v_fma(t6, x7, sum0_1);
+        const vec x8 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 16));
+        const vec t9 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + (n2 + 16), 1, 858993459,
+                              real(1.25));
+        const vec t10 = v_mul(x8, t9);
+        const vec x11 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 16));
+        sum0_2 = v_fma(t10, x11, sum0_2);
+        const vec x12 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 24));
+        const vec t13 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + (n2 + 24), 1, 858993459,
                                real(1.25));
-        const vec t13 = v_mul(x11, t12);
-        const vec t14 = v_sub(t13, row0);
-        const vec t15 = v_mul(x10, t14);
-        const vec t16 = v_set(real(0.17677669529663687));
-        const vec t17 = v_mul(t15, t16);
-        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t17);
+        const vec t14 = v_mul(x12, t13);
+        const vec x15 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 24));
+        sum0_3 = v_fma(t14, x15, sum0_3);
       }
       {
-        const vec x18 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
-        const vec x19 = v_load_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
-        const vec t20 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + 64, 1, 858993459,
+        const vec x16 = v_load_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
+        const vec t17 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + 64, 1, 858993459,
                                real(1.25));
-        const vec t21 = v_mul(x19, t20);
-        const vec t22 = v_sub(t21, row0);
-        const vec t23 = v_mul(x18, t22);
-        const vec t24 = v_set(real(0.17677669529663687));
-        const vec t25 = v_mul(t23, t24);
-        v_store_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t25, 1);
+        const vec t18 = v_mul(x16, t17);
+        const vec x19 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
+        const vec t20 = v_mul(t18, x19);
+        sum0 = v_add(sum0, v_keep_n(t20, 1, real(0.0)));
+      }
+      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+      for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
+        const vec x21 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
+        const vec x22 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
+        const vec t23 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + n2, 1, 858993459,
+                               real(1.25));
+        const vec t24 = v_mul(x22, t23);
+        const vec t25 = v_sub(t24, row0);
+        const vec t26 = v_mul(x21, t25);
+        const vec t27 = v_set(real(0.17677669529663687));
+        const vec t28 = v_mul(t26, t27);
+        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t28);
+      }
+      {
+        const vec x29 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
+        const vec x30 = v_load_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
+        const vec t31 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + 64, 1, 858993459,
+                               real(1.25));
+        const vec t32 = v_mul(x30, t31);
+        const vec t33 = v_sub(t32, row0);
+        const vec t34 = v_mul(x29, t33);
+        const vec t35 = v_set(real(0.17677669529663687));
+        const vec t36 = v_mul(t34, t35);
+        v_store_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t36, 1);
       }
     }
   }
@@ -5783,7 +6342,7 @@ static void transformer_blocks_attention_backward_4(const Team& team, const std:
 static void transformer_blocks_attention_backward_5(const Team& team,
                                                     const real* d_transformer_blocks_attention_multiply,
                                                     const real* transformer_blocks_attention_add,
-                                                    real* d_transformer_blocks_attention_einsum_3) {
+                                                    real* d_transformer_blocks_attention_rearrange) {
   const std::int64_t begin = team.begin(65, 6);
   const std::int64_t end = team.end(65, 6);
   v_fetch(transformer_blocks_attention_add, 49920);
@@ -5824,18 +6383,18 @@ static void transformer_blocks_attention_backward_5(const Team& team,
           sum10 = v_fma(x7, x1, sum10);
           sum11 = v_fma(x7, x2, sum11);
         }
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k), sum0);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 8), sum1);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 32), sum2);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 40), sum3);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 64), sum4);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 72), sum5);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 96), sum6);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 104), sum7);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 128), sum8);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 136), sum9);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 160), sum10);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 168), sum11);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k), sum0);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 8), sum1);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 768), sum2);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 776), sum3);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1536), sum4);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1544), sum5);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 2304), sum6);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 2312), sum7);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 3072), sum8);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 3080), sum9);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 3840), sum10);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 3848), sum11);
       }
       if (end > 60) {
         vec sum0 = v_zero();
@@ -5867,16 +6426,16 @@ static void transformer_blocks_attention_backward_5(const Team& team,
           sum8 = v_fma(x14, x9, sum8);
           sum9 = v_fma(x14, x10, sum9);
         }
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 1920), sum0);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 1928), sum1);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 1952), sum2);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 1960), sum3);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 1984), sum4);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 1992), sum5);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 2016), sum6);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 2024), sum7);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 2048), sum8);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 2056), sum9);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 46080), sum0);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 46088), sum1);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 46848), sum2);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 46856), sum3);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 47616), sum4);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 47624), sum5);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 48384), sum6);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 48392), sum7);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49152), sum8);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49160), sum9);
       }
     }
   }
@@ -5886,7 +6445,7 @@ static void transformer_blocks_attention_backward_5(const Team& team,
 static void transformer_blocks_attention_backward_6(const Team& team,
                                                     const real* d_transformer_blocks_attention_multiply,
                                                     const real* transformer_blocks_attention_add,
-                                                    real* d_transformer_blocks_attention_einsum_4) {
+                                                    real* d_transformer_blocks_attention_rearrange) {
   const std::int64_t begin = team.begin(65, 6);
   const std::int64_t end = team.end(65, 6);
   v_fetch(transformer_blocks_attention_add, 49920);
@@ -5927,18 +6486,18 @@ static void transformer_blocks_attention_backward_6(const Team& team,
           sum10 = v_fma(x7, x1, sum10);
           sum11 = v_fma(x7, x2, sum11);
         }
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k), sum0);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 8), sum1);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 32), sum2);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 40), sum3);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 64), sum4);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 72), sum5);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 96), sum6);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 104), sum7);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 128), sum8);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 136), sum9);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 160), sum10);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 168), sum11);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 256), sum0);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 264), sum1);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1024), sum2);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1032), sum3);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1792), sum4);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1800), sum5);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 2560), sum6);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 2568), sum7);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 3328), sum8);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 3336), sum9);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 4096), sum10);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 4104), sum11);
       }
       if (end > 60) {
         vec sum0 = v_zero();
@@ -5970,71 +6529,26 @@ static void transformer_blocks_attention_backward_6(const Team& team,
           sum8 = v_fma(x14, x9, sum8);
           sum9 = v_fma(x14, x10, sum9);
         }
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k + 1920), sum0);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k + 1928), sum1);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k + 1952), sum2);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k + 1960), sum3);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k + 1984), sum4);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k + 1992), sum5);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k + 2016), sum6);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k + 2024), sum7);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k + 2048), sum8);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k + 2056), sum9);
-      }
-    }
-  }
-}
-
-// i < 1, b < B, h < H=8, n < N+1=65, k < K=32; lanes along k
-static void transformer_blocks_attention_backward_7(const real* d_transformer_blocks_attention_einsum_3,
-                                                    real* d_transformer_blocks_attention_rearrange) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t h = 0; h < 8; ++h) {
-      for (std::int64_t n = 0; n < 65; ++n) {
-        for (std::int64_t k = 0; k < 32; k += 8) {
-          const vec x0 = v_load(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k));
-          v_store(d_transformer_blocks_attention_rearrange + (i * 256 + h * 32 + n * 768 + k), x0);
-        }
-      }
-    }
-  }
-}
-
-// i < 1, b < B, h < H=8, n < N+1=65, k < K=32; lanes along k
-static void transformer_blocks_attention_backward_8(const real* d_transformer_blocks_attention_einsum_4,
-                                                    real* d_transformer_blocks_attention_rearrange) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t h = 0; h < 8; ++h) {
-      for (std::int64_t n = 0; n < 65; ++n) {
-        for (std::int64_t k = 0; k < 32; k += 8) {
-          const vec x0 = v_load(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k));
-          v_store(d_transformer_blocks_attention_rearrange + (i * 256 + h * 32 + n * 768 + k + 256), x0);
-        }
-      }
-    }
-  }
-}
-
-// i < 1, b < B, h < H=8, n < N+1=65, k < K=32; lanes along k
-static void transformer_blocks_attention_backward_9(const real* d_transformer_blocks_attention_einsum_2,
-                                                    real* d_transformer_blocks_attention_rearrange) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t h = 0; h < 8; ++h) {
-      for (std::int64_t n = 0; n < 65; ++n) {
-        for (std::int64_t k = 0; k < 32; k += 8) {
-          const vec x0 = v_load(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k));
-          v_store(d_transformer_blocks_attention_rearrange + (i * 256 + h * 32 + n * 768 + k + 512), x0);
-        }
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 46336), sum0);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 46344), sum1);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 47104), sum2);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 47112), sum3);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 47872), sum4);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 47880), sum5);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 48640), sum6);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 48648), sum7);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49408), sum8);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49416), sum9);
       }
     }
   }
 }
 
 // b < B, n < N+1=65, d < D=256, d2 < 3*D=768 (summed); lanes along d
-static void transformer_blocks_attention_backward_10(const Team& team,
-                                                     const real* transformer_blocks_attention_in_proj_weight_packed_transposed,
-                                                     const real* d_transformer_blocks_attention_rearrange,
-                                                     real* d_transformer_blocks_attention_einsum_5) {
+static void transformer_blocks_attention_backward_7(const Team& team,
+                                                    const real* transformer_blocks_attention_in_proj_weight_packed_transposed,
+                                                    const real* d_transformer_blocks_attention_rearrange,
+                                                    real* d_transformer_blocks_attention_einsum_2) {
   const Tiles mine = team.tiles(65, 6, 256, 16, false);
   for (std::int64_t d = mine.left; d < mine.right; d += 16) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
@@ -6073,18 +6587,18 @@ static void transformer_blocks_attention_backward_10(const Team& team,
         sum10 = v_fma(x7, x1, sum10);
         sum11 = v_fma(x7, x2, sum11);
       }
-      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d), sum0);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 8), sum1);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 256), sum2);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 264), sum3);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 512), sum4);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 520), sum5);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 768), sum6);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 776), sum7);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 1024), sum8);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 1032), sum9);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 1280), sum10);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 1288), sum11);
+      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d), sum0);
+      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 8), sum1);
+      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 256), sum2);
+      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 264), sum3);
+      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 512), sum4);
+      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 520), sum5);
+      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 768), sum6);
+      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 776), sum7);
+      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 1024), sum8);
+      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 1032), sum9);
+      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 1280), sum10);
+      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 1288), sum11);
     }
     if (mine.end > 60) {
       vec sum0 = v_zero();
@@ -6117,74 +6631,86 @@ static void transformer_blocks_attention_backward_10(const Team& team,
         sum8 = v_fma(x14, x9, sum8);
         sum9 = v_fma(x14, x10, sum9);
       }
-      v_store(d_transformer_blocks_attention_einsum_5 + (d + 15360), sum0);
-      v_store(d_transformer_blocks_attention_einsum_5 + (d + 15368), sum1);
-      v_store(d_transformer_blocks_attention_einsum_5 + (d + 15616), sum2);
-      v_store(d_transformer_blocks_attention_einsum_5 + (d + 15624), sum3);
-      v_store(d_transformer_blocks_attention_einsum_5 + (d + 15872), sum4);
-      v_store(d_transformer_blocks_attention_einsum_5 + (d + 15880), sum5);
-      v_store(d_transformer_blocks_attention_einsum_5 + (d + 16128), sum6);
-      v_store(d_transformer_blocks_attention_einsum_5 + (d + 16136), sum7);
-      v_store(d_transformer_blocks_attention_einsum_5 + (d + 16384), sum8);
-      v_store(d_transformer_blocks_attention_einsum_5 + (d + 16392), sum9);
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256; lanes along d
-static void transformer_blocks_norm1_backward(const real* transformer_blocks_norm1_multiply,
-                                              const real* transformer_blocks_norm1_weight,
-                                              const real* transformer_blocks_norm1_bias,
-                                              real* d_transformer_blocks_attention_copy_2) {
-  for (std::int64_t n = 0; n < 65; ++n) {
-    for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x0 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d));
-      const vec x1 = v_load(transformer_blocks_norm1_weight + d);
-      const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_load(transformer_blocks_norm1_bias + d);
-      const vec t4 = v_add(t2, x3);
-      v_store(d_transformer_blocks_attention_copy_2 + (n * 256 + d), t4);
+      v_store(d_transformer_blocks_attention_einsum_2 + (d + 15360), sum0);
+      v_store(d_transformer_blocks_attention_einsum_2 + (d + 15368), sum1);
+      v_store(d_transformer_blocks_attention_einsum_2 + (d + 15616), sum2);
+      v_store(d_transformer_blocks_attention_einsum_2 + (d + 15624), sum3);
+      v_store(d_transformer_blocks_attention_einsum_2 + (d + 15872), sum4);
+      v_store(d_transformer_blocks_attention_einsum_2 + (d + 15880), sum5);
+      v_store(d_transformer_blocks_attention_einsum_2 + (d + 16128), sum6);
+      v_store(d_transformer_blocks_attention_einsum_2 + (d + 16136), sum7);
+      v_store(d_transformer_blocks_attention_einsum_2 + (d + 16384), sum8);
+      v_store(d_transformer_blocks_attention_einsum_2 + (d + 16392), sum9);
     }
   }
 }
 
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
-static void transformer_blocks_norm1_backward_2(const real* d_transformer_blocks_attention_einsum_5,
-                                                const real* transformer_blocks_norm1_weight,
-                                                const real* transformer_blocks_norm1_multiply,
-                                                const real* d_transformer_blocks_add,
-                                                const real* transformer_blocks_norm1_rsqrt,
-                                                real* d_transformer_blocks_carry_next) {
+static void transformer_blocks_norm1_backward(const real* d_transformer_blocks_attention_einsum_2,
+                                              const real* transformer_blocks_norm1_weight,
+                                              const real* transformer_blocks_norm1_multiply,
+                                              const real* transformer_blocks_norm1_bias,
+                                              real* d_transformer_blocks_attention_copy_2,
+                                              const real* d_transformer_blocks_add,
+                                              const real* transformer_blocks_norm1_rsqrt,
+                                              real* d_transformer_blocks_carry_next) {
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
+    vec sum0_1 = v_zero();
+    vec sum0_2 = v_zero();
+    vec sum0_3 = v_zero();
     vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x0 = v_load(d_transformer_blocks_attention_einsum_5 + (n * 256 + d));
+    vec sum1_1 = v_zero();
+    vec sum1_2 = v_zero();
+    vec sum1_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
+      const vec x0 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d));
       const vec x1 = v_load(transformer_blocks_norm1_weight + d);
       const vec t2 = v_mul(x0, x1);
       const vec x3 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d));
-      const vec t4 = v_mul(t2, x3);
-      sum0 = v_add(sum0, t4);
-      sum1 = v_add(sum1, t2);
+      sum0 = v_fma(t2, x3, sum0);
+      sum1 = v_fma(x0, x1, sum1);
+      const vec x4 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 8));
+      const vec x5 = v_load(transformer_blocks_norm1_weight + (d + 8));
+      const vec t6 = v_mul(x4, x5);
+      const vec x7 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 8));
+      sum0_1 = v_fma(t6, x7, sum0_1);
+      sum1_1 = v_fma(x4, x5, sum1_1);
+      const vec x8 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 16));
+      const vec x9 = v_load(transformer_blocks_norm1_weight + (d + 16));
+      const vec t10 = v_mul(x8, x9);
+      const vec x11 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 16));
+      sum0_2 = v_fma(t10, x11, sum0_2);
+      sum1_2 = v_fma(x8, x9, sum1_2);
+      const vec x12 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 24));
+      const vec x13 = v_load(transformer_blocks_norm1_weight + (d + 24));
+      const vec t14 = v_mul(x12, x13);
+      const vec x15 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 24));
+      sum0_3 = v_fma(t14, x15, sum0_3);
+      sum1_3 = v_fma(x12, x13, sum1_3);
     }
-    const vec row0 = v_set(v_sum(sum0));
-    const vec row1 = v_set(v_sum(sum1));
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x5 = v_load(d_transformer_blocks_add + (n * 256 + d));
-      const vec x6 = v_set(transformer_blocks_norm1_rsqrt[n]);
-      const vec x7 = v_load(d_transformer_blocks_attention_einsum_5 + (n * 256 + d));
-      const vec x8 = v_load(transformer_blocks_norm1_weight + d);
-      const vec t9 = v_mul(x7, x8);
-      const vec t10 = v_set(real(256.0));
-      const vec t11 = v_div(row1, t10);
-      const vec t12 = v_sub(t9, t11);
-      const vec x13 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d));
-      const vec t14 = v_div(row0, t10);
-      const vec t15 = v_mul(x13, t14);
-      const vec t16 = v_sub(t12, t15);
-      const vec t17 = v_mul(x6, t16);
-      const vec t18 = v_add(x5, t17);
-      v_store(d_transformer_blocks_carry_next + (n * 256 + d), t18);
+      const vec x16 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d));
+      const vec x17 = v_load(transformer_blocks_norm1_weight + d);
+      const vec t18 = v_mul(x16, x17);
+      const vec x19 = v_load(transformer_blocks_norm1_bias + d);
+      const vec t20 = v_add(t18, x19);
+      v_store(d_transformer_blocks_attention_copy_2 + (n * 256 + d), t20);
+      const vec x21 = v_load(d_transformer_blocks_add + (n * 256 + d));
+      const vec x22 = v_set(transformer_blocks_norm1_rsqrt[n]);
+      const vec x23 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d));
+      const vec t24 = v_mul(x23, x17);
+      const vec t25 = v_set(real(256.0));
+      const vec t26 = v_div_one(row1, t25);
+      const vec t27 = v_sub(t24, t26);
+      const vec t28 = v_div_one(row0, t25);
+      const vec t29 = v_mul(x16, t28);
+      const vec t30 = v_sub(t27, t29);
+      const vec t31 = v_mul(x22, t30);
+      const vec t32 = v_add(x21, t31);
+      v_store(d_transformer_blocks_carry_next + (n * 256 + d), t32);
     }
   }
 }
@@ -6206,21 +6732,21 @@ static void transformer_blocks_ffn_linear2_bias_gradient_partial(const std::int6
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_multiply + (b * 1341408 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_ffn_multiply + (b * 1324768 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_ffn_multiply + (b * 1341408 + n * 256 + d + 8));
+        const vec x1 = v_load(d_transformer_blocks_ffn_multiply + (b * 1324768 + n * 256 + d + 8));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_ffn_multiply + (b * 1341408 + n * 256 + d + 16));
+        const vec x2 = v_load(d_transformer_blocks_ffn_multiply + (b * 1324768 + n * 256 + d + 16));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_ffn_multiply + (b * 1341408 + n * 256 + d + 24));
+        const vec x3 = v_load(d_transformer_blocks_ffn_multiply + (b * 1324768 + n * 256 + d + 24));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_ffn_multiply + (b * 1341408 + n * 256 + d + 32));
+        const vec x4 = v_load(d_transformer_blocks_ffn_multiply + (b * 1324768 + n * 256 + d + 32));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_ffn_multiply + (b * 1341408 + n * 256 + d + 40));
+        const vec x5 = v_load(d_transformer_blocks_ffn_multiply + (b * 1324768 + n * 256 + d + 40));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_ffn_multiply + (b * 1341408 + n * 256 + d + 48));
+        const vec x6 = v_load(d_transformer_blocks_ffn_multiply + (b * 1324768 + n * 256 + d + 48));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_ffn_multiply + (b * 1341408 + n * 256 + d + 56));
+        const vec x7 = v_load(d_transformer_blocks_ffn_multiply + (b * 1324768 + n * 256 + d + 56));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -6256,10 +6782,10 @@ static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t be
                                                            const real* d_transformer_blocks_ffn_linear2_copy,
                                                            real* gradient_transformer_blocks_ffn_linear2_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
-    v_fetch(d_transformer_blocks_ffn_multiply + b * 1341408, 16640);
-    v_fetch(d_transformer_blocks_ffn_linear2_copy + b * 1341408, 33280);
-    g_gradient<512, 65, 4, 2>(begin, end, group.first + b > 0, d_transformer_blocks_ffn_multiply + b * 1341408, 256,
-                              d_transformer_blocks_ffn_linear2_copy + b * 1341408, 512,
+    v_fetch(d_transformer_blocks_ffn_multiply + b * 1324768, 16640);
+    v_fetch(d_transformer_blocks_ffn_linear2_copy + b * 1324768, 33280);
+    g_gradient<512, 65, 4, 2>(begin, end, group.first + b > 0, d_transformer_blocks_ffn_multiply + b * 1324768, 256,
+                              d_transformer_blocks_ffn_linear2_copy + b * 1324768, 512,
                               gradient_transformer_blocks_ffn_linear2_weight, 512);
   }
 }
@@ -6281,21 +6807,21 @@ static void transformer_blocks_ffn_linear1_bias_gradient_partial(const std::int6
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1341408 + n * 512 + m));
+        const vec x0 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1324768 + n * 512 + m));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1341408 + n * 512 + m + 8));
+        const vec x1 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1324768 + n * 512 + m + 8));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1341408 + n * 512 + m + 16));
+        const vec x2 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1324768 + n * 512 + m + 16));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1341408 + n * 512 + m + 24));
+        const vec x3 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1324768 + n * 512 + m + 24));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1341408 + n * 512 + m + 32));
+        const vec x4 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1324768 + n * 512 + m + 32));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1341408 + n * 512 + m + 40));
+        const vec x5 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1324768 + n * 512 + m + 40));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1341408 + n * 512 + m + 48));
+        const vec x6 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1324768 + n * 512 + m + 48));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1341408 + n * 512 + m + 56));
+        const vec x7 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1324768 + n * 512 + m + 56));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -6331,10 +6857,10 @@ static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t be
                                                            const real* d_transformer_blocks_ffn_linear1_copy,
                                                            real* gradient_transformer_blocks_ffn_linear1_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
-    v_fetch(d_transformer_blocks_ffn_multiply_2 + b * 1341408, 33280);
-    v_fetch(d_transformer_blocks_ffn_linear1_copy + b * 1341408, 16640);
-    g_gradient<256, 65, 4, 2>(begin, end, group.first + b > 0, d_transformer_blocks_ffn_multiply_2 + b * 1341408, 512,
-                              d_transformer_blocks_ffn_linear1_copy + b * 1341408, 256,
+    v_fetch(d_transformer_blocks_ffn_multiply_2 + b * 1324768, 33280);
+    v_fetch(d_transformer_blocks_ffn_linear1_copy + b * 1324768, 16640);
+    g_gradient<256, 65, 4, 2>(begin, end, group.first + b > 0, d_transformer_blocks_ffn_multiply_2 + b * 1324768, 512,
+                              d_transformer_blocks_ffn_linear1_copy + b * 1324768, 256,
                               gradient_transformer_blocks_ffn_linear1_weight, 256);
   }
 }
@@ -6357,29 +6883,29 @@ static void transformer_blocks_norm2_weight_gradient_partial(const std::int64_t 
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_norm2_multiply + (b * 1341408 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_norm2_multiply + (b * 1324768 + n * 256 + d));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 8));
-        const vec x3 = v_load(transformer_blocks_norm2_multiply + (b * 1341408 + n * 256 + d + 8));
+        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 8));
+        const vec x3 = v_load(transformer_blocks_norm2_multiply + (b * 1324768 + n * 256 + d + 8));
         sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 16));
-        const vec x5 = v_load(transformer_blocks_norm2_multiply + (b * 1341408 + n * 256 + d + 16));
+        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 16));
+        const vec x5 = v_load(transformer_blocks_norm2_multiply + (b * 1324768 + n * 256 + d + 16));
         sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 24));
-        const vec x7 = v_load(transformer_blocks_norm2_multiply + (b * 1341408 + n * 256 + d + 24));
+        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 24));
+        const vec x7 = v_load(transformer_blocks_norm2_multiply + (b * 1324768 + n * 256 + d + 24));
         sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 32));
-        const vec x9 = v_load(transformer_blocks_norm2_multiply + (b * 1341408 + n * 256 + d + 32));
+        const vec x8 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 32));
+        const vec x9 = v_load(transformer_blocks_norm2_multiply + (b * 1324768 + n * 256 + d + 32));
         sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 40));
-        const vec x11 = v_load(transformer_blocks_norm2_multiply + (b * 1341408 + n * 256 + d + 40));
+        const vec x10 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 40));
+        const vec x11 = v_load(transformer_blocks_norm2_multiply + (b * 1324768 + n * 256 + d + 40));
         sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 48));
-        const vec x13 = v_load(transformer_blocks_norm2_multiply + (b * 1341408 + n * 256 + d + 48));
+        const vec x12 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 48));
+        const vec x13 = v_load(transformer_blocks_norm2_multiply + (b * 1324768 + n * 256 + d + 48));
         sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 56));
-        const vec x15 = v_load(transformer_blocks_norm2_multiply + (b * 1341408 + n * 256 + d + 56));
+        const vec x14 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 56));
+        const vec x15 = v_load(transformer_blocks_norm2_multiply + (b * 1324768 + n * 256 + d + 56));
         sum7 = v_fma(x14, x15, sum7);
       }
     }
@@ -6425,21 +6951,21 @@ static void transformer_blocks_norm2_bias_gradient_partial(const std::int64_t ch
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 8));
+        const vec x1 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 8));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 16));
+        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 16));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 24));
+        const vec x3 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 24));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 32));
+        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 32));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 40));
+        const vec x5 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 40));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 48));
+        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 48));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 56));
+        const vec x7 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 56));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -6484,21 +7010,21 @@ static void transformer_blocks_attention_out_proj_bias_gradient_partial(const st
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_add + (b * 1341408 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_add + (b * 1324768 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_add + (b * 1341408 + n * 256 + d + 8));
+        const vec x1 = v_load(d_transformer_blocks_add + (b * 1324768 + n * 256 + d + 8));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_add + (b * 1341408 + n * 256 + d + 16));
+        const vec x2 = v_load(d_transformer_blocks_add + (b * 1324768 + n * 256 + d + 16));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_add + (b * 1341408 + n * 256 + d + 24));
+        const vec x3 = v_load(d_transformer_blocks_add + (b * 1324768 + n * 256 + d + 24));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_add + (b * 1341408 + n * 256 + d + 32));
+        const vec x4 = v_load(d_transformer_blocks_add + (b * 1324768 + n * 256 + d + 32));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_add + (b * 1341408 + n * 256 + d + 40));
+        const vec x5 = v_load(d_transformer_blocks_add + (b * 1324768 + n * 256 + d + 40));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_add + (b * 1341408 + n * 256 + d + 48));
+        const vec x6 = v_load(d_transformer_blocks_add + (b * 1324768 + n * 256 + d + 48));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_add + (b * 1341408 + n * 256 + d + 56));
+        const vec x7 = v_load(d_transformer_blocks_add + (b * 1324768 + n * 256 + d + 56));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -6534,10 +7060,10 @@ static void transformer_blocks_attention_out_proj_weight_gradient(const std::int
                                                                   const real* transformer_blocks_attention_rearrange,
                                                                   real* gradient_transformer_blocks_attention_out_proj_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
-    v_fetch(d_transformer_blocks_add + b * 1341408, 16640);
-    v_fetch(transformer_blocks_attention_rearrange + b * 1341408, 16640);
-    g_gradient<256, 65, 4, 2>(begin, end, group.first + b > 0, d_transformer_blocks_add + b * 1341408, 256,
-                              transformer_blocks_attention_rearrange + b * 1341408, 256,
+    v_fetch(d_transformer_blocks_add + b * 1324768, 16640);
+    v_fetch(transformer_blocks_attention_rearrange + b * 1324768, 16640);
+    g_gradient<256, 65, 4, 2>(begin, end, group.first + b > 0, d_transformer_blocks_add + b * 1324768, 256,
+                              transformer_blocks_attention_rearrange + b * 1324768, 256,
                               gradient_transformer_blocks_attention_out_proj_weight, 256);
   }
 }
@@ -6559,21 +7085,21 @@ static void transformer_blocks_attention_in_proj_bias_gradient_partial(const std
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_attention_rearrange + (b * 1341408 + n * 768 + d));
+        const vec x0 = v_load(d_transformer_blocks_attention_rearrange + (b * 1324768 + n * 768 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_attention_rearrange + (b * 1341408 + n * 768 + d + 8));
+        const vec x1 = v_load(d_transformer_blocks_attention_rearrange + (b * 1324768 + n * 768 + d + 8));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_attention_rearrange + (b * 1341408 + n * 768 + d + 16));
+        const vec x2 = v_load(d_transformer_blocks_attention_rearrange + (b * 1324768 + n * 768 + d + 16));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_attention_rearrange + (b * 1341408 + n * 768 + d + 24));
+        const vec x3 = v_load(d_transformer_blocks_attention_rearrange + (b * 1324768 + n * 768 + d + 24));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_attention_rearrange + (b * 1341408 + n * 768 + d + 32));
+        const vec x4 = v_load(d_transformer_blocks_attention_rearrange + (b * 1324768 + n * 768 + d + 32));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_attention_rearrange + (b * 1341408 + n * 768 + d + 40));
+        const vec x5 = v_load(d_transformer_blocks_attention_rearrange + (b * 1324768 + n * 768 + d + 40));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_attention_rearrange + (b * 1341408 + n * 768 + d + 48));
+        const vec x6 = v_load(d_transformer_blocks_attention_rearrange + (b * 1324768 + n * 768 + d + 48));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_attention_rearrange + (b * 1341408 + n * 768 + d + 56));
+        const vec x7 = v_load(d_transformer_blocks_attention_rearrange + (b * 1324768 + n * 768 + d + 56));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -6609,17 +7135,17 @@ static void transformer_blocks_attention_in_proj_weight_gradient(const std::int6
                                                                  const real* d_transformer_blocks_attention_copy_2,
                                                                  real* gradient_transformer_blocks_attention_in_proj_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
-    v_fetch(d_transformer_blocks_attention_rearrange + b * 1341408, 49920);
-    v_fetch(d_transformer_blocks_attention_copy_2 + b * 1341408, 16640);
-    g_gradient<256, 65, 6, 2>(begin, end, group.first + b > 0, d_transformer_blocks_attention_rearrange + b * 1341408,
-                              768, d_transformer_blocks_attention_copy_2 + b * 1341408, 256,
+    v_fetch(d_transformer_blocks_attention_rearrange + b * 1324768, 49920);
+    v_fetch(d_transformer_blocks_attention_copy_2 + b * 1324768, 16640);
+    g_gradient<256, 65, 6, 2>(begin, end, group.first + b > 0, d_transformer_blocks_attention_rearrange + b * 1324768,
+                              768, d_transformer_blocks_attention_copy_2 + b * 1324768, 256,
                               gradient_transformer_blocks_attention_in_proj_weight, 256);
   }
 }
 
 // b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
 static void transformer_blocks_norm1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                             const real* d_transformer_blocks_attention_einsum_5,
+                                                             const real* d_transformer_blocks_attention_einsum_2,
                                                              const real* transformer_blocks_norm1_multiply,
                                                              real* partial) {
   const std::int64_t begin = group.at(chunk);
@@ -6635,29 +7161,29 @@ static void transformer_blocks_norm1_weight_gradient_partial(const std::int64_t 
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_norm1_multiply + (b * 1341408 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_norm1_multiply + (b * 1324768 + n * 256 + d));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 8));
-        const vec x3 = v_load(transformer_blocks_norm1_multiply + (b * 1341408 + n * 256 + d + 8));
+        const vec x2 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 8));
+        const vec x3 = v_load(transformer_blocks_norm1_multiply + (b * 1324768 + n * 256 + d + 8));
         sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 16));
-        const vec x5 = v_load(transformer_blocks_norm1_multiply + (b * 1341408 + n * 256 + d + 16));
+        const vec x4 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 16));
+        const vec x5 = v_load(transformer_blocks_norm1_multiply + (b * 1324768 + n * 256 + d + 16));
         sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 24));
-        const vec x7 = v_load(transformer_blocks_norm1_multiply + (b * 1341408 + n * 256 + d + 24));
+        const vec x6 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 24));
+        const vec x7 = v_load(transformer_blocks_norm1_multiply + (b * 1324768 + n * 256 + d + 24));
         sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 32));
-        const vec x9 = v_load(transformer_blocks_norm1_multiply + (b * 1341408 + n * 256 + d + 32));
+        const vec x8 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 32));
+        const vec x9 = v_load(transformer_blocks_norm1_multiply + (b * 1324768 + n * 256 + d + 32));
         sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 40));
-        const vec x11 = v_load(transformer_blocks_norm1_multiply + (b * 1341408 + n * 256 + d + 40));
+        const vec x10 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 40));
+        const vec x11 = v_load(transformer_blocks_norm1_multiply + (b * 1324768 + n * 256 + d + 40));
         sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 48));
-        const vec x13 = v_load(transformer_blocks_norm1_multiply + (b * 1341408 + n * 256 + d + 48));
+        const vec x12 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 48));
+        const vec x13 = v_load(transformer_blocks_norm1_multiply + (b * 1324768 + n * 256 + d + 48));
         sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 56));
-        const vec x15 = v_load(transformer_blocks_norm1_multiply + (b * 1341408 + n * 256 + d + 56));
+        const vec x14 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 56));
+        const vec x15 = v_load(transformer_blocks_norm1_multiply + (b * 1324768 + n * 256 + d + 56));
         sum7 = v_fma(x14, x15, sum7);
       }
     }
@@ -6688,7 +7214,7 @@ static void transformer_blocks_norm1_weight_gradient_sum(const Group& group,
 
 // b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
 static void transformer_blocks_norm1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                           const real* d_transformer_blocks_attention_einsum_5,
+                                                           const real* d_transformer_blocks_attention_einsum_2,
                                                            real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
@@ -6703,21 +7229,21 @@ static void transformer_blocks_norm1_bias_gradient_partial(const std::int64_t ch
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 8));
+        const vec x1 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 8));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 16));
+        const vec x2 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 16));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 24));
+        const vec x3 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 24));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 32));
+        const vec x4 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 32));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 40));
+        const vec x5 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 40));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 48));
+        const vec x6 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 48));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 56));
+        const vec x7 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 56));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -6773,21 +7299,21 @@ static void reduce_sum_backward_partial(const std::int64_t chunk, const Group& g
     vec sum6 = v_zero();
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_load(d_multiply_2 + (b * 1341408 + n));
+      const vec x0 = v_load(d_multiply_2 + (b * 1324768 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_multiply_2 + (b * 1341408 + n + 8));
+      const vec x1 = v_load(d_multiply_2 + (b * 1324768 + n + 8));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_multiply_2 + (b * 1341408 + n + 16));
+      const vec x2 = v_load(d_multiply_2 + (b * 1324768 + n + 16));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_multiply_2 + (b * 1341408 + n + 24));
+      const vec x3 = v_load(d_multiply_2 + (b * 1324768 + n + 24));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_multiply_2 + (b * 1341408 + n + 32));
+      const vec x4 = v_load(d_multiply_2 + (b * 1324768 + n + 32));
       sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_multiply_2 + (b * 1341408 + n + 40));
+      const vec x5 = v_load(d_multiply_2 + (b * 1324768 + n + 40));
       sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_multiply_2 + (b * 1341408 + n + 48));
+      const vec x6 = v_load(d_multiply_2 + (b * 1324768 + n + 48));
       sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_multiply_2 + (b * 1341408 + n + 56));
+      const vec x7 = v_load(d_multiply_2 + (b * 1324768 + n + 56));
       sum7 = v_add(sum7, x7);
     }
     v_store(partial + (chunk * 16640 + n), sum0);
@@ -6841,21 +7367,21 @@ static void patch_embed_bias_gradient_partial(const std::int64_t chunk, const Gr
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 64; ++n) {
-        const vec x0 = v_load(d_multiply_2 + (b * 1341408 + n * 256 + d + 256));
+        const vec x0 = v_load(d_multiply_2 + (b * 1324768 + n * 256 + d + 256));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_multiply_2 + (b * 1341408 + n * 256 + d + 264));
+        const vec x1 = v_load(d_multiply_2 + (b * 1324768 + n * 256 + d + 264));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_multiply_2 + (b * 1341408 + n * 256 + d + 272));
+        const vec x2 = v_load(d_multiply_2 + (b * 1324768 + n * 256 + d + 272));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_multiply_2 + (b * 1341408 + n * 256 + d + 280));
+        const vec x3 = v_load(d_multiply_2 + (b * 1324768 + n * 256 + d + 280));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_multiply_2 + (b * 1341408 + n * 256 + d + 288));
+        const vec x4 = v_load(d_multiply_2 + (b * 1324768 + n * 256 + d + 288));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_multiply_2 + (b * 1341408 + n * 256 + d + 296));
+        const vec x5 = v_load(d_multiply_2 + (b * 1324768 + n * 256 + d + 296));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_multiply_2 + (b * 1341408 + n * 256 + d + 304));
+        const vec x6 = v_load(d_multiply_2 + (b * 1324768 + n * 256 + d + 304));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_multiply_2 + (b * 1341408 + n * 256 + d + 312));
+        const vec x7 = v_load(d_multiply_2 + (b * 1324768 + n * 256 + d + 312));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -6887,9 +7413,9 @@ static void patch_embed_weight_gradient(const std::int64_t begin, const std::int
                                         const real* d_multiply_2, const real* rearrange,
                                         real* gradient_patch_embed_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
-    v_fetch(d_multiply_2 + b * 1341408, 16640);
-    g_gradient<48, 64, 4, 2>(begin, end, group.first + b > 0, d_multiply_2 + (b * 1341408 + 256), 256,
-                             rearrange + b * 1341408, 48, gradient_patch_embed_weight, 48);
+    v_fetch(d_multiply_2 + b * 1324768, 16640);
+    g_gradient<48, 64, 4, 2>(begin, end, group.first + b > 0, d_multiply_2 + (b * 1324768 + 256), 256,
+                             rearrange + b * 1324768, 48, gradient_patch_embed_weight, 48);
   }
 }
 
@@ -6908,21 +7434,21 @@ static void reduce_sum_backward_2_partial(const std::int64_t chunk, const Group&
     vec sum6 = v_zero();
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_load(d_multiply_2 + (b * 1341408 + d));
+      const vec x0 = v_load(d_multiply_2 + (b * 1324768 + d));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_multiply_2 + (b * 1341408 + d + 8));
+      const vec x1 = v_load(d_multiply_2 + (b * 1324768 + d + 8));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_multiply_2 + (b * 1341408 + d + 16));
+      const vec x2 = v_load(d_multiply_2 + (b * 1324768 + d + 16));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_multiply_2 + (b * 1341408 + d + 24));
+      const vec x3 = v_load(d_multiply_2 + (b * 1324768 + d + 24));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_multiply_2 + (b * 1341408 + d + 32));
+      const vec x4 = v_load(d_multiply_2 + (b * 1324768 + d + 32));
       sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_multiply_2 + (b * 1341408 + d + 40));
+      const vec x5 = v_load(d_multiply_2 + (b * 1324768 + d + 40));
       sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_multiply_2 + (b * 1341408 + d + 48));
+      const vec x6 = v_load(d_multiply_2 + (b * 1324768 + d + 48));
       sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_multiply_2 + (b * 1341408 + d + 56));
+      const vec x7 = v_load(d_multiply_2 + (b * 1324768 + d + 56));
       sum7 = v_add(sum7, x7);
     }
     v_store(partial + (chunk * 256 + d), sum0);
@@ -7130,55 +7656,99 @@ static void transformer_blocks_5_ffn_linear2_forward_2_input_gradient(const real
                                                                       real* norm_add) {
   for (std::int64_t i = 0; i < 1; ++i) {
     vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
+    vec sum0_1 = v_zero();
+    vec sum0_2 = v_zero();
+    vec sum0_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
       const vec x0 = v_load(transformer_blocks_5_add + (i * 256 + d));
       const vec x1 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
       const vec x2 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
       const vec t3 = v_add(x1, x2);
       const vec t4 = v_add(x0, t3);
       sum0 = v_add(sum0, t4);
-    }
-    const vec row0 = v_set(v_sum(sum0));
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x5 = v_load(transformer_blocks_5_add + (i * 256 + d));
-      const vec x6 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
-      const vec x7 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+      const vec x5 = v_load(transformer_blocks_5_add + (i * 256 + d + 8));
+      const vec x6 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 8));
+      const vec x7 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 8));
       const vec t8 = v_add(x6, x7);
       const vec t9 = v_add(x5, t8);
-      const vec t10 = v_set(real(256.0));
-      const vec t11 = v_div(row0, t10);
-      const vec t12 = v_sub(t9, t11);
-      const vec t13 = v_mul(t12, t12);
-      sum1 = v_add(sum1, t13);
+      sum0_1 = v_add(sum0_1, t9);
+      const vec x10 = v_load(transformer_blocks_5_add + (i * 256 + d + 16));
+      const vec x11 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 16));
+      const vec x12 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 16));
+      const vec t13 = v_add(x11, x12);
+      const vec t14 = v_add(x10, t13);
+      sum0_2 = v_add(sum0_2, t14);
+      const vec x15 = v_load(transformer_blocks_5_add + (i * 256 + d + 24));
+      const vec x16 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 24));
+      const vec x17 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 24));
+      const vec t18 = v_add(x16, x17);
+      const vec t19 = v_add(x15, t18);
+      sum0_3 = v_add(sum0_3, t19);
     }
-    const vec row1 = v_set(v_sum(sum1));
-    const vec t14 = v_set(real(256.0));
-    const vec t15 = v_div(row1, t14);
-    const vec t16 = v_set(real(1e-05));
-    const vec t17 = v_add(t15, t16);
-    const vec t18 = v_rsqrt(t17);
-    v_store_n(norm_rsqrt + i, t18, 1);
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+    vec sum1 = v_zero();
+    vec sum1_1 = v_zero();
+    vec sum1_2 = v_zero();
+    vec sum1_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
+      const vec x20 = v_load(transformer_blocks_5_add + (i * 256 + d));
+      const vec x21 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
+      const vec x22 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+      const vec t23 = v_add(x21, x22);
+      const vec t24 = v_add(x20, t23);
+      const vec t25 = v_set(real(256.0));
+      const vec t26 = v_div_one(row0, t25);
+      const vec t27 = v_sub(t24, t26);
+      sum1 = v_fma(t27, t27, sum1);
+      const vec x28 = v_load(transformer_blocks_5_add + (i * 256 + d + 8));
+      const vec x29 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 8));
+      const vec x30 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 8));
+      const vec t31 = v_add(x29, x30);
+      const vec t32 = v_add(x28, t31);
+      const vec t33 = v_sub(t32, t26);
+      sum1_1 = v_fma(t33, t33, sum1_1);
+      const vec x34 = v_load(transformer_blocks_5_add + (i * 256 + d + 16));
+      const vec x35 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 16));
+      const vec x36 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 16));
+      const vec t37 = v_add(x35, x36);
+      const vec t38 = v_add(x34, t37);
+      const vec t39 = v_sub(t38, t26);
+      sum1_2 = v_fma(t39, t39, sum1_2);
+      const vec x40 = v_load(transformer_blocks_5_add + (i * 256 + d + 24));
+      const vec x41 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 24));
+      const vec x42 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 24));
+      const vec t43 = v_add(x41, x42);
+      const vec t44 = v_add(x40, t43);
+      const vec t45 = v_sub(t44, t26);
+      sum1_3 = v_fma(t45, t45, sum1_3);
+    }
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+    const vec t46 = v_set(real(256.0));
+    const vec t47 = v_div_one(row1, t46);
+    const vec t48 = v_set(real(1e-05));
+    const vec t49 = v_add(t47, t48);
+    const vec t50 = v_rsqrt_one(t49);
+    v_store_n(norm_rsqrt + i, t50, 1);
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x19 = v_load(transformer_blocks_5_add + (i * 256 + d));
-      const vec x20 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
-      const vec x21 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
-      const vec t22 = v_add(x20, x21);
-      const vec t23 = v_add(x19, t22);
-      const vec t24 = v_set(real(256.0));
-      const vec t25 = v_div(row0, t24);
-      const vec t26 = v_sub(t23, t25);
-      const vec t27 = v_div(row1, t24);
-      const vec t28 = v_set(real(1e-05));
-      const vec t29 = v_add(t27, t28);
-      const vec t30 = v_rsqrt(t29);
-      const vec t31 = v_mul(t26, t30);
-      v_store(norm_multiply + (i * 256 + d), t31);
-      const vec x32 = v_load(norm_weight + d);
-      const vec t33 = v_mul(t31, x32);
-      const vec x34 = v_load(norm_bias + d);
-      const vec t35 = v_add(t33, x34);
-      v_store(norm_add + (i * 256 + d), t35);
+      const vec x51 = v_load(transformer_blocks_5_add + (i * 256 + d));
+      const vec x52 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
+      const vec x53 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+      const vec t54 = v_add(x52, x53);
+      const vec t55 = v_add(x51, t54);
+      const vec t56 = v_set(real(256.0));
+      const vec t57 = v_div_one(row0, t56);
+      const vec t58 = v_sub(t55, t57);
+      const vec t59 = v_div_one(row1, t56);
+      const vec t60 = v_set(real(1e-05));
+      const vec t61 = v_add(t59, t60);
+      const vec t62 = v_rsqrt_one(t61);
+      const vec t63 = v_mul(t58, t62);
+      v_store(norm_multiply + (i * 256 + d), t63);
+      const vec x64 = v_load(norm_weight + d);
+      const vec t65 = v_mul(t63, x64);
+      const vec x66 = v_load(norm_bias + d);
+      const vec t67 = v_add(t65, x66);
+      v_store(norm_add + (i * 256 + d), t67);
     }
   }
 }
@@ -7188,32 +7758,55 @@ static void norm_backward_input_gradient(const real* d_head_einsum, const real* 
                                          const real* norm_rsqrt, real* d_norm_multiply) {
   for (std::int64_t i = 0; i < 1; ++i) {
     vec sum0 = v_zero();
+    vec sum0_1 = v_zero();
+    vec sum0_2 = v_zero();
+    vec sum0_3 = v_zero();
     vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
+    vec sum1_1 = v_zero();
+    vec sum1_2 = v_zero();
+    vec sum1_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
       const vec x0 = v_load(d_head_einsum + d);
       const vec x1 = v_load(norm_weight + d);
       const vec t2 = v_mul(x0, x1);
       const vec x3 = v_load(norm_multiply + (i * 256 + d));
-      const vec t4 = v_mul(t2, x3);
-      sum0 = v_add(sum0, t4);
-      sum1 = v_add(sum1, t2);
+      sum0 = v_fma(t2, x3, sum0);
+      sum1 = v_fma(x0, x1, sum1);
+      const vec x4 = v_load(d_head_einsum + (d + 8));
+      const vec x5 = v_load(norm_weight + (d + 8));
+      const vec t6 = v_mul(x4, x5);
+      const vec x7 = v_load(norm_multiply + (i * 256 + d + 8));
+      sum0_1 = v_fma(t6, x7, sum0_1);
+      sum1_1 = v_fma(x4, x5, sum1_1);
+      const vec x8 = v_load(d_head_einsum + (d + 16));
+      const vec x9 = v_load(norm_weight + (d + 16));
+      const vec t10 = v_mul(x8, x9);
+      const vec x11 = v_load(norm_multiply + (i * 256 + d + 16));
+      sum0_2 = v_fma(t10, x11, sum0_2);
+      sum1_2 = v_fma(x8, x9, sum1_2);
+      const vec x12 = v_load(d_head_einsum + (d + 24));
+      const vec x13 = v_load(norm_weight + (d + 24));
+      const vec t14 = v_mul(x12, x13);
+      const vec x15 = v_load(norm_multiply + (i * 256 + d + 24));
+      sum0_3 = v_fma(t14, x15, sum0_3);
+      sum1_3 = v_fma(x12, x13, sum1_3);
     }
-    const vec row0 = v_set(v_sum(sum0));
-    const vec row1 = v_set(v_sum(sum1));
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x5 = v_set(norm_rsqrt[i]);
-      const vec x6 = v_load(d_head_einsum + d);
-      const vec x7 = v_load(norm_weight + d);
-      const vec t8 = v_mul(x6, x7);
-      const vec t9 = v_set(real(256.0));
-      const vec t10 = v_div(row1, t9);
-      const vec t11 = v_sub(t8, t10);
-      const vec x12 = v_load(norm_multiply + (i * 256 + d));
-      const vec t13 = v_div(row0, t9);
-      const vec t14 = v_mul(x12, t13);
-      const vec t15 = v_sub(t11, t14);
-      const vec t16 = v_mul(x5, t15);
-      v_store(d_norm_multiply + (i * 256 + d), t16);
+      const vec x16 = v_set(norm_rsqrt[i]);
+      const vec x17 = v_load(d_head_einsum + d);
+      const vec x18 = v_load(norm_weight + d);
+      const vec t19 = v_mul(x17, x18);
+      const vec t20 = v_set(real(256.0));
+      const vec t21 = v_div_one(row1, t20);
+      const vec t22 = v_sub(t19, t21);
+      const vec x23 = v_load(norm_multiply + (i * 256 + d));
+      const vec t24 = v_div_one(row0, t20);
+      const vec t25 = v_mul(x23, t24);
+      const vec t26 = v_sub(t22, t25);
+      const vec t27 = v_mul(x16, t26);
+      v_store(d_norm_multiply + (i * 256 + d), t27);
     }
   }
 }
@@ -7274,7 +7867,7 @@ static void transformer_blocks_5_ffn_linear1_backward_2_input_gradient(const Tea
 // b < B, h < H=8, n < N+1=65, k < K=32, i < 1 (summed); lanes along k
 static void transformer_blocks_5_attention_backward_3_input_gradient(const real* d_transformer_blocks_5_attention_out_proj_einsum,
                                                                      const real* transformer_blocks_5_attention_divide,
-                                                                     real* d_transformer_blocks_5_attention_einsum_2) {
+                                                                     real* d_transformer_blocks_5_attention_rearrange) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = 0; n < 63; n += 3) {
       vec sum0 = v_zero();
@@ -7310,18 +7903,18 @@ static void transformer_blocks_5_attention_backward_3_input_gradient(const real*
         sum10 = v_fma(x3, x6, sum10);
         sum11 = v_fma(x4, x6, sum11);
       }
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32), sum0);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 8), sum1);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 16), sum2);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 24), sum3);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 32), sum4);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 40), sum5);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 48), sum6);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 56), sum7);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 64), sum8);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 72), sum9);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 80), sum10);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + 88), sum11);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 512), sum0);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 520), sum1);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 528), sum2);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 536), sum3);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 1280), sum4);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 1288), sum5);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 1296), sum6);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 1304), sum7);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 2048), sum8);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 2056), sum9);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 2064), sum10);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 2072), sum11);
     }
     {
       vec sum0 = v_zero();
@@ -7348,14 +7941,14 @@ static void transformer_blocks_5_attention_backward_3_input_gradient(const real*
         sum6 = v_fma(x10, x12, sum6);
         sum7 = v_fma(x11, x12, sum7);
       }
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + 2016), sum0);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + 2024), sum1);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + 2032), sum2);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + 2040), sum3);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + 2048), sum4);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + 2056), sum5);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + 2064), sum6);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + 2072), sum7);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 48896), sum0);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 48904), sum1);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 48912), sum2);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 48920), sum3);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 49664), sum4);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 49672), sum5);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 49680), sum6);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 49688), sum7);
     }
   }
 }
@@ -7367,36 +7960,46 @@ static void transformer_blocks_5_attention_backward_4_input_gradient(const real*
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
       vec sum0 = v_zero();
-      for (std::int64_t n = 0; n < 64; n += 8) {
+      vec sum0_1 = v_zero();
+      vec sum0_2 = v_zero();
+      vec sum0_3 = v_zero();
+      for (std::int64_t n = 0; n < 64; n += 32) {
         const vec x0 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
         const vec x1 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
-        const vec t2 = v_mul(x0, x1);
-        sum0 = v_add(sum0, t2);
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 8));
+        const vec x3 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n + 8));
+        sum0_1 = v_fma(x2, x3, sum0_1);
+        const vec x4 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 16));
+        const vec x5 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n + 16));
+        sum0_2 = v_fma(x4, x5, sum0_2);
+        const vec x6 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 24));
+        const vec x7 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n + 24));
+        sum0_3 = v_fma(x6, x7, sum0_3);
       }
       {
-        const vec x3 = v_load_n(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
-        const vec x4 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
-        const vec t5 = v_mul(x3, x4);
-        sum0 = v_add(sum0, v_keep_n(t5, 1, real(0.0)));
+        const vec x8 = v_load_n(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec x9 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
+        sum0 = v_fma(x8, x9, sum0);
       }
-      const vec row0 = v_set(v_sum(sum0));
+      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
       for (std::int64_t n = 0; n < 64; n += 8) {
-        const vec x6 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
-        const vec x7 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
-        const vec t8 = v_sub(x7, row0);
-        const vec t9 = v_mul(x6, t8);
-        const vec t10 = v_set(real(0.17677669529663687));
-        const vec t11 = v_mul(t9, t10);
-        v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t11);
+        const vec x10 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
+        const vec x11 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
+        const vec t12 = v_sub(x11, row0);
+        const vec t13 = v_mul(x10, t12);
+        const vec t14 = v_set(real(0.17677669529663687));
+        const vec t15 = v_mul(t13, t14);
+        v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t15);
       }
       {
-        const vec x12 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
-        const vec x13 = v_load_n(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
-        const vec t14 = v_sub(x13, row0);
-        const vec t15 = v_mul(x12, t14);
-        const vec t16 = v_set(real(0.17677669529663687));
-        const vec t17 = v_mul(t15, t16);
-        v_store_n(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 64), t17, 1);
+        const vec x16 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
+        const vec x17 = v_load_n(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec t18 = v_sub(x17, row0);
+        const vec t19 = v_mul(x16, t18);
+        const vec t20 = v_set(real(0.17677669529663687));
+        const vec t21 = v_mul(t19, t20);
+        v_store_n(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 64), t21, 1);
       }
     }
   }
@@ -7421,7 +8024,7 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
   }
   const vec all0 = v_set(v_sum(sum0));
   const vec t6 = v_set(static_cast<real>(batch));
-  const vec t7 = v_div(all0, t6);
+  const vec t7 = v_div_one(all0, t6);
   v_store_n(loss, t7, 1);
 }
 
@@ -7658,11 +8261,75 @@ static void transformer_blocks_ffn_linear1_backward_input_gradient(const Team& t
   }
 }
 
+// b < B, n < N+1=65, d < D=256 (row); lanes along d
+static void transformer_blocks_norm2_backward_input_gradient(const real* d_transformer_blocks_ffn_linear1_einsum,
+                                                             const real* transformer_blocks_norm2_weight,
+                                                             const real* transformer_blocks_norm2_multiply,
+                                                             const real* d_transformer_blocks_carry,
+                                                             const real* transformer_blocks_norm2_rsqrt,
+                                                             real* d_transformer_blocks_add) {
+  for (std::int64_t n = 0; n < 65; ++n) {
+    vec sum0 = v_zero();
+    vec sum0_1 = v_zero();
+    vec sum0_2 = v_zero();
+    vec sum0_3 = v_zero();
+    vec sum1 = v_zero();
+    vec sum1_1 = v_zero();
+    vec sum1_2 = v_zero();
+    vec sum1_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
+      const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d));
+      const vec x1 = v_load(transformer_blocks_norm2_weight + d);
+      const vec t2 = v_mul(x0, x1);
+      const vec x3 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
+      sum0 = v_fma(t2, x3, sum0);
+      sum1 = v_fma(x0, x1, sum1);
+      const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 8));
+      const vec x5 = v_load(transformer_blocks_norm2_weight + (d + 8));
+      const vec t6 = v_mul(x4, x5);
+      const vec x7 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 8));
+      sum0_1 = v_fma(t6, x7, sum0_1);
+      sum1_1 = v_fma(x4, x5, sum1_1);
+      const vec x8 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 16));
+      const vec x9 = v_load(transformer_blocks_norm2_weight + (d + 16));
+      const vec t10 = v_mul(x8, x9);
+      const vec x11 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 16));
+      sum0_2 = v_fma(t10, x11, sum0_2);
+      sum1_2 = v_fma(x8, x9, sum1_2);
+      const vec x12 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 24));
+      const vec x13 = v_load(transformer_blocks_norm2_weight + (d + 24));
+      const vec t14 = v_mul(x12, x13);
+      const vec x15 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 24));
+      sum0_3 = v_fma(t14, x15, sum0_3);
+      sum1_3 = v_fma(x12, x13, sum1_3);
+    }
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x16 = v_load(d_transformer_blocks_carry + (n * 256 + d));
+      const vec x17 = v_set(transformer_blocks_norm2_rsqrt[n]);
+      const vec x18 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d));
+      const vec x19 = v_load(transformer_blocks_norm2_weight + d);
+      const vec t20 = v_mul(x18, x19);
+      const vec t21 = v_set(real(256.0));
+      const vec t22 = v_div_one(row1, t21);
+      const vec t23 = v_sub(t20, t22);
+      const vec x24 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
+      const vec t25 = v_div_one(row0, t21);
+      const vec t26 = v_mul(x24, t25);
+      const vec t27 = v_sub(t23, t26);
+      const vec t28 = v_mul(x17, t27);
+      const vec t29 = v_add(x16, t28);
+      v_store(d_transformer_blocks_add + (n * 256 + d), t29);
+    }
+  }
+}
+
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
 static void transformer_blocks_attention_backward_3_input_gradient(const Team& team,
                                                                    const real* d_transformer_blocks_attention_out_proj_einsum,
                                                                    const real* transformer_blocks_attention_divide,
-                                                                   real* d_transformer_blocks_attention_einsum_2) {
+                                                                   real* d_transformer_blocks_attention_rearrange) {
   const std::int64_t begin = team.begin(65, 6);
   const std::int64_t end = team.end(65, 6);
   v_fetch(transformer_blocks_attention_divide, 33800);
@@ -7703,18 +8370,18 @@ static void transformer_blocks_attention_backward_3_input_gradient(const Team& t
           sum10 = v_fma(x0, x7, sum10);
           sum11 = v_fma(x2, x7, sum11);
         }
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k), sum0);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 8), sum1);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 32), sum2);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 40), sum3);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 64), sum4);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 72), sum5);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 96), sum6);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 104), sum7);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 128), sum8);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 136), sum9);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 160), sum10);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 168), sum11);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 512), sum0);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 520), sum1);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1280), sum2);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1288), sum3);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 2048), sum4);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 2056), sum5);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 2816), sum6);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 2824), sum7);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 3584), sum8);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 3592), sum9);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 4352), sum10);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 4360), sum11);
       }
       if (end > 60) {
         vec sum0 = v_zero();
@@ -7746,16 +8413,16 @@ static void transformer_blocks_attention_backward_3_input_gradient(const Team& t
           sum8 = v_fma(x8, x14, sum8);
           sum9 = v_fma(x10, x14, sum9);
         }
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 1920), sum0);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 1928), sum1);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 1952), sum2);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 1960), sum3);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 1984), sum4);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 1992), sum5);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2016), sum6);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2024), sum7);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2048), sum8);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2056), sum9);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 46592), sum0);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 46600), sum1);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 47360), sum2);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 47368), sum3);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 48128), sum4);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 48136), sum5);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 48896), sum6);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 48904), sum7);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49664), sum8);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49672), sum9);
       }
     }
   }
@@ -7771,37 +8438,111 @@ static void transformer_blocks_attention_backward_4_input_gradient(const Team& t
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = begin; n < end; ++n) {
       vec sum0 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
+      vec sum0_1 = v_zero();
+      vec sum0_2 = v_zero();
+      vec sum0_3 = v_zero();
+      for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
         const vec x0 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
         const vec x1 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-        const vec t2 = v_mul(x0, x1);
-        sum0 = v_add(sum0, t2);
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 8));
+        const vec x3 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 8));
+        sum0_1 = v_fma(x2, x3, sum0_1);
+        const vec x4 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 16));
+        const vec x5 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 16));
+        sum0_2 = v_fma(x4, x5, sum0_2);
+        const vec x6 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 24));
+        const vec x7 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 24));
+        sum0_3 = v_fma(x6, x7, sum0_3);
       }
       {
-        const vec x3 = v_load_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
-        const vec x4 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
-        const vec t5 = v_mul(x3, x4);
-        sum0 = v_add(sum0, v_keep_n(t5, 1, real(0.0)));
+        const vec x8 = v_load_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
+        const vec x9 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
+        sum0 = v_fma(x8, x9, sum0);
       }
-      const vec row0 = v_set(v_sum(sum0));
+      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
       for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
-        const vec x6 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-        const vec x7 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
-        const vec t8 = v_sub(x7, row0);
-        const vec t9 = v_mul(x6, t8);
-        const vec t10 = v_set(real(0.17677669529663687));
-        const vec t11 = v_mul(t9, t10);
-        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t11);
+        const vec x10 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
+        const vec x11 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
+        const vec t12 = v_sub(x11, row0);
+        const vec t13 = v_mul(x10, t12);
+        const vec t14 = v_set(real(0.17677669529663687));
+        const vec t15 = v_mul(t13, t14);
+        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t15);
       }
       {
-        const vec x12 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
-        const vec x13 = v_load_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
-        const vec t14 = v_sub(x13, row0);
-        const vec t15 = v_mul(x12, t14);
-        const vec t16 = v_set(real(0.17677669529663687));
-        const vec t17 = v_mul(t15, t16);
-        v_store_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t17, 1);
+        const vec x16 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
+        const vec x17 = v_load_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
+        const vec t18 = v_sub(x17, row0);
+        const vec t19 = v_mul(x16, t18);
+        const vec t20 = v_set(real(0.17677669529663687));
+        const vec t21 = v_mul(t19, t20);
+        v_store_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t21, 1);
       }
+    }
+  }
+}
+
+// b < B, n < N+1=65, d < D=256 (row); lanes along d
+static void transformer_blocks_norm1_backward_input_gradient(const real* d_transformer_blocks_attention_einsum_2,
+                                                             const real* transformer_blocks_norm1_weight,
+                                                             const real* transformer_blocks_norm1_multiply,
+                                                             const real* d_transformer_blocks_add,
+                                                             const real* transformer_blocks_norm1_rsqrt,
+                                                             real* d_transformer_blocks_carry_next) {
+  for (std::int64_t n = 0; n < 65; ++n) {
+    vec sum0 = v_zero();
+    vec sum0_1 = v_zero();
+    vec sum0_2 = v_zero();
+    vec sum0_3 = v_zero();
+    vec sum1 = v_zero();
+    vec sum1_1 = v_zero();
+    vec sum1_2 = v_zero();
+    vec sum1_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
+      const vec x0 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d));
+      const vec x1 = v_load(transformer_blocks_norm1_weight + d);
+      const vec t2 = v_mul(x0, x1);
+      const vec x3 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d));
+      sum0 = v_fma(t2, x3, sum0);
+      sum1 = v_fma(x0, x1, sum1);
+      const vec x4 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 8));
+      const vec x5 = v_load(transformer_blocks_norm1_weight + (d + 8));
+      const vec t6 = v_mul(x4, x5);
+      const vec x7 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 8));
+      sum0_1 = v_fma(t6, x7, sum0_1);
+      sum1_1 = v_fma(x4, x5, sum1_1);
+      const vec x8 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 16));
+      const vec x9 = v_load(transformer_blocks_norm1_weight + (d + 16));
+      const vec t10 = v_mul(x8, x9);
+      const vec x11 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 16));
+      sum0_2 = v_fma(t10, x11, sum0_2);
+      sum1_2 = v_fma(x8, x9, sum1_2);
+      const vec x12 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 24));
+      const vec x13 = v_load(transformer_blocks_norm1_weight + (d + 24));
+      const vec t14 = v_mul(x12, x13);
+      const vec x15 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 24));
+      sum0_3 = v_fma(t14, x15, sum0_3);
+      sum1_3 = v_fma(x12, x13, sum1_3);
+    }
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x16 = v_load(d_transformer_blocks_add + (n * 256 + d));
+      const vec x17 = v_set(transformer_blocks_norm1_rsqrt[n]);
+      const vec x18 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d));
+      const vec x19 = v_load(transformer_blocks_norm1_weight + d);
+      const vec t20 = v_mul(x18, x19);
+      const vec t21 = v_set(real(256.0));
+      const vec t22 = v_div_one(row1, t21);
+      const vec t23 = v_sub(t20, t22);
+      const vec x24 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d));
+      const vec t25 = v_div_one(row0, t21);
+      const vec t26 = v_mul(x24, t25);
+      const vec t27 = v_sub(t23, t26);
+      const vec t28 = v_mul(x17, t27);
+      const vec t29 = v_add(x16, t28);
+      v_store(d_transformer_blocks_carry_next + (n * 256 + d), t29);
     }
   }
 }
@@ -8072,28 +8813,49 @@ static void patch_embed_forward_inspect(const real* patch_embed_weight_packed, c
 static void patch_embed_forward_2(const real* patch_embed_einsum, const real* patch_embed_bias, real* magnitude_0,
                                   const real* pos_embed, real* concat) {
   vec sum0 = v_zero();
+  vec sum0_1 = v_zero();
+  vec sum0_2 = v_zero();
+  vec sum0_3 = v_zero();
   for (std::int64_t n = 0; n < 64; ++n) {
-    for (std::int64_t d = 0; d < 256; d += 8) {
+    for (std::int64_t d = 0; d < 256; d += 32) {
       const vec x0 = v_load(patch_embed_einsum + (n * 256 + d));
       const vec x1 = v_load(patch_embed_bias + d);
       const vec t2 = v_add(x0, x1);
       const vec t3 = v_neg(t2);
       const vec t4 = v_max(t2, t3);
       sum0 = v_add(sum0, t4);
+      const vec x5 = v_load(patch_embed_einsum + (n * 256 + d + 8));
+      const vec x6 = v_load(patch_embed_bias + (d + 8));
+      const vec t7 = v_add(x5, x6);
+      const vec t8 = v_neg(t7);
+      const vec t9 = v_max(t7, t8);
+      sum0_1 = v_add(sum0_1, t9);
+      const vec x10 = v_load(patch_embed_einsum + (n * 256 + d + 16));
+      const vec x11 = v_load(patch_embed_bias + (d + 16));
+      const vec t12 = v_add(x10, x11);
+      const vec t13 = v_neg(t12);
+      const vec t14 = v_max(t12, t13);
+      sum0_2 = v_add(sum0_2, t14);
+      const vec x15 = v_load(patch_embed_einsum + (n * 256 + d + 24));
+      const vec x16 = v_load(patch_embed_bias + (d + 24));
+      const vec t17 = v_add(x15, x16);
+      const vec t18 = v_neg(t17);
+      const vec t19 = v_max(t17, t18);
+      sum0_3 = v_add(sum0_3, t19);
     }
   }
-  const vec row0 = v_set(v_sum(sum0));
-  const vec t5 = v_set(real(6.103515625e-05));
-  const vec t6 = v_mul(row0, t5);
-  v_store_n(magnitude_0, t6, 1);
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+  const vec t20 = v_set(real(6.103515625e-05));
+  const vec t21 = v_mul(row0, t20);
+  v_store_n(magnitude_0, t21, 1);
   for (std::int64_t n = 0; n < 64; ++n) {
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x7 = v_load(patch_embed_einsum + (n * 256 + d));
-      const vec x8 = v_load(patch_embed_bias + d);
-      const vec t9 = v_add(x7, x8);
-      const vec x10 = v_load(pos_embed + (n * 256 + d + 256));
-      const vec t11 = v_add(t9, x10);
-      v_store(concat + (n * 256 + d + 256), t11);
+      const vec x22 = v_load(patch_embed_einsum + (n * 256 + d));
+      const vec x23 = v_load(patch_embed_bias + d);
+      const vec t24 = v_add(x22, x23);
+      const vec x25 = v_load(pos_embed + (n * 256 + d + 256));
+      const vec t26 = v_add(t24, x25);
+      v_store(concat + (n * 256 + d + 256), t26);
     }
   }
 }
@@ -8128,39 +8890,59 @@ static void transformer_blocks_norm1_forward_inspect(const real* transformer_blo
                                                      real* transformer_blocks_norm1_maximum) {
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
+    vec sum0_1 = v_zero();
+    vec sum0_2 = v_zero();
+    vec sum0_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
       const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d));
       sum0 = v_add(sum0, x0);
+      const vec x1 = v_load(transformer_blocks_carry + (n * 256 + d + 8));
+      sum0_1 = v_add(sum0_1, x1);
+      const vec x2 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
+      sum0_2 = v_add(sum0_2, x2);
+      const vec x3 = v_load(transformer_blocks_carry + (n * 256 + d + 24));
+      sum0_3 = v_add(sum0_3, x3);
     }
-    const vec row0 = v_set(v_sum(sum0));
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
     vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x1 = v_load(transformer_blocks_carry + (n * 256 + d));
-      const vec t2 = v_set(real(256.0));
-      const vec t3 = v_div(row0, t2);
-      const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+    vec sum1_1 = v_zero();
+    vec sum1_2 = v_zero();
+    vec sum1_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
+      const vec x4 = v_load(transformer_blocks_carry + (n * 256 + d));
+      const vec t5 = v_set(real(256.0));
+      const vec t6 = v_div_one(row0, t5);
+      const vec t7 = v_sub(x4, t6);
+      sum1 = v_fma(t7, t7, sum1);
+      const vec x8 = v_load(transformer_blocks_carry + (n * 256 + d + 8));
+      const vec t9 = v_sub(x8, t6);
+      sum1_1 = v_fma(t9, t9, sum1_1);
+      const vec x10 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
+      const vec t11 = v_sub(x10, t6);
+      sum1_2 = v_fma(t11, t11, sum1_2);
+      const vec x12 = v_load(transformer_blocks_carry + (n * 256 + d + 24));
+      const vec t13 = v_sub(x12, t6);
+      sum1_3 = v_fma(t13, t13, sum1_3);
     }
-    const vec row1 = v_set(v_sum(sum1));
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x6 = v_load(transformer_blocks_carry + (n * 256 + d));
-      const vec t7 = v_set(real(256.0));
-      const vec t8 = v_div(row0, t7);
-      const vec t9 = v_sub(x6, t8);
-      const vec t10 = v_div(row1, t7);
-      const vec t11 = v_set(real(1e-05));
-      const vec t12 = v_add(t10, t11);
-      const vec t13 = v_rsqrt(t12);
-      const vec t14 = v_mul(t9, t13);
-      const vec x15 = v_load(transformer_blocks_norm1_weight + d);
-      const vec t16 = v_mul(t14, x15);
-      const vec x17 = v_load(transformer_blocks_norm1_bias + d);
-      const vec t18 = v_add(t16, x17);
-      v_store(transformer_blocks_norm1_add + (n * 256 + d), t18);
-      const vec t19 = v_neg(t18);
-      const vec t20 = v_max(t18, t19);
-      v_store(transformer_blocks_norm1_maximum + (n * 256 + d), t20);
+      const vec x14 = v_load(transformer_blocks_carry + (n * 256 + d));
+      const vec t15 = v_set(real(256.0));
+      const vec t16 = v_div_one(row0, t15);
+      const vec t17 = v_sub(x14, t16);
+      const vec t18 = v_div_one(row1, t15);
+      const vec t19 = v_set(real(1e-05));
+      const vec t20 = v_add(t18, t19);
+      const vec t21 = v_rsqrt_one(t20);
+      const vec t22 = v_mul(t17, t21);
+      const vec x23 = v_load(transformer_blocks_norm1_weight + d);
+      const vec t24 = v_mul(t22, x23);
+      const vec x25 = v_load(transformer_blocks_norm1_bias + d);
+      const vec t26 = v_add(t24, x25);
+      v_store(transformer_blocks_norm1_add + (n * 256 + d), t26);
+      const vec t27 = v_neg(t26);
+      const vec t28 = v_max(t26, t27);
+      v_store(transformer_blocks_norm1_maximum + (n * 256 + d), t28);
     }
   }
 }
@@ -8174,50 +8956,83 @@ static void transformer_blocks_attention_forward_4_inspect(const Team& team,
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = begin; n < end; ++n) {
       vec most0 = v_set(-INFINITY);
-      for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
+      vec most0_1 = v_set(-INFINITY);
+      vec most0_2 = v_set(-INFINITY);
+      vec most0_3 = v_set(-INFINITY);
+      for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
         const vec x0 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
         const vec t1 = v_set(real(0.17677669529663687));
         const vec t2 = v_mul(x0, t1);
         most0 = v_max(most0, t2);
+        const vec x3 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 8));
+        const vec t4 = v_mul(x3, t1);
+        most0_1 = v_max(most0_1, t4);
+        const vec x5 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 16));
+        const vec t6 = v_mul(x5, t1);
+        most0_2 = v_max(most0_2, t6);
+        const vec x7 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 24));
+        const vec t8 = v_mul(x7, t1);
+        most0_3 = v_max(most0_3, t8);
       }
       {
-        const vec x3 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
-        const vec t4 = v_set(real(0.17677669529663687));
-        const vec t5 = v_mul(x3, t4);
-        most0 = v_max(most0, v_keep_n(t5, 1, -INFINITY));
+        const vec x9 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
+        const vec t10 = v_set(real(0.17677669529663687));
+        const vec t11 = v_mul(x9, t10);
+        most0 = v_max(most0, v_keep_n(t11, 1, -INFINITY));
       }
-      const vec row0 = v_set(v_max_lane(most0));
+      const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3))));
       vec sum1 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
-        const vec x6 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
-        const vec t7 = v_set(real(0.17677669529663687));
-        const vec t8 = v_mul(x6, t7);
-        const vec t9 = v_sub(t8, row0);
-        const vec t10 = v_exp(t9);
-        sum1 = v_add(sum1, t10);
-        v_store(attention_0 + (h * 4225 + n * 65 + n2), t10);
+      vec sum1_1 = v_zero();
+      vec sum1_2 = v_zero();
+      vec sum1_3 = v_zero();
+      for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
+        const vec x12 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
+        const vec t13 = v_set(real(0.17677669529663687));
+        const vec t14 = v_mul(x12, t13);
+        const vec t15 = v_sub(t14, row0);
+        const vec t16 = v_exp(t15);
+        sum1 = v_add(sum1, t16);
+        v_store(attention_0 + (h * 4225 + n * 65 + n2), t16);
+        const vec x17 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 8));
+        const vec t18 = v_mul(x17, t13);
+        const vec t19 = v_sub(t18, row0);
+        const vec t20 = v_exp(t19);
+        sum1_1 = v_add(sum1_1, t20);
+        v_store(attention_0 + (h * 4225 + n * 65 + n2 + 8), t20);
+        const vec x21 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 16));
+        const vec t22 = v_mul(x21, t13);
+        const vec t23 = v_sub(t22, row0);
+        const vec t24 = v_exp(t23);
+        sum1_2 = v_add(sum1_2, t24);
+        v_store(attention_0 + (h * 4225 + n * 65 + n2 + 16), t24);
+        const vec x25 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 24));
+        const vec t26 = v_mul(x25, t13);
+        const vec t27 = v_sub(t26, row0);
+        const vec t28 = v_exp(t27);
+        sum1_3 = v_add(sum1_3, t28);
+        v_store(attention_0 + (h * 4225 + n * 65 + n2 + 24), t28);
       }
       {
-        const vec x11 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
-        const vec t12 = v_set(real(0.17677669529663687));
-        const vec t13 = v_mul(x11, t12);
-        const vec t14 = v_sub(t13, row0);
-        const vec t15 = v_exp(t14);
-        sum1 = v_add(sum1, v_keep_n(t15, 1, real(0.0)));
-        v_store_n(attention_0 + (h * 4225 + n * 65 + 64), t15, 1);
+        const vec x29 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
+        const vec t30 = v_set(real(0.17677669529663687));
+        const vec t31 = v_mul(x29, t30);
+        const vec t32 = v_sub(t31, row0);
+        const vec t33 = v_exp(t32);
+        sum1 = v_add(sum1, v_keep_n(t33, 1, real(0.0)));
+        v_store_n(attention_0 + (h * 4225 + n * 65 + 64), t33, 1);
       }
-      const vec row1 = v_set(v_sum(sum1));
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
       for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
-        const vec x16 = v_load(attention_0 + (h * 4225 + n * 65 + n2));
-        const vec t17 = v_div(v_set(real(1.0)), row1);
-        const vec t18 = v_mul(x16, t17);
-        v_store(attention_0 + (h * 4225 + n * 65 + n2), t18);
+        const vec x34 = v_load(attention_0 + (h * 4225 + n * 65 + n2));
+        const vec t35 = v_div_one(v_set(real(1.0)), row1);
+        const vec t36 = v_mul(x34, t35);
+        v_store(attention_0 + (h * 4225 + n * 65 + n2), t36);
       }
       {
-        const vec x19 = v_load_n(attention_0 + (h * 4225 + n * 65 + 64), 1);
-        const vec t20 = v_div(v_set(real(1.0)), row1);
-        const vec t21 = v_mul(x19, t20);
-        v_store_n(attention_0 + (h * 4225 + n * 65 + 64), t21, 1);
+        const vec x37 = v_load_n(attention_0 + (h * 4225 + n * 65 + 64), 1);
+        const vec t38 = v_div_one(v_set(real(1.0)), row1);
+        const vec t39 = v_mul(x37, t38);
+        v_store_n(attention_0 + (h * 4225 + n * 65 + 64), t39, 1);
       }
     }
   }
@@ -8328,20 +9143,33 @@ static void transformer_blocks_attention_forward_5_inspect(const Team& team, con
 static void transformer_blocks_attention_forward_6(const real* transformer_blocks_attention_rearrange,
                                                    real* magnitude_3) {
   vec sum0 = v_zero();
+  vec sum0_1 = v_zero();
+  vec sum0_2 = v_zero();
+  vec sum0_3 = v_zero();
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = 0; n < 65; ++n) {
-      for (std::int64_t k = 0; k < 32; k += 8) {
-        const vec x0 = v_load(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k));
-        const vec t1 = v_neg(x0);
-        const vec t2 = v_max(x0, t1);
-        sum0 = v_add(sum0, t2);
-      }
+      const vec x0 = v_load(transformer_blocks_attention_rearrange + (h * 32 + n * 256));
+      const vec t1 = v_neg(x0);
+      const vec t2 = v_max(x0, t1);
+      sum0 = v_add(sum0, t2);
+      const vec x3 = v_load(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 8));
+      const vec t4 = v_neg(x3);
+      const vec t5 = v_max(x3, t4);
+      sum0_1 = v_add(sum0_1, t5);
+      const vec x6 = v_load(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 16));
+      const vec t7 = v_neg(x6);
+      const vec t8 = v_max(x6, t7);
+      sum0_2 = v_add(sum0_2, t8);
+      const vec x9 = v_load(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 24));
+      const vec t10 = v_neg(x9);
+      const vec t11 = v_max(x9, t10);
+      sum0_3 = v_add(sum0_3, t11);
     }
   }
-  const vec row0 = v_set(v_sum(sum0));
-  const vec t3 = v_set(real(6.009615384615385e-05));
-  const vec t4 = v_mul(row0, t3);
-  v_store_n(magnitude_3, t4, 1);
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+  const vec t12 = v_set(real(6.009615384615385e-05));
+  const vec t13 = v_mul(row0, t12);
+  v_store_n(magnitude_3, t13, 1);
 }
 
 // b < B, n < N+1=65 (row), d < D=256 (row); lanes along d
@@ -8351,10 +9179,19 @@ static void transformer_blocks_norm1_forward_2(const real* transformer_blocks_no
                                                const real* transformer_blocks_carry, real* magnitude_2,
                                                real* magnitude_4, real* magnitude_5, real* transformer_blocks_add) {
   vec sum0 = v_zero();
+  vec sum0_1 = v_zero();
+  vec sum0_2 = v_zero();
+  vec sum0_3 = v_zero();
   vec sum1 = v_zero();
+  vec sum1_1 = v_zero();
+  vec sum1_2 = v_zero();
+  vec sum1_3 = v_zero();
   vec sum2 = v_zero();
+  vec sum2_1 = v_zero();
+  vec sum2_2 = v_zero();
+  vec sum2_3 = v_zero();
   for (std::int64_t n = 0; n < 65; ++n) {
-    for (std::int64_t d = 0; d < 256; d += 8) {
+    for (std::int64_t d = 0; d < 256; d += 32) {
       const vec x0 = v_load(transformer_blocks_norm1_maximum + (n * 256 + d));
       sum0 = v_add(sum0, x0);
       const vec x1 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
@@ -8368,26 +9205,65 @@ static void transformer_blocks_norm1_forward_2(const real* transformer_blocks_no
       const vec t8 = v_neg(t7);
       const vec t9 = v_max(t7, t8);
       sum2 = v_add(sum2, t9);
+      const vec x10 = v_load(transformer_blocks_norm1_maximum + (n * 256 + d + 8));
+      sum0_1 = v_add(sum0_1, x10);
+      const vec x11 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 8));
+      const vec x12 = v_load(transformer_blocks_attention_out_proj_bias + (d + 8));
+      const vec t13 = v_add(x11, x12);
+      const vec t14 = v_neg(t13);
+      const vec t15 = v_max(t13, t14);
+      sum1_1 = v_add(sum1_1, t15);
+      const vec x16 = v_load(transformer_blocks_carry + (n * 256 + d + 8));
+      const vec t17 = v_add(x16, t13);
+      const vec t18 = v_neg(t17);
+      const vec t19 = v_max(t17, t18);
+      sum2_1 = v_add(sum2_1, t19);
+      const vec x20 = v_load(transformer_blocks_norm1_maximum + (n * 256 + d + 16));
+      sum0_2 = v_add(sum0_2, x20);
+      const vec x21 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 16));
+      const vec x22 = v_load(transformer_blocks_attention_out_proj_bias + (d + 16));
+      const vec t23 = v_add(x21, x22);
+      const vec t24 = v_neg(t23);
+      const vec t25 = v_max(t23, t24);
+      sum1_2 = v_add(sum1_2, t25);
+      const vec x26 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
+      const vec t27 = v_add(x26, t23);
+      const vec t28 = v_neg(t27);
+      const vec t29 = v_max(t27, t28);
+      sum2_2 = v_add(sum2_2, t29);
+      const vec x30 = v_load(transformer_blocks_norm1_maximum + (n * 256 + d + 24));
+      sum0_3 = v_add(sum0_3, x30);
+      const vec x31 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 24));
+      const vec x32 = v_load(transformer_blocks_attention_out_proj_bias + (d + 24));
+      const vec t33 = v_add(x31, x32);
+      const vec t34 = v_neg(t33);
+      const vec t35 = v_max(t33, t34);
+      sum1_3 = v_add(sum1_3, t35);
+      const vec x36 = v_load(transformer_blocks_carry + (n * 256 + d + 24));
+      const vec t37 = v_add(x36, t33);
+      const vec t38 = v_neg(t37);
+      const vec t39 = v_max(t37, t38);
+      sum2_3 = v_add(sum2_3, t39);
     }
   }
-  const vec row0 = v_set(v_sum(sum0));
-  const vec row1 = v_set(v_sum(sum1));
-  const vec row2 = v_set(v_sum(sum2));
-  const vec t10 = v_set(real(6.009615384615385e-05));
-  const vec t11 = v_mul(row0, t10);
-  v_store_n(magnitude_2, t11, 1);
-  const vec t12 = v_mul(row1, t10);
-  v_store_n(magnitude_4, t12, 1);
-  const vec t13 = v_mul(row2, t10);
-  v_store_n(magnitude_5, t13, 1);
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+  const vec row2 = v_set(v_sum(v_add(v_add(sum2, sum2_1), v_add(sum2_2, sum2_3))));
+  const vec t40 = v_set(real(6.009615384615385e-05));
+  const vec t41 = v_mul(row0, t40);
+  v_store_n(magnitude_2, t41, 1);
+  const vec t42 = v_mul(row1, t40);
+  v_store_n(magnitude_4, t42, 1);
+  const vec t43 = v_mul(row2, t40);
+  v_store_n(magnitude_5, t43, 1);
   for (std::int64_t n = 0; n < 65; ++n) {
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x14 = v_load(transformer_blocks_carry + (n * 256 + d));
-      const vec x15 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
-      const vec x16 = v_load(transformer_blocks_attention_out_proj_bias + d);
-      const vec t17 = v_add(x15, x16);
-      const vec t18 = v_add(x14, t17);
-      v_store(transformer_blocks_add + (n * 256 + d), t18);
+      const vec x44 = v_load(transformer_blocks_carry + (n * 256 + d));
+      const vec x45 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+      const vec x46 = v_load(transformer_blocks_attention_out_proj_bias + d);
+      const vec t47 = v_add(x45, x46);
+      const vec t48 = v_add(x44, t47);
+      v_store(transformer_blocks_add + (n * 256 + d), t48);
     }
   }
 }
@@ -8400,39 +9276,59 @@ static void transformer_blocks_norm2_forward(const real* transformer_blocks_add,
                                              real* transformer_blocks_norm2_maximum) {
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
+    vec sum0_1 = v_zero();
+    vec sum0_2 = v_zero();
+    vec sum0_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
       const vec x0 = v_load(transformer_blocks_add + (n * 256 + d));
       sum0 = v_add(sum0, x0);
+      const vec x1 = v_load(transformer_blocks_add + (n * 256 + d + 8));
+      sum0_1 = v_add(sum0_1, x1);
+      const vec x2 = v_load(transformer_blocks_add + (n * 256 + d + 16));
+      sum0_2 = v_add(sum0_2, x2);
+      const vec x3 = v_load(transformer_blocks_add + (n * 256 + d + 24));
+      sum0_3 = v_add(sum0_3, x3);
     }
-    const vec row0 = v_set(v_sum(sum0));
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
     vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x1 = v_load(transformer_blocks_add + (n * 256 + d));
-      const vec t2 = v_set(real(256.0));
-      const vec t3 = v_div(row0, t2);
-      const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+    vec sum1_1 = v_zero();
+    vec sum1_2 = v_zero();
+    vec sum1_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
+      const vec x4 = v_load(transformer_blocks_add + (n * 256 + d));
+      const vec t5 = v_set(real(256.0));
+      const vec t6 = v_div_one(row0, t5);
+      const vec t7 = v_sub(x4, t6);
+      sum1 = v_fma(t7, t7, sum1);
+      const vec x8 = v_load(transformer_blocks_add + (n * 256 + d + 8));
+      const vec t9 = v_sub(x8, t6);
+      sum1_1 = v_fma(t9, t9, sum1_1);
+      const vec x10 = v_load(transformer_blocks_add + (n * 256 + d + 16));
+      const vec t11 = v_sub(x10, t6);
+      sum1_2 = v_fma(t11, t11, sum1_2);
+      const vec x12 = v_load(transformer_blocks_add + (n * 256 + d + 24));
+      const vec t13 = v_sub(x12, t6);
+      sum1_3 = v_fma(t13, t13, sum1_3);
     }
-    const vec row1 = v_set(v_sum(sum1));
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x6 = v_load(transformer_blocks_add + (n * 256 + d));
-      const vec t7 = v_set(real(256.0));
-      const vec t8 = v_div(row0, t7);
-      const vec t9 = v_sub(x6, t8);
-      const vec t10 = v_div(row1, t7);
-      const vec t11 = v_set(real(1e-05));
-      const vec t12 = v_add(t10, t11);
-      const vec t13 = v_rsqrt(t12);
-      const vec t14 = v_mul(t9, t13);
-      const vec x15 = v_load(transformer_blocks_norm2_weight + d);
-      const vec t16 = v_mul(t14, x15);
-      const vec x17 = v_load(transformer_blocks_norm2_bias + d);
-      const vec t18 = v_add(t16, x17);
-      v_store(transformer_blocks_norm2_add + (n * 256 + d), t18);
-      const vec t19 = v_neg(t18);
-      const vec t20 = v_max(t18, t19);
-      v_store(transformer_blocks_norm2_maximum + (n * 256 + d), t20);
+      const vec x14 = v_load(transformer_blocks_add + (n * 256 + d));
+      const vec t15 = v_set(real(256.0));
+      const vec t16 = v_div_one(row0, t15);
+      const vec t17 = v_sub(x14, t16);
+      const vec t18 = v_div_one(row1, t15);
+      const vec t19 = v_set(real(1e-05));
+      const vec t20 = v_add(t18, t19);
+      const vec t21 = v_rsqrt_one(t20);
+      const vec t22 = v_mul(t17, t21);
+      const vec x23 = v_load(transformer_blocks_norm2_weight + d);
+      const vec t24 = v_mul(t22, x23);
+      const vec x25 = v_load(transformer_blocks_norm2_bias + d);
+      const vec t26 = v_add(t24, x25);
+      v_store(transformer_blocks_norm2_add + (n * 256 + d), t26);
+      const vec t27 = v_neg(t26);
+      const vec t28 = v_max(t26, t27);
+      v_store(transformer_blocks_norm2_maximum + (n * 256 + d), t28);
     }
   }
 }
@@ -8543,9 +9439,15 @@ static void transformer_blocks_ffn_linear1_forward_2(const real* transformer_blo
                                                      const real* transformer_blocks_ffn_linear1_bias, real* magnitude_7,
                                                      real* magnitude_8, real* transformer_blocks_ffn_gelu) {
   vec sum0 = v_zero();
+  vec sum0_1 = v_zero();
+  vec sum0_2 = v_zero();
+  vec sum0_3 = v_zero();
   vec sum1 = v_zero();
+  vec sum1_1 = v_zero();
+  vec sum1_2 = v_zero();
+  vec sum1_3 = v_zero();
   for (std::int64_t n = 0; n < 65; ++n) {
-    for (std::int64_t m = 0; m < 512; m += 8) {
+    for (std::int64_t m = 0; m < 512; m += 32) {
       const vec x0 = v_load(transformer_blocks_ffn_linear1_einsum + (n * 512 + m));
       const vec x1 = v_load(transformer_blocks_ffn_linear1_bias + m);
       const vec t2 = v_add(x0, x1);
@@ -8556,22 +9458,52 @@ static void transformer_blocks_ffn_linear1_forward_2(const real* transformer_blo
       const vec t6 = v_neg(t5);
       const vec t7 = v_max(t5, t6);
       sum1 = v_add(sum1, t7);
+      const vec x8 = v_load(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 8));
+      const vec x9 = v_load(transformer_blocks_ffn_linear1_bias + (m + 8));
+      const vec t10 = v_add(x8, x9);
+      const vec t11 = v_neg(t10);
+      const vec t12 = v_max(t10, t11);
+      sum0_1 = v_add(sum0_1, t12);
+      const vec t13 = v_gelu(t10);
+      const vec t14 = v_neg(t13);
+      const vec t15 = v_max(t13, t14);
+      sum1_1 = v_add(sum1_1, t15);
+      const vec x16 = v_load(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 16));
+      const vec x17 = v_load(transformer_blocks_ffn_linear1_bias + (m + 16));
+      const vec t18 = v_add(x16, x17);
+      const vec t19 = v_neg(t18);
+      const vec t20 = v_max(t18, t19);
+      sum0_2 = v_add(sum0_2, t20);
+      const vec t21 = v_gelu(t18);
+      const vec t22 = v_neg(t21);
+      const vec t23 = v_max(t21, t22);
+      sum1_2 = v_add(sum1_2, t23);
+      const vec x24 = v_load(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 24));
+      const vec x25 = v_load(transformer_blocks_ffn_linear1_bias + (m + 24));
+      const vec t26 = v_add(x24, x25);
+      const vec t27 = v_neg(t26);
+      const vec t28 = v_max(t26, t27);
+      sum0_3 = v_add(sum0_3, t28);
+      const vec t29 = v_gelu(t26);
+      const vec t30 = v_neg(t29);
+      const vec t31 = v_max(t29, t30);
+      sum1_3 = v_add(sum1_3, t31);
     }
   }
-  const vec row0 = v_set(v_sum(sum0));
-  const vec row1 = v_set(v_sum(sum1));
-  const vec t8 = v_set(real(3.0048076923076925e-05));
-  const vec t9 = v_mul(row0, t8);
-  v_store_n(magnitude_7, t9, 1);
-  const vec t10 = v_mul(row1, t8);
-  v_store_n(magnitude_8, t10, 1);
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+  const vec t32 = v_set(real(3.0048076923076925e-05));
+  const vec t33 = v_mul(row0, t32);
+  v_store_n(magnitude_7, t33, 1);
+  const vec t34 = v_mul(row1, t32);
+  v_store_n(magnitude_8, t34, 1);
   for (std::int64_t n = 0; n < 65; ++n) {
     for (std::int64_t m = 0; m < 512; m += 8) {
-      const vec x11 = v_load(transformer_blocks_ffn_linear1_einsum + (n * 512 + m));
-      const vec x12 = v_load(transformer_blocks_ffn_linear1_bias + m);
-      const vec t13 = v_add(x11, x12);
-      const vec t14 = v_gelu(t13);
-      v_store(transformer_blocks_ffn_gelu + (n * 512 + m), t14);
+      const vec x35 = v_load(transformer_blocks_ffn_linear1_einsum + (n * 512 + m));
+      const vec x36 = v_load(transformer_blocks_ffn_linear1_bias + m);
+      const vec t37 = v_add(x35, x36);
+      const vec t38 = v_gelu(t37);
+      v_store(transformer_blocks_ffn_gelu + (n * 512 + m), t38);
     }
   }
 }
@@ -8684,10 +9616,19 @@ static void transformer_blocks_norm2_forward_2(const real* transformer_blocks_no
                                                const real* transformer_blocks_add, real* magnitude_6, real* magnitude_9,
                                                real* magnitude_10, real* transformer_blocks_carry_next) {
   vec sum0 = v_zero();
+  vec sum0_1 = v_zero();
+  vec sum0_2 = v_zero();
+  vec sum0_3 = v_zero();
   vec sum1 = v_zero();
+  vec sum1_1 = v_zero();
+  vec sum1_2 = v_zero();
+  vec sum1_3 = v_zero();
   vec sum2 = v_zero();
+  vec sum2_1 = v_zero();
+  vec sum2_2 = v_zero();
+  vec sum2_3 = v_zero();
   for (std::int64_t n = 0; n < 65; ++n) {
-    for (std::int64_t d = 0; d < 256; d += 8) {
+    for (std::int64_t d = 0; d < 256; d += 32) {
       const vec x0 = v_load(transformer_blocks_norm2_maximum + (n * 256 + d));
       sum0 = v_add(sum0, x0);
       const vec x1 = v_load(transformer_blocks_ffn_linear2_einsum + (n * 256 + d));
@@ -8701,26 +9642,65 @@ static void transformer_blocks_norm2_forward_2(const real* transformer_blocks_no
       const vec t8 = v_neg(t7);
       const vec t9 = v_max(t7, t8);
       sum2 = v_add(sum2, t9);
+      const vec x10 = v_load(transformer_blocks_norm2_maximum + (n * 256 + d + 8));
+      sum0_1 = v_add(sum0_1, x10);
+      const vec x11 = v_load(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 8));
+      const vec x12 = v_load(transformer_blocks_ffn_linear2_bias + (d + 8));
+      const vec t13 = v_add(x11, x12);
+      const vec t14 = v_neg(t13);
+      const vec t15 = v_max(t13, t14);
+      sum1_1 = v_add(sum1_1, t15);
+      const vec x16 = v_load(transformer_blocks_add + (n * 256 + d + 8));
+      const vec t17 = v_add(x16, t13);
+      const vec t18 = v_neg(t17);
+      const vec t19 = v_max(t17, t18);
+      sum2_1 = v_add(sum2_1, t19);
+      const vec x20 = v_load(transformer_blocks_norm2_maximum + (n * 256 + d + 16));
+      sum0_2 = v_add(sum0_2, x20);
+      const vec x21 = v_load(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 16));
+      const vec x22 = v_load(transformer_blocks_ffn_linear2_bias + (d + 16));
+      const vec t23 = v_add(x21, x22);
+      const vec t24 = v_neg(t23);
+      const vec t25 = v_max(t23, t24);
+      sum1_2 = v_add(sum1_2, t25);
+      const vec x26 = v_load(transformer_blocks_add + (n * 256 + d + 16));
+      const vec t27 = v_add(x26, t23);
+      const vec t28 = v_neg(t27);
+      const vec t29 = v_max(t27, t28);
+      sum2_2 = v_add(sum2_2, t29);
+      const vec x30 = v_load(transformer_blocks_norm2_maximum + (n * 256 + d + 24));
+      sum0_3 = v_add(sum0_3, x30);
+      const vec x31 = v_load(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 24));
+      const vec x32 = v_load(transformer_blocks_ffn_linear2_bias + (d + 24));
+      const vec t33 = v_add(x31, x32);
+      const vec t34 = v_neg(t33);
+      const vec t35 = v_max(t33, t34);
+      sum1_3 = v_add(sum1_3, t35);
+      const vec x36 = v_load(transformer_blocks_add + (n * 256 + d + 24));
+      const vec t37 = v_add(x36, t33);
+      const vec t38 = v_neg(t37);
+      const vec t39 = v_max(t37, t38);
+      sum2_3 = v_add(sum2_3, t39);
     }
   }
-  const vec row0 = v_set(v_sum(sum0));
-  const vec row1 = v_set(v_sum(sum1));
-  const vec row2 = v_set(v_sum(sum2));
-  const vec t10 = v_set(real(6.009615384615385e-05));
-  const vec t11 = v_mul(row0, t10);
-  v_store_n(magnitude_6, t11, 1);
-  const vec t12 = v_mul(row1, t10);
-  v_store_n(magnitude_9, t12, 1);
-  const vec t13 = v_mul(row2, t10);
-  v_store_n(magnitude_10, t13, 1);
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+  const vec row2 = v_set(v_sum(v_add(v_add(sum2, sum2_1), v_add(sum2_2, sum2_3))));
+  const vec t40 = v_set(real(6.009615384615385e-05));
+  const vec t41 = v_mul(row0, t40);
+  v_store_n(magnitude_6, t41, 1);
+  const vec t42 = v_mul(row1, t40);
+  v_store_n(magnitude_9, t42, 1);
+  const vec t43 = v_mul(row2, t40);
+  v_store_n(magnitude_10, t43, 1);
   for (std::int64_t n = 0; n < 65; ++n) {
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x14 = v_load(transformer_blocks_add + (n * 256 + d));
-      const vec x15 = v_load(transformer_blocks_ffn_linear2_einsum + (n * 256 + d));
-      const vec x16 = v_load(transformer_blocks_ffn_linear2_bias + d);
-      const vec t17 = v_add(x15, x16);
-      const vec t18 = v_add(x14, t17);
-      v_store(transformer_blocks_carry_next + (n * 256 + d), t18);
+      const vec x44 = v_load(transformer_blocks_add + (n * 256 + d));
+      const vec x45 = v_load(transformer_blocks_ffn_linear2_einsum + (n * 256 + d));
+      const vec x46 = v_load(transformer_blocks_ffn_linear2_bias + d);
+      const vec t47 = v_add(x45, x46);
+      const vec t48 = v_add(x44, t47);
+      v_store(transformer_blocks_carry_next + (n * 256 + d), t48);
     }
   }
 }
@@ -8730,39 +9710,59 @@ static void norm_forward_2(const real* transformer_blocks_carry_next, const real
                            real* norm_add, real* norm_maximum) {
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
+    vec sum0_1 = v_zero();
+    vec sum0_2 = v_zero();
+    vec sum0_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
       const vec x0 = v_load(transformer_blocks_carry_next + (n * 256 + d));
       sum0 = v_add(sum0, x0);
+      const vec x1 = v_load(transformer_blocks_carry_next + (n * 256 + d + 8));
+      sum0_1 = v_add(sum0_1, x1);
+      const vec x2 = v_load(transformer_blocks_carry_next + (n * 256 + d + 16));
+      sum0_2 = v_add(sum0_2, x2);
+      const vec x3 = v_load(transformer_blocks_carry_next + (n * 256 + d + 24));
+      sum0_3 = v_add(sum0_3, x3);
     }
-    const vec row0 = v_set(v_sum(sum0));
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
     vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x1 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-      const vec t2 = v_set(real(256.0));
-      const vec t3 = v_div(row0, t2);
-      const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+    vec sum1_1 = v_zero();
+    vec sum1_2 = v_zero();
+    vec sum1_3 = v_zero();
+    for (std::int64_t d = 0; d < 256; d += 32) {
+      const vec x4 = v_load(transformer_blocks_carry_next + (n * 256 + d));
+      const vec t5 = v_set(real(256.0));
+      const vec t6 = v_div_one(row0, t5);
+      const vec t7 = v_sub(x4, t6);
+      sum1 = v_fma(t7, t7, sum1);
+      const vec x8 = v_load(transformer_blocks_carry_next + (n * 256 + d + 8));
+      const vec t9 = v_sub(x8, t6);
+      sum1_1 = v_fma(t9, t9, sum1_1);
+      const vec x10 = v_load(transformer_blocks_carry_next + (n * 256 + d + 16));
+      const vec t11 = v_sub(x10, t6);
+      sum1_2 = v_fma(t11, t11, sum1_2);
+      const vec x12 = v_load(transformer_blocks_carry_next + (n * 256 + d + 24));
+      const vec t13 = v_sub(x12, t6);
+      sum1_3 = v_fma(t13, t13, sum1_3);
     }
-    const vec row1 = v_set(v_sum(sum1));
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x6 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-      const vec t7 = v_set(real(256.0));
-      const vec t8 = v_div(row0, t7);
-      const vec t9 = v_sub(x6, t8);
-      const vec t10 = v_div(row1, t7);
-      const vec t11 = v_set(real(1e-05));
-      const vec t12 = v_add(t10, t11);
-      const vec t13 = v_rsqrt(t12);
-      const vec t14 = v_mul(t9, t13);
-      const vec x15 = v_load(norm_weight + d);
-      const vec t16 = v_mul(t14, x15);
-      const vec x17 = v_load(norm_bias + d);
-      const vec t18 = v_add(t16, x17);
-      v_store(norm_add + (n * 256 + d), t18);
-      const vec t19 = v_neg(t18);
-      const vec t20 = v_max(t18, t19);
-      v_store(norm_maximum + (n * 256 + d), t20);
+      const vec x14 = v_load(transformer_blocks_carry_next + (n * 256 + d));
+      const vec t15 = v_set(real(256.0));
+      const vec t16 = v_div_one(row0, t15);
+      const vec t17 = v_sub(x14, t16);
+      const vec t18 = v_div_one(row1, t15);
+      const vec t19 = v_set(real(1e-05));
+      const vec t20 = v_add(t18, t19);
+      const vec t21 = v_rsqrt_one(t20);
+      const vec t22 = v_mul(t17, t21);
+      const vec x23 = v_load(norm_weight + d);
+      const vec t24 = v_mul(t22, x23);
+      const vec x25 = v_load(norm_bias + d);
+      const vec t26 = v_add(t24, x25);
+      v_store(norm_add + (n * 256 + d), t26);
+      const vec t27 = v_neg(t26);
+      const vec t28 = v_max(t26, t27);
+      v_store(norm_maximum + (n * 256 + d), t28);
     }
   }
 }
@@ -8770,24 +9770,48 @@ static void norm_forward_2(const real* transformer_blocks_carry_next, const real
 // b < B, n < N+1=65 (row), d < D=256 (row); lanes along d
 static void norm_forward(const real* concat, const real* norm_maximum, real* magnitude_1, real* magnitude_11) {
   vec sum0 = v_zero();
+  vec sum0_1 = v_zero();
+  vec sum0_2 = v_zero();
+  vec sum0_3 = v_zero();
   vec sum1 = v_zero();
+  vec sum1_1 = v_zero();
+  vec sum1_2 = v_zero();
+  vec sum1_3 = v_zero();
   for (std::int64_t n = 0; n < 65; ++n) {
-    for (std::int64_t d = 0; d < 256; d += 8) {
+    for (std::int64_t d = 0; d < 256; d += 32) {
       const vec x0 = v_load(concat + (n * 256 + d));
       const vec t1 = v_neg(x0);
       const vec t2 = v_max(x0, t1);
       sum0 = v_add(sum0, t2);
       const vec x3 = v_load(norm_maximum + (n * 256 + d));
       sum1 = v_add(sum1, x3);
+      const vec x4 = v_load(concat + (n * 256 + d + 8));
+      const vec t5 = v_neg(x4);
+      const vec t6 = v_max(x4, t5);
+      sum0_1 = v_add(sum0_1, t6);
+      const vec x7 = v_load(norm_maximum + (n * 256 + d + 8));
+      sum1_1 = v_add(sum1_1, x7);
+      const vec x8 = v_load(concat + (n * 256 + d + 16));
+      const vec t9 = v_neg(x8);
+      const vec t10 = v_max(x8, t9);
+      sum0_2 = v_add(sum0_2, t10);
+      const vec x11 = v_load(norm_maximum + (n * 256 + d + 16));
+      sum1_2 = v_add(sum1_2, x11);
+      const vec x12 = v_load(concat + (n * 256 + d + 24));
+      const vec t13 = v_neg(x12);
+      const vec t14 = v_max(x12, t13);
+      sum0_3 = v_add(sum0_3, t14);
+      const vec x15 = v_load(norm_maximum + (n * 256 + d + 24));
+      sum1_3 = v_add(sum1_3, x15);
     }
   }
-  const vec row0 = v_set(v_sum(sum0));
-  const vec row1 = v_set(v_sum(sum1));
-  const vec t4 = v_set(real(6.009615384615385e-05));
-  const vec t5 = v_mul(row0, t4);
-  v_store_n(magnitude_1, t5, 1);
-  const vec t6 = v_mul(row1, t4);
-  v_store_n(magnitude_11, t6, 1);
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+  const vec t16 = v_set(real(6.009615384615385e-05));
+  const vec t17 = v_mul(row0, t16);
+  v_store_n(magnitude_1, t17, 1);
+  const vec t18 = v_mul(row1, t16);
+  v_store_n(magnitude_11, t18, 1);
 }
 
 // b < B, classes < CLASSES=10, d < D=256 (summed); lanes along d
@@ -9227,161 +10251,149 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
                                        const std::int32_t* labels, const std::int32_t* random, const std::int64_t batch,
                                        const std::int64_t at_once, float* outputs, float* loss, float* gradients,
                                        float* scratch) {
-  // [B, N=64, C*P*P=48], every 1341408 reals, live from kernel 0 to 99
-  float* const rearrange = scratch + 1536432;
-  // [B, N+1=65, D=256] x 2 slots, every 1341408 reals, live from kernel 0 to 21
+  // [B, N=64, C*P*P=48], every 1324768 reals, live from kernel 0 to 90
+  float* const rearrange = scratch + 1519792;
+  // [B, N+1=65, D=256] x 2 slots, every 1324768 reals, live from kernel 0 to 21
   float* const transformer_blocks_carry = scratch + 1469872;
-  // [B, N+1=65] x 5 slots, every 1341408 reals, live from kernel 4 to 94
-  float* const transformer_blocks_norm1_rsqrt = scratch + 1623760;
-  // [B, N+1=65, D=256] x 5 slots, every 1341408 reals, live from kernel 4 to 94
+  // [B, N+1=65] x 5 slots, every 1324768 reals, live from kernel 4 to 85
+  float* const transformer_blocks_norm1_rsqrt = scratch + 1607120;
+  // [B, N+1=65, D=256] x 5 slots, every 1324768 reals, live from kernel 4 to 85
   float* const transformer_blocks_norm1_multiply = scratch + 1037232;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 4 to 5
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 4 to 5
   float* const transformer_blocks_norm1_add = scratch + 1336752;
-  // [B, N+1=65, 3*D=768] x 5 slots, every 1341408 reals, live from kernel 4 to 94
+  // [B, N+1=65, 3*D=768] x 5 slots, every 1324768 reals, live from kernel 4 to 85
   float* const transformer_blocks_attention_add = scratch + 283152;
-  // [B, H=8, K=32, N+1=65], every 1341408 reals, live from kernel 6 to 7
+  // [B, H=8, K=32, N+1=65], every 1324768 reals, live from kernel 6 to 7
   float* const transformer_blocks_attention_copy = scratch + 1370560;
-  // [B, H=8, N+1=65, N+1=65], every 1341408 reals, live from kernel 7 to 8
+  // [B, H=8, N+1=65, N+1=65], every 1324768 reals, live from kernel 7 to 8
   float* const transformer_blocks_attention_einsum = scratch + 1336752;
-  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 1341408 reals, live from kernel 4 to 94
+  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 1324768 reals, live from kernel 4 to 85
   float* const transformer_blocks_attention_divide = scratch + 532752;
-  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 1341408 reals, live from kernel 4 to 94
+  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 1324768 reals, live from kernel 4 to 85
   float* const transformer_blocks_attention_multiply = scratch + 701792;
-  // [B, N+1=65, H*K=256] x 5 slots, every 1341408 reals, live from kernel 4 to 94
+  // [B, N+1=65, H*K=256] x 5 slots, every 1324768 reals, live from kernel 4 to 85
   float* const transformer_blocks_attention_rearrange = scratch + 1120432;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 10 to 11
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 10 to 11
   float* const transformer_blocks_attention_out_proj_einsum = scratch + 1336752;
-  // [B, N+1=65] x 5 slots, every 1341408 reals, live from kernel 4 to 94
-  float* const transformer_blocks_norm2_rsqrt = scratch + 1624160;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 11 to 13
+  // [B, N+1=65] x 5 slots, every 1324768 reals, live from kernel 4 to 85
+  float* const transformer_blocks_norm2_rsqrt = scratch + 1607520;
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 11 to 13
   float* const transformer_blocks_add = scratch + 1370032;
-  // [B, N+1=65, D=256] x 5 slots, every 1341408 reals, live from kernel 4 to 94
+  // [B, N+1=65, D=256] x 5 slots, every 1324768 reals, live from kernel 4 to 85
   float* const transformer_blocks_norm2_multiply = scratch + 1203632;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 11 to 12
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 11 to 12
   float* const transformer_blocks_norm2_add = scratch + 1386672;
-  // [B, N+1=65, M=512] x 5 slots, every 1341408 reals, live from kernel 4 to 94
+  // [B, N+1=65, M=512] x 5 slots, every 1324768 reals, live from kernel 4 to 85
   float* const transformer_blocks_ffn_multiply = scratch + 870832;
-  // [B, N+1=65, M=512], every 1341408 reals, live from kernel 12 to 13
+  // [B, N+1=65, M=512], every 1324768 reals, live from kernel 12 to 13
   float* const transformer_blocks_ffn_gelu = scratch + 1336752;
-  // [B, N+1=65], every 1341408 reals, live from kernel 14 to 43
-  float* const transformer_blocks_5_norm1_rsqrt = scratch + 1523120;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 14 to 62
+  // [B, N+1=65], every 1324768 reals, live from kernel 14 to 40
+  float* const transformer_blocks_5_norm1_rsqrt = scratch + 1526192;
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 14 to 59
   float* const transformer_blocks_5_norm1_multiply = scratch + 1436592;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 14 to 61
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 14 to 58
   float* const transformer_blocks_5_norm1_add = scratch + 1453232;
-  // [B, N+1=65, 3*D=768], every 1341408 reals, live from kernel 15 to 38
+  // [B, N+1=65, 3*D=768], every 1324768 reals, live from kernel 15 to 38
   float* const transformer_blocks_5_attention_add = scratch + 1370032;
-  // [B, H=8, K=32, N+1=65], every 1341408 reals, live from kernel 16 to 17
+  // [B, H=8, K=32, N+1=65], every 1324768 reals, live from kernel 16 to 17
   float* const transformer_blocks_5_attention_copy = scratch + 1503152;
-  // [B, H=8, 1, N+1=65], every 1341408 reals, live from kernel 17 to 18
-  float* const transformer_blocks_5_attention_einsum = scratch + 1523200;
-  // [B, H=8, 1, N+1=65], every 1341408 reals, live from kernel 18 to 36
+  // [B, H=8, 1, N+1=65], every 1324768 reals, live from kernel 17 to 18
+  float* const transformer_blocks_5_attention_einsum = scratch + 1526272;
+  // [B, H=8, 1, N+1=65], every 1324768 reals, live from kernel 18 to 36
   float* const transformer_blocks_5_attention_divide = scratch + 1503152;
-  // [B, H=8, 1, N+1=65], every 1341408 reals, live from kernel 18 to 35
+  // [B, H=8, 1, N+1=65], every 1324768 reals, live from kernel 18 to 35
   float* const transformer_blocks_5_attention_multiply = scratch + 1503680;
-  // [B, 1, H*K=256], every 1341408 reals, live from kernel 14 to 59
-  float* const transformer_blocks_5_attention_rearrange = scratch + 1520816;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 20 to 21
+  // [B, 1, H*K=256], every 1324768 reals, live from kernel 14 to 56
+  float* const transformer_blocks_5_attention_rearrange = scratch + 1523888;
+  // [B, 1, D=256], every 1324768 reals, live from kernel 20 to 21
   float* const transformer_blocks_5_attention_out_proj_einsum = scratch + 1504464;
-  // [B, 1], every 1341408 reals, live from kernel 21 to 31
+  // [B, 1], every 1324768 reals, live from kernel 21 to 31
   float* const transformer_blocks_5_norm2_rsqrt = scratch + 1504720;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 21 to 24
+  // [B, 1, D=256], every 1324768 reals, live from kernel 21 to 24
   float* const transformer_blocks_5_add = scratch + 1504208;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 56
-  float* const transformer_blocks_5_norm2_multiply = scratch + 1521584;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 55
-  float* const transformer_blocks_5_norm2_add = scratch + 1521840;
-  // [B, 1, M=512], every 1341408 reals, live from kernel 14 to 53
-  float* const transformer_blocks_5_ffn_gelu = scratch + 1520304;
-  // [B, 1, M=512], every 1341408 reals, live from kernel 22 to 29
+  // [B, 1, D=256], every 1324768 reals, live from kernel 14 to 53
+  float* const transformer_blocks_5_norm2_multiply = scratch + 1524656;
+  // [B, 1, D=256], every 1324768 reals, live from kernel 14 to 52
+  float* const transformer_blocks_5_norm2_add = scratch + 1524912;
+  // [B, 1, M=512], every 1324768 reals, live from kernel 14 to 50
+  float* const transformer_blocks_5_ffn_gelu = scratch + 1523376;
+  // [B, 1, M=512], every 1324768 reals, live from kernel 22 to 29
   float* const d_transformer_blocks_5_ffn_gelu_gradient = scratch + 1469872;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 23 to 24
+  // [B, 1, D=256], every 1324768 reals, live from kernel 23 to 24
   float* const transformer_blocks_5_ffn_linear2_einsum = scratch + 1470384;
-  // [B, 1], every 1341408 reals, live from kernel 24 to 28
+  // [B, 1], every 1324768 reals, live from kernel 24 to 28
   float* const norm_rsqrt = scratch + 1470640;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 50
-  float* const norm_multiply = scratch + 1522608;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 49
-  float* const norm_add = scratch + 1522864;
-  // [B], every 1341408 reals, live from kernel 14 to 46
-  float* const add = scratch + 1523744;
-  // [B], every 1341408 reals, live from kernel 14 to 46
-  float* const reduce_sum = scratch + 1523760;
-  // [B, CLASSES=10], every 1341408 reals, live from kernel 14 to 49
-  float* const d_multiply = scratch + 1523728;
-  // [B, D=256], every 1341408 reals, live from kernel 14 to 51
-  float* const d_head_einsum = scratch + 1522352;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 28 to 31
+  // [B, 1, D=256], every 1324768 reals, live from kernel 14 to 47
+  float* const norm_multiply = scratch + 1525680;
+  // [B, 1, D=256], every 1324768 reals, live from kernel 14 to 46
+  float* const norm_add = scratch + 1525936;
+  // [B], every 1324768 reals, live from kernel 14 to 43
+  float* const add = scratch + 1526816;
+  // [B], every 1324768 reals, live from kernel 14 to 43
+  float* const reduce_sum = scratch + 1526832;
+  // [B, CLASSES=10], every 1324768 reals, live from kernel 14 to 46
+  float* const d_multiply = scratch + 1526800;
+  // [B, D=256], every 1324768 reals, live from kernel 14 to 48
+  float* const d_head_einsum = scratch + 1525424;
+  // [B, 1, D=256], every 1324768 reals, live from kernel 28 to 31
   float* const d_norm_multiply = scratch + 1470384;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 53
-  float* const d_transformer_blocks_5_ffn_multiply = scratch + 1522096;
-  // [B, 1, M=512], every 1341408 reals, live from kernel 14 to 55
-  float* const d_transformer_blocks_5_ffn_multiply_2 = scratch + 1519792;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 57
-  float* const d_transformer_blocks_5_ffn_linear1_einsum = scratch + 1521328;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 59
-  float* const d_transformer_blocks_5_add = scratch + 1521072;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 32 to 35
+  // [B, 1, D=256], every 1324768 reals, live from kernel 14 to 50
+  float* const d_transformer_blocks_5_ffn_multiply = scratch + 1525168;
+  // [B, 1, M=512], every 1324768 reals, live from kernel 14 to 52
+  float* const d_transformer_blocks_5_ffn_multiply_2 = scratch + 1522864;
+  // [B, 1, D=256], every 1324768 reals, live from kernel 14 to 54
+  float* const d_transformer_blocks_5_ffn_linear1_einsum = scratch + 1524400;
+  // [B, 1, D=256], every 1324768 reals, live from kernel 14 to 56
+  float* const d_transformer_blocks_5_add = scratch + 1524144;
+  // [B, 1, D=256], every 1324768 reals, live from kernel 32 to 35
   float* const d_transformer_blocks_5_attention_out_proj_einsum = scratch + 1487040;
-  // [B, H=8, K=32, N+1=65], every 1341408 reals, live from kernel 33 to 34
+  // [B, H=8, K=32, N+1=65], every 1324768 reals, live from kernel 33 to 34
   float* const d_transformer_blocks_5_attention_copy = scratch + 1469872;
-  // [B, H=8, 1, N+1=65], every 1341408 reals, live from kernel 34 to 36
+  // [B, H=8, 1, N+1=65], every 1324768 reals, live from kernel 34 to 36
   float* const d_transformer_blocks_5_attention_einsum = scratch + 1486512;
-  // [B, H=8, N+1=65, K=32], every 1341408 reals, live from kernel 35 to 41
-  float* const d_transformer_blocks_5_attention_einsum_2 = scratch + 1469872;
-  // [B, H=8, 1, N+1=65], every 1341408 reals, live from kernel 36 to 38
-  float* const d_transformer_blocks_5_attention_multiply = scratch + 1503680;
-  // [B, H=8, 1, K=32], every 1341408 reals, live from kernel 37 to 39
-  float* const d_transformer_blocks_5_attention_einsum_3 = scratch + 1503152;
-  // [B, H=8, N+1=65, K=32], every 1341408 reals, live from kernel 38 to 40
-  float* const d_transformer_blocks_5_attention_einsum_4 = scratch + 1486512;
-  // [B, N+1=65, 3*D=768], every 1341408 reals, live from kernel 0 to 61
+  // [B, N+1=65, 3*D=768], every 1324768 reals, live from kernel 0 to 58
   float* const d_transformer_blocks_5_attention_rearrange = scratch + 1286832;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 14 to 63
-  float* const d_transformer_blocks_5_attention_einsum_5 = scratch + 1419952;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 43 to 45
+  // [B, H=8, 1, N+1=65], every 1324768 reals, live from kernel 36 to 38
+  float* const d_transformer_blocks_5_attention_multiply = scratch + 1469872;
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 14 to 60
+  float* const d_transformer_blocks_5_attention_einsum_2 = scratch + 1419952;
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 40 to 42
   float* const d_transformer_blocks_5_norm1_multiply = scratch + 1370032;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 64 to 84
-  float* const d_transformer_blocks_ffn_multiply = scratch + 1519792;
-  // [B, N+1=65, D=256] x 2 slots, every 1341408 reals, live from kernel 14 to 95
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 61 to 75
+  float* const d_transformer_blocks_ffn_multiply = scratch + 1522864;
+  // [B, N+1=65, D=256] x 2 slots, every 1324768 reals, live from kernel 14 to 86
   float* const d_transformer_blocks_carry = scratch + 1336752;
-  // [B, N+1=65, M=512], every 1341408 reals, live from kernel 64 to 86
-  float* const d_transformer_blocks_ffn_multiply_2 = scratch + 1370032;
-  // [B, N+1=65, M=512], every 1341408 reals, live from kernel 64 to 84
+  // [B, N+1=65, M=512], every 1324768 reals, live from kernel 61 to 75
   float* const d_transformer_blocks_ffn_linear2_copy = scratch + 1403312;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 64 to 88
+  // [B, N+1=65, M=512], every 1324768 reals, live from kernel 61 to 77
+  float* const d_transformer_blocks_ffn_multiply_2 = scratch + 1370032;
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 61 to 79
   float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 1486512;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 64 to 86
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 61 to 77
   float* const d_transformer_blocks_ffn_linear1_copy = scratch + 1503152;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 64 to 90
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 61 to 81
   float* const d_transformer_blocks_add = scratch + 1469872;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 70 to 73
-  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 1589952;
-  // [B, H=8, K=32, N+1=65], every 1341408 reals, live from kernel 71 to 72
-  float* const d_transformer_blocks_attention_copy = scratch + 1539504;
-  // [B, H=8, N+1=65, N+1=65], every 1341408 reals, live from kernel 72 to 74
-  float* const d_transformer_blocks_attention_einsum = scratch + 1556144;
-  // [B, H=8, N+1=65, K=32], every 1341408 reals, live from kernel 73 to 79
-  float* const d_transformer_blocks_attention_einsum_2 = scratch + 1539504;
-  // [B, H=8, N+1=65, N+1=65], every 1341408 reals, live from kernel 74 to 76
-  float* const d_transformer_blocks_attention_multiply = scratch + 1589952;
-  // [B, H=8, N+1=65, K=32], every 1341408 reals, live from kernel 75 to 77
-  float* const d_transformer_blocks_attention_einsum_3 = scratch + 1556144;
-  // [B, H=8, N+1=65, K=32], every 1341408 reals, live from kernel 76 to 78
-  float* const d_transformer_blocks_attention_einsum_4 = scratch + 1572784;
-  // [B, N+1=65, 3*D=768], every 1341408 reals, live from kernel 64 to 92
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 65 to 68
+  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 1573312;
+  // [B, H=8, K=32, N+1=65], every 1324768 reals, live from kernel 66 to 67
+  float* const d_transformer_blocks_attention_copy = scratch + 1589952;
+  // [B, H=8, N+1=65, N+1=65], every 1324768 reals, live from kernel 67 to 69
+  float* const d_transformer_blocks_attention_einsum = scratch + 1539504;
+  // [B, N+1=65, 3*D=768], every 1324768 reals, live from kernel 61 to 83
   float* const d_transformer_blocks_attention_rearrange = scratch + 1286832;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 64 to 94
-  float* const d_transformer_blocks_attention_einsum_5 = scratch + 1436592;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 64 to 92
+  // [B, H=8, N+1=65, N+1=65], every 1324768 reals, live from kernel 69 to 71
+  float* const d_transformer_blocks_attention_multiply = scratch + 1573312;
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 61 to 85
+  float* const d_transformer_blocks_attention_einsum_2 = scratch + 1436592;
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 61 to 83
   float* const d_transformer_blocks_attention_copy_2 = scratch + 1453232;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 95 to 100
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 86 to 91
   float* const d_multiply_2 = scratch + 283152;
-  // [N+1=65, D=256], live from kernel 0 to 101
+  // [N+1=65, D=256], live from kernel 0 to 92
   float* const d_reduce_sum = scratch + 266240;
-  // [D=256], live from kernel 0 to 101
+  // [D=256], live from kernel 0 to 92
   float* const d_reduce_sum_2 = scratch + 282880;
-  // [1], live from kernel 0 to 101
+  // [1], live from kernel 0 to 92
   float* const divide_forward_sum = scratch + 283136;
   const std::int64_t parts = threads();
   // Group after group of images: forward, backward, and their gradients added to those before them.
@@ -9390,12 +10402,12 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
     const Group group = group_of(batch, chunks, turn);
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < group.images; ++image) {
-      rearrange_forward(images + group.first * 3072 + image * 3072, rearrange + image * 1341408);
-      patch_embed_forward_train(group.first + image, packed + 37136, rearrange + image * 1341408, parameters + 3182352,
-                                parameters + 3165712, random, transformer_blocks_carry + image * 1341408);
+      rearrange_forward(images + group.first * 3072 + image * 3072, rearrange + image * 1324768);
+      patch_embed_forward_train(group.first + image, packed + 37136, rearrange + image * 1324768, parameters + 3182352,
+                                parameters + 3165712, random, transformer_blocks_carry + image * 1324768);
       multiply_forward(group.first + image, parameters + 3194896, parameters + 3165712, random,
-                       transformer_blocks_carry + image * 1341408);
-      transformer_blocks_5_attention_backward_8(d_transformer_blocks_5_attention_rearrange + image * 1341408);
+                       transformer_blocks_carry + image * 1324768);
+      transformer_blocks_5_attention_backward_7(d_transformer_blocks_5_attention_rearrange + image * 1324768);
     }
     // transformer_blocks: 5 layers
     for (std::int64_t layer = 0; layer < 5; ++layer) {
@@ -9405,69 +10417,69 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
           const Team team = team_of(group.images, rest);
           for (std::int64_t image = team.first; image < team.last; ++image) {
             if (team.part == 0) {
-              transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1341408,
-                                                     transformer_blocks_norm1_rsqrt + layer * 80 + image * 1341408,
-                                                     transformer_blocks_norm1_multiply + layer * 16640 + image * 1341408,
+              transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1324768,
+                                                     transformer_blocks_norm1_rsqrt + layer * 80 + image * 1324768,
+                                                     transformer_blocks_norm1_multiply + layer * 16640 + image * 1324768,
                                                      parameters + 3165200 - layer * 527104,
                                                      parameters + 3165456 - layer * 527104,
-                                                     transformer_blocks_norm1_add + team.first * 1341408);
+                                                     transformer_blocks_norm1_add + team.first * 1324768);
             }
             team.wait();
             transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
-                                                 transformer_blocks_norm1_add + team.first * 1341408,
+                                                 transformer_blocks_norm1_add + team.first * 1324768,
                                                  parameters + 2967824 - layer * 527104,
-                                                 transformer_blocks_attention_add + layer * 49920 + image * 1341408);
+                                                 transformer_blocks_attention_add + layer * 49920 + image * 1324768);
             team.wait();
             if (team.part == 0) {
-              transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1341408,
-                                                     transformer_blocks_attention_copy + team.first * 1341408);
+              transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1324768,
+                                                     transformer_blocks_attention_copy + team.first * 1324768);
             }
             team.wait();
             transformer_blocks_attention_forward_3(team,
-                                                   transformer_blocks_attention_add + layer * 49920 + image * 1341408,
-                                                   transformer_blocks_attention_copy + team.first * 1341408,
-                                                   transformer_blocks_attention_einsum + team.first * 1341408);
+                                                   transformer_blocks_attention_add + layer * 49920 + image * 1324768,
+                                                   transformer_blocks_attention_copy + team.first * 1324768,
+                                                   transformer_blocks_attention_einsum + team.first * 1324768);
             team.wait();
             transformer_blocks_attention_forward_4_train(team, group.first + image, layer,
-                                                         transformer_blocks_attention_einsum + team.first * 1341408,
-                                                         transformer_blocks_attention_divide + layer * 33808 + image * 1341408,
+                                                         transformer_blocks_attention_einsum + team.first * 1324768,
+                                                         transformer_blocks_attention_divide + layer * 33808 + image * 1324768,
                                                          random,
-                                                         transformer_blocks_attention_multiply + layer * 33808 + image * 1341408);
+                                                         transformer_blocks_attention_multiply + layer * 33808 + image * 1324768);
             team.wait();
             transformer_blocks_attention_forward_5_train(team,
-                                                         transformer_blocks_attention_multiply + layer * 33808 + image * 1341408,
-                                                         transformer_blocks_attention_add + layer * 49920 + image * 1341408,
-                                                         transformer_blocks_attention_rearrange + layer * 16640 + image * 1341408);
+                                                         transformer_blocks_attention_multiply + layer * 33808 + image * 1324768,
+                                                         transformer_blocks_attention_add + layer * 49920 + image * 1324768,
+                                                         transformer_blocks_attention_rearrange + layer * 16640 + image * 1324768);
             team.wait();
             transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
-                                                          transformer_blocks_attention_rearrange + layer * 16640 + image * 1341408,
-                                                          transformer_blocks_attention_out_proj_einsum + team.first * 1341408);
+                                                          transformer_blocks_attention_rearrange + layer * 16640 + image * 1324768,
+                                                          transformer_blocks_attention_out_proj_einsum + team.first * 1324768);
             team.wait();
             if (team.part == 0) {
-              transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1341408,
-                                                                    transformer_blocks_attention_out_proj_einsum + team.first * 1341408,
+              transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1324768,
+                                                                    transformer_blocks_attention_out_proj_einsum + team.first * 1324768,
                                                                     parameters + 2902032 - layer * 527104,
-                                                                    transformer_blocks_norm2_rsqrt + layer * 80 + image * 1341408,
-                                                                    transformer_blocks_add + team.first * 1341408,
-                                                                    transformer_blocks_norm2_multiply + layer * 16640 + image * 1341408,
+                                                                    transformer_blocks_norm2_rsqrt + layer * 80 + image * 1324768,
+                                                                    transformer_blocks_add + team.first * 1324768,
+                                                                    transformer_blocks_norm2_multiply + layer * 16640 + image * 1324768,
                                                                     parameters + 2901520 - layer * 527104,
                                                                     parameters + 2901776 - layer * 527104,
-                                                                    transformer_blocks_norm2_add + team.first * 1341408);
+                                                                    transformer_blocks_norm2_add + team.first * 1324768);
             }
             team.wait();
             transformer_blocks_ffn_linear1_forward_train(team, group.first + image, layer,
                                                          packed + 1622288 + layer * 131072,
-                                                         transformer_blocks_norm2_add + team.first * 1341408,
+                                                         transformer_blocks_norm2_add + team.first * 1324768,
                                                          parameters + 2769936 - layer * 527104, random,
-                                                         transformer_blocks_ffn_multiply + layer * 33280 + image * 1341408,
-                                                         transformer_blocks_ffn_gelu + team.first * 1341408);
+                                                         transformer_blocks_ffn_multiply + layer * 33280 + image * 1324768,
+                                                         transformer_blocks_ffn_gelu + team.first * 1324768);
             team.wait();
             transformer_blocks_ffn_linear2_forward_train(team, group.first + image, layer,
                                                          packed + 2408720 + layer * 131072,
-                                                         transformer_blocks_ffn_gelu + team.first * 1341408,
-                                                         transformer_blocks_add + team.first * 1341408,
+                                                         transformer_blocks_ffn_gelu + team.first * 1324768,
+                                                         transformer_blocks_add + team.first * 1324768,
                                                          parameters + 2638608 - layer * 527104, random,
-                                                         transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1341408);
+                                                         transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1324768);
             team.wait();
           }
         }
@@ -9479,142 +10491,136 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
         const Team team = team_of(group.images, rest);
         for (std::int64_t image = team.first; image < team.last; ++image) {
           if (team.part == 0) {
-            transformer_blocks_5_norm1_forward_train(transformer_blocks_carry + 16640 + image * 1341408,
-                                                     transformer_blocks_5_norm1_rsqrt + team.first * 1341408,
-                                                     transformer_blocks_5_norm1_multiply + image * 1341408,
+            transformer_blocks_5_norm1_forward_train(transformer_blocks_carry + 16640 + image * 1324768,
+                                                     transformer_blocks_5_norm1_rsqrt + team.first * 1324768,
+                                                     transformer_blocks_5_norm1_multiply + image * 1324768,
                                                      parameters + 529680, parameters + 529936,
-                                                     transformer_blocks_5_norm1_add + image * 1341408);
+                                                     transformer_blocks_5_norm1_add + image * 1324768);
           }
           team.wait();
           transformer_blocks_5_attention_forward(team, packed + 1032464,
-                                                 transformer_blocks_5_norm1_add + image * 1341408, parameters + 332304,
-                                                 transformer_blocks_5_attention_add + team.first * 1341408);
+                                                 transformer_blocks_5_norm1_add + image * 1324768, parameters + 332304,
+                                                 transformer_blocks_5_attention_add + team.first * 1324768);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 1341408,
-                                                     transformer_blocks_5_attention_copy + team.first * 1341408);
-            transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 1341408,
-                                                     transformer_blocks_5_attention_copy + team.first * 1341408,
-                                                     transformer_blocks_5_attention_einsum + team.first * 1341408);
+            transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 1324768,
+                                                     transformer_blocks_5_attention_copy + team.first * 1324768);
+            transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 1324768,
+                                                     transformer_blocks_5_attention_copy + team.first * 1324768,
+                                                     transformer_blocks_5_attention_einsum + team.first * 1324768);
             transformer_blocks_5_attention_forward_4_train(group.first + image,
-                                                           transformer_blocks_5_attention_einsum + team.first * 1341408,
-                                                           transformer_blocks_5_attention_divide + team.first * 1341408,
+                                                           transformer_blocks_5_attention_einsum + team.first * 1324768,
+                                                           transformer_blocks_5_attention_divide + team.first * 1324768,
                                                            random,
-                                                           transformer_blocks_5_attention_multiply + team.first * 1341408);
-            transformer_blocks_5_attention_forward_5_train(transformer_blocks_5_attention_multiply + team.first * 1341408,
-                                                           transformer_blocks_5_attention_add + team.first * 1341408,
-                                                           transformer_blocks_5_attention_rearrange + image * 1341408);
+                                                           transformer_blocks_5_attention_multiply + team.first * 1324768);
+            transformer_blocks_5_attention_forward_5_train(transformer_blocks_5_attention_multiply + team.first * 1324768,
+                                                           transformer_blocks_5_attention_add + team.first * 1324768,
+                                                           transformer_blocks_5_attention_rearrange + image * 1324768);
           }
           team.wait();
           transformer_blocks_5_attention_out_proj_forward(team, packed + 1556752,
-                                                          transformer_blocks_5_attention_rearrange + image * 1341408,
-                                                          transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408);
+                                                          transformer_blocks_5_attention_rearrange + image * 1324768,
+                                                          transformer_blocks_5_attention_out_proj_einsum + team.first * 1324768);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_5_attention_out_proj_forward_2_train(transformer_blocks_carry + 16640 + image * 1341408,
-                                                                    transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408,
+            transformer_blocks_5_attention_out_proj_forward_2_train(transformer_blocks_carry + 16640 + image * 1324768,
+                                                                    transformer_blocks_5_attention_out_proj_einsum + team.first * 1324768,
                                                                     parameters + 266512,
-                                                                    transformer_blocks_5_norm2_rsqrt + team.first * 1341408,
-                                                                    transformer_blocks_5_add + team.first * 1341408,
-                                                                    transformer_blocks_5_norm2_multiply + image * 1341408,
+                                                                    transformer_blocks_5_norm2_rsqrt + team.first * 1324768,
+                                                                    transformer_blocks_5_add + team.first * 1324768,
+                                                                    transformer_blocks_5_norm2_multiply + image * 1324768,
                                                                     parameters + 266000, parameters + 266256,
-                                                                    transformer_blocks_5_norm2_add + image * 1341408);
+                                                                    transformer_blocks_5_norm2_add + image * 1324768);
           }
           team.wait();
           transformer_blocks_5_ffn_linear1_backward(team, group.first + image, packed + 2277648,
-                                                    transformer_blocks_5_norm2_add + image * 1341408,
+                                                    transformer_blocks_5_norm2_add + image * 1324768,
                                                     parameters + 134416, random,
-                                                    transformer_blocks_5_ffn_gelu + image * 1341408,
-                                                    d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1341408);
+                                                    transformer_blocks_5_ffn_gelu + image * 1324768,
+                                                    d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1324768);
           team.wait();
           transformer_blocks_5_ffn_linear2_forward(team, packed + 3064080,
-                                                   transformer_blocks_5_ffn_gelu + image * 1341408,
-                                                   transformer_blocks_5_ffn_linear2_einsum + team.first * 1341408);
+                                                   transformer_blocks_5_ffn_gelu + image * 1324768,
+                                                   transformer_blocks_5_ffn_linear2_einsum + team.first * 1324768);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_5_ffn_linear2_forward_2_train(group.first + image,
-                                                             transformer_blocks_5_add + team.first * 1341408,
-                                                             transformer_blocks_5_ffn_linear2_einsum + team.first * 1341408,
+                                                             transformer_blocks_5_add + team.first * 1324768,
+                                                             transformer_blocks_5_ffn_linear2_einsum + team.first * 1324768,
                                                              parameters + 3088, random,
-                                                             norm_rsqrt + team.first * 1341408,
-                                                             norm_multiply + image * 1341408, parameters + 2576,
-                                                             parameters + 2832, norm_add + image * 1341408);
-            head_forward(norm_add + image * 1341408, parameters + 16, parameters,
+                                                             norm_rsqrt + team.first * 1324768,
+                                                             norm_multiply + image * 1324768, parameters + 2576,
+                                                             parameters + 2832, norm_add + image * 1324768);
+            head_forward(norm_add + image * 1324768, parameters + 16, parameters,
                          outputs + group.first * 10 + image * 10);
-            multiply_backward(batch, outputs + group.first * 10 + image * 10, d_multiply + image * 1341408,
-                              labels + group.first + image, add + image * 1341408, reduce_sum + image * 1341408);
-            head_backward(d_multiply + image * 1341408, parameters + 16, d_head_einsum + image * 1341408);
-            norm_backward(group.first + image, d_head_einsum + image * 1341408, parameters + 2576,
-                          norm_multiply + image * 1341408, norm_rsqrt + team.first * 1341408,
-                          d_norm_multiply + team.first * 1341408, random,
-                          d_transformer_blocks_5_ffn_multiply + image * 1341408);
+            multiply_backward(batch, outputs + group.first * 10 + image * 10, d_multiply + image * 1324768,
+                              labels + group.first + image, add + image * 1324768, reduce_sum + image * 1324768);
+            head_backward(d_multiply + image * 1324768, parameters + 16, d_head_einsum + image * 1324768);
+            norm_backward(group.first + image, d_head_einsum + image * 1324768, parameters + 2576,
+                          norm_multiply + image * 1324768, norm_rsqrt + team.first * 1324768,
+                          d_norm_multiply + team.first * 1324768, random,
+                          d_transformer_blocks_5_ffn_multiply + image * 1324768);
           }
           team.wait();
           transformer_blocks_5_ffn_linear2_backward(team, group.first + image, packed + 3850512,
-                                                    d_transformer_blocks_5_ffn_multiply + image * 1341408,
-                                                    d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1341408,
-                                                    random, d_transformer_blocks_5_ffn_multiply_2 + image * 1341408);
+                                                    d_transformer_blocks_5_ffn_multiply + image * 1324768,
+                                                    d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1324768,
+                                                    random, d_transformer_blocks_5_ffn_multiply_2 + image * 1324768);
           team.wait();
           transformer_blocks_5_ffn_linear1_backward_2(team, packed + 4636944,
-                                                      d_transformer_blocks_5_ffn_multiply_2 + image * 1341408,
-                                                      d_transformer_blocks_5_ffn_linear1_einsum + image * 1341408);
+                                                      d_transformer_blocks_5_ffn_multiply_2 + image * 1324768,
+                                                      d_transformer_blocks_5_ffn_linear1_einsum + image * 1324768);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_5_norm2_backward(d_transformer_blocks_5_ffn_linear1_einsum + image * 1341408,
+            transformer_blocks_5_norm2_backward(d_transformer_blocks_5_ffn_linear1_einsum + image * 1324768,
                                                 parameters + 266000,
-                                                transformer_blocks_5_norm2_multiply + image * 1341408,
-                                                d_norm_multiply + team.first * 1341408,
-                                                transformer_blocks_5_norm2_rsqrt + team.first * 1341408,
-                                                d_transformer_blocks_5_add + image * 1341408);
+                                                transformer_blocks_5_norm2_multiply + image * 1324768,
+                                                d_norm_multiply + team.first * 1324768,
+                                                transformer_blocks_5_norm2_rsqrt + team.first * 1324768,
+                                                d_transformer_blocks_5_add + image * 1324768);
           }
           team.wait();
           transformer_blocks_5_attention_out_proj_backward(team, packed + 5095696,
-                                                           d_transformer_blocks_5_add + image * 1341408,
-                                                           d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408);
+                                                           d_transformer_blocks_5_add + image * 1324768,
+                                                           d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324768);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + team.first * 1341408,
-                                                    d_transformer_blocks_5_attention_copy + team.first * 1341408);
-            transformer_blocks_5_attention_backward_2(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408,
-                                                      d_transformer_blocks_5_attention_copy + team.first * 1341408,
-                                                      d_transformer_blocks_5_attention_einsum + team.first * 1341408);
-            transformer_blocks_5_attention_backward_3(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408,
-                                                      transformer_blocks_5_attention_multiply + team.first * 1341408,
-                                                      d_transformer_blocks_5_attention_einsum_2 + team.first * 1341408);
+            transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + team.first * 1324768,
+                                                    d_transformer_blocks_5_attention_copy + team.first * 1324768);
+            transformer_blocks_5_attention_backward_2(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324768,
+                                                      d_transformer_blocks_5_attention_copy + team.first * 1324768,
+                                                      d_transformer_blocks_5_attention_einsum + team.first * 1324768);
+            transformer_blocks_5_attention_backward_3(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324768,
+                                                      transformer_blocks_5_attention_multiply + team.first * 1324768,
+                                                      d_transformer_blocks_5_attention_rearrange + image * 1324768);
             transformer_blocks_5_attention_backward_4(group.first + image,
-                                                      d_transformer_blocks_5_attention_einsum + team.first * 1341408,
+                                                      d_transformer_blocks_5_attention_einsum + team.first * 1324768,
                                                       random,
-                                                      transformer_blocks_5_attention_divide + team.first * 1341408,
-                                                      d_transformer_blocks_5_attention_multiply + team.first * 1341408);
-            transformer_blocks_5_attention_backward_5(d_transformer_blocks_5_attention_multiply + team.first * 1341408,
-                                                      transformer_blocks_5_attention_add + team.first * 1341408,
-                                                      d_transformer_blocks_5_attention_einsum_3 + team.first * 1341408);
-            transformer_blocks_5_attention_backward_6(d_transformer_blocks_5_attention_multiply + team.first * 1341408,
-                                                      transformer_blocks_5_attention_add + team.first * 1341408,
-                                                      d_transformer_blocks_5_attention_einsum_4 + team.first * 1341408);
-            transformer_blocks_5_attention_backward_7(d_transformer_blocks_5_attention_einsum_3 + team.first * 1341408,
-                                                      d_transformer_blocks_5_attention_rearrange + image * 1341408);
-            transformer_blocks_5_attention_backward_9(d_transformer_blocks_5_attention_einsum_4 + team.first * 1341408,
-                                                      d_transformer_blocks_5_attention_rearrange + image * 1341408);
-            transformer_blocks_5_attention_backward_10(d_transformer_blocks_5_attention_einsum_2 + team.first * 1341408,
-                                                       d_transformer_blocks_5_attention_rearrange + image * 1341408);
+                                                      transformer_blocks_5_attention_divide + team.first * 1324768,
+                                                      d_transformer_blocks_5_attention_multiply + team.first * 1324768);
+            transformer_blocks_5_attention_backward_5(d_transformer_blocks_5_attention_multiply + team.first * 1324768,
+                                                      transformer_blocks_5_attention_add + team.first * 1324768,
+                                                      d_transformer_blocks_5_attention_rearrange + image * 1324768);
+            transformer_blocks_5_attention_backward_6(d_transformer_blocks_5_attention_multiply + team.first * 1324768,
+                                                      transformer_blocks_5_attention_add + team.first * 1324768,
+                                                      d_transformer_blocks_5_attention_rearrange + image * 1324768);
           }
           team.wait();
-          transformer_blocks_5_attention_backward_11(team, packed + 6144272,
-                                                     d_transformer_blocks_5_attention_rearrange + image * 1341408,
-                                                     d_transformer_blocks_5_attention_einsum_5 + image * 1341408);
+          transformer_blocks_5_attention_backward_8(team, packed + 6144272,
+                                                    d_transformer_blocks_5_attention_rearrange + image * 1324768,
+                                                    d_transformer_blocks_5_attention_einsum_2 + image * 1324768);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_5_norm1_backward(d_transformer_blocks_5_attention_einsum_5 + image * 1341408,
+            transformer_blocks_5_norm1_backward(d_transformer_blocks_5_attention_einsum_2 + image * 1324768,
                                                 parameters + 529680,
-                                                transformer_blocks_5_norm1_multiply + image * 1341408,
-                                                transformer_blocks_5_norm1_rsqrt + team.first * 1341408,
-                                                d_transformer_blocks_5_norm1_multiply + team.first * 1341408);
-            transformer_blocks_backward_2(d_transformer_blocks_5_norm1_multiply + team.first * 1341408,
-                                          d_transformer_blocks_5_add + image * 1341408,
-                                          d_transformer_blocks_carry + image * 1341408);
-            transformer_blocks_backward(d_transformer_blocks_5_norm1_multiply + team.first * 1341408,
-                                        d_transformer_blocks_carry + image * 1341408);
+                                                transformer_blocks_5_norm1_multiply + image * 1324768,
+                                                transformer_blocks_5_norm1_rsqrt + team.first * 1324768,
+                                                d_transformer_blocks_5_norm1_multiply + team.first * 1324768);
+            transformer_blocks_backward_2(d_transformer_blocks_5_norm1_multiply + team.first * 1324768,
+                                          d_transformer_blocks_5_add + image * 1324768,
+                                          d_transformer_blocks_carry + image * 1324768);
+            transformer_blocks_backward(d_transformer_blocks_5_norm1_multiply + team.first * 1324768,
+                                        d_transformer_blocks_carry + image * 1324768);
           }
           team.wait();
         }
@@ -9693,9 +10699,9 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      transformer_blocks_5_norm1_weight_gradient_partial(chunk, group, d_transformer_blocks_5_attention_einsum_5,
+      transformer_blocks_5_norm1_weight_gradient_partial(chunk, group, d_transformer_blocks_5_attention_einsum_2,
                                                          transformer_blocks_5_norm1_multiply, scratch);
-      transformer_blocks_5_norm1_bias_gradient_partial(chunk, group, d_transformer_blocks_5_attention_einsum_5,
+      transformer_blocks_5_norm1_bias_gradient_partial(chunk, group, d_transformer_blocks_5_attention_einsum_2,
                                                        scratch + 4096);
     }
     transformer_blocks_5_norm1_weight_gradient_sum(group, gradients + 529680, scratch);
@@ -9710,95 +10716,80 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
           for (std::int64_t image = team.first; image < team.last; ++image) {
             if (team.part == 0) {
               transformer_blocks_ffn_backward(group.first + image, layer,
-                                              d_transformer_blocks_carry + pass % 2 * 16640 + image * 1341408, random,
-                                              d_transformer_blocks_ffn_multiply + image * 1341408);
+                                              d_transformer_blocks_carry + pass % 2 * 16640 + image * 1324768, random,
+                                              d_transformer_blocks_ffn_multiply + image * 1324768);
             }
             team.wait();
             transformer_blocks_ffn_linear2_backward(team, group.first + image, layer,
-                                                    transformer_blocks_ffn_multiply + layer * 33280 + image * 1341408,
+                                                    transformer_blocks_ffn_multiply + layer * 33280 + image * 1324768,
                                                     packed + 3195152 + layer * 131072,
-                                                    d_transformer_blocks_ffn_multiply + image * 1341408, random,
-                                                    d_transformer_blocks_ffn_multiply_2 + image * 1341408);
-            team.wait();
-            transformer_blocks_ffn_backward_2(team, transformer_blocks_ffn_multiply + layer * 33280 + image * 1341408,
-                                              d_transformer_blocks_ffn_linear2_copy + image * 1341408);
+                                                    d_transformer_blocks_ffn_multiply + image * 1324768,
+                                                    d_transformer_blocks_ffn_linear2_copy + image * 1324768, random,
+                                                    d_transformer_blocks_ffn_multiply_2 + image * 1324768);
             team.wait();
             transformer_blocks_ffn_linear1_backward(team, packed + 3981584 + layer * 131072,
-                                                    d_transformer_blocks_ffn_multiply_2 + image * 1341408,
-                                                    d_transformer_blocks_ffn_linear1_einsum + image * 1341408);
+                                                    d_transformer_blocks_ffn_multiply_2 + image * 1324768,
+                                                    d_transformer_blocks_ffn_linear1_einsum + image * 1324768);
             team.wait();
             if (team.part == 0) {
-              transformer_blocks_norm2_backward(transformer_blocks_norm2_multiply + layer * 16640 + image * 1341408,
+              transformer_blocks_norm2_backward(d_transformer_blocks_ffn_linear1_einsum + image * 1324768,
                                                 parameters + 2901520 - layer * 527104,
+                                                transformer_blocks_norm2_multiply + layer * 16640 + image * 1324768,
                                                 parameters + 2901776 - layer * 527104,
-                                                d_transformer_blocks_ffn_linear1_copy + image * 1341408);
-              transformer_blocks_norm2_backward_2(d_transformer_blocks_ffn_linear1_einsum + image * 1341408,
-                                                  parameters + 2901520 - layer * 527104,
-                                                  transformer_blocks_norm2_multiply + layer * 16640 + image * 1341408,
-                                                  d_transformer_blocks_carry + pass % 2 * 16640 + image * 1341408,
-                                                  transformer_blocks_norm2_rsqrt + layer * 80 + image * 1341408,
-                                                  d_transformer_blocks_add + image * 1341408);
+                                                d_transformer_blocks_ffn_linear1_copy + image * 1324768,
+                                                d_transformer_blocks_carry + pass % 2 * 16640 + image * 1324768,
+                                                transformer_blocks_norm2_rsqrt + layer * 80 + image * 1324768,
+                                                d_transformer_blocks_add + image * 1324768);
             }
             team.wait();
             transformer_blocks_attention_out_proj_backward(team, packed + 4768016 + layer * 65536,
-                                                           d_transformer_blocks_add + image * 1341408,
-                                                           d_transformer_blocks_attention_out_proj_einsum + team.first * 1341408);
+                                                           d_transformer_blocks_add + image * 1324768,
+                                                           d_transformer_blocks_attention_out_proj_einsum + team.first * 1324768);
             team.wait();
             if (team.part == 0) {
-              transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1341408,
-                                                    d_transformer_blocks_attention_copy + team.first * 1341408);
+              transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1324768,
+                                                    d_transformer_blocks_attention_copy + team.first * 1324768);
             }
             team.wait();
             transformer_blocks_attention_backward_2(team,
-                                                    d_transformer_blocks_attention_out_proj_einsum + team.first * 1341408,
-                                                    d_transformer_blocks_attention_copy + team.first * 1341408,
-                                                    d_transformer_blocks_attention_einsum + team.first * 1341408);
+                                                    d_transformer_blocks_attention_out_proj_einsum + team.first * 1324768,
+                                                    d_transformer_blocks_attention_copy + team.first * 1324768,
+                                                    d_transformer_blocks_attention_einsum + team.first * 1324768);
             team.wait();
             transformer_blocks_attention_backward_3(team,
-                                                    d_transformer_blocks_attention_out_proj_einsum + team.first * 1341408,
-                                                    transformer_blocks_attention_multiply + layer * 33808 + image * 1341408,
-                                                    d_transformer_blocks_attention_einsum_2 + team.first * 1341408);
+                                                    d_transformer_blocks_attention_out_proj_einsum + team.first * 1324768,
+                                                    transformer_blocks_attention_multiply + layer * 33808 + image * 1324768,
+                                                    d_transformer_blocks_attention_rearrange + image * 1324768);
             team.wait();
             transformer_blocks_attention_backward_4(team, group.first + image, layer,
-                                                    d_transformer_blocks_attention_einsum + team.first * 1341408,
+                                                    d_transformer_blocks_attention_einsum + team.first * 1324768,
                                                     random,
-                                                    transformer_blocks_attention_divide + layer * 33808 + image * 1341408,
-                                                    d_transformer_blocks_attention_multiply + team.first * 1341408);
+                                                    transformer_blocks_attention_divide + layer * 33808 + image * 1324768,
+                                                    d_transformer_blocks_attention_multiply + team.first * 1324768);
             team.wait();
             transformer_blocks_attention_backward_5(team,
-                                                    d_transformer_blocks_attention_multiply + team.first * 1341408,
-                                                    transformer_blocks_attention_add + layer * 49920 + image * 1341408,
-                                                    d_transformer_blocks_attention_einsum_3 + team.first * 1341408);
+                                                    d_transformer_blocks_attention_multiply + team.first * 1324768,
+                                                    transformer_blocks_attention_add + layer * 49920 + image * 1324768,
+                                                    d_transformer_blocks_attention_rearrange + image * 1324768);
             team.wait();
             transformer_blocks_attention_backward_6(team,
-                                                    d_transformer_blocks_attention_multiply + team.first * 1341408,
-                                                    transformer_blocks_attention_add + layer * 49920 + image * 1341408,
-                                                    d_transformer_blocks_attention_einsum_4 + team.first * 1341408);
+                                                    d_transformer_blocks_attention_multiply + team.first * 1324768,
+                                                    transformer_blocks_attention_add + layer * 49920 + image * 1324768,
+                                                    d_transformer_blocks_attention_rearrange + image * 1324768);
+            team.wait();
+            transformer_blocks_attention_backward_7(team, packed + 5161232 + layer * 196608,
+                                                    d_transformer_blocks_attention_rearrange + image * 1324768,
+                                                    d_transformer_blocks_attention_einsum_2 + image * 1324768);
             team.wait();
             if (team.part == 0) {
-              transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + team.first * 1341408,
-                                                      d_transformer_blocks_attention_rearrange + image * 1341408);
-              transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + team.first * 1341408,
-                                                      d_transformer_blocks_attention_rearrange + image * 1341408);
-              transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + team.first * 1341408,
-                                                      d_transformer_blocks_attention_rearrange + image * 1341408);
-            }
-            team.wait();
-            transformer_blocks_attention_backward_10(team, packed + 5161232 + layer * 196608,
-                                                     d_transformer_blocks_attention_rearrange + image * 1341408,
-                                                     d_transformer_blocks_attention_einsum_5 + image * 1341408);
-            team.wait();
-            if (team.part == 0) {
-              transformer_blocks_norm1_backward(transformer_blocks_norm1_multiply + layer * 16640 + image * 1341408,
+              transformer_blocks_norm1_backward(d_transformer_blocks_attention_einsum_2 + image * 1324768,
                                                 parameters + 3165200 - layer * 527104,
+                                                transformer_blocks_norm1_multiply + layer * 16640 + image * 1324768,
                                                 parameters + 3165456 - layer * 527104,
-                                                d_transformer_blocks_attention_copy_2 + image * 1341408);
-              transformer_blocks_norm1_backward_2(d_transformer_blocks_attention_einsum_5 + image * 1341408,
-                                                  parameters + 3165200 - layer * 527104,
-                                                  transformer_blocks_norm1_multiply + layer * 16640 + image * 1341408,
-                                                  d_transformer_blocks_add + image * 1341408,
-                                                  transformer_blocks_norm1_rsqrt + layer * 80 + image * 1341408,
-                                                  d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1341408);
+                                                d_transformer_blocks_attention_copy_2 + image * 1324768,
+                                                d_transformer_blocks_add + image * 1324768,
+                                                transformer_blocks_norm1_rsqrt + layer * 80 + image * 1324768,
+                                                d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1324768);
             }
             team.wait();
           }
@@ -9865,9 +10856,9 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
       }
 #pragma omp parallel for schedule(static)
       for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-        transformer_blocks_norm1_weight_gradient_partial(chunk, group, d_transformer_blocks_attention_einsum_5,
+        transformer_blocks_norm1_weight_gradient_partial(chunk, group, d_transformer_blocks_attention_einsum_2,
                                                          transformer_blocks_norm1_multiply + layer * 16640, scratch);
-        transformer_blocks_norm1_bias_gradient_partial(chunk, group, d_transformer_blocks_attention_einsum_5,
+        transformer_blocks_norm1_bias_gradient_partial(chunk, group, d_transformer_blocks_attention_einsum_2,
                                                        scratch + 4096);
       }
       transformer_blocks_norm1_weight_gradient_sum(group, gradients + 3165200 - layer * 527104, scratch);
@@ -9875,8 +10866,8 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < group.images; ++image) {
-      multiply_backward_2(group.first + image, d_transformer_blocks_carry + 16640 + image * 1341408, random,
-                          d_multiply_2 + image * 1341408);
+      multiply_backward_2(group.first + image, d_transformer_blocks_carry + 16640 + image * 1324768, random,
+                          d_multiply_2 + image * 1324768);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -9910,39 +10901,39 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
   float* const rearrange = scratch;
   // [B, N+1=65, D=256] x 2 slots, every 952560 reals, live from kernel 0 to 21
   float* const transformer_blocks_carry = scratch + 851280;
-  // [B, N+1=65] x 5 slots, every 952560 reals, live from kernel 4 to 61
+  // [B, N+1=65] x 5 slots, every 952560 reals, live from kernel 4 to 55
   float* const transformer_blocks_norm1_rsqrt = scratch + 951648;
-  // [B, N+1=65, D=256] x 5 slots, every 952560 reals, live from kernel 4 to 61
+  // [B, N+1=65, D=256] x 5 slots, every 952560 reals, live from kernel 4 to 55
   float* const transformer_blocks_norm1_multiply = scratch + 585040;
   // [B, N+1=65, D=256], every 952560 reals, live from kernel 4 to 5
   float* const transformer_blocks_norm1_add = scratch + 751440;
-  // [B, N+1=65, 3*D=768] x 5 slots, every 952560 reals, live from kernel 4 to 61
+  // [B, N+1=65, 3*D=768] x 5 slots, every 952560 reals, live from kernel 4 to 55
   float* const transformer_blocks_attention_add = scratch;
   // [B, H=8, K=32, N+1=65], every 952560 reals, live from kernel 6 to 7
   float* const transformer_blocks_attention_copy = scratch + 884560;
   // [B, H=8, N+1=65, N+1=65], every 952560 reals, live from kernel 7 to 8
   float* const transformer_blocks_attention_einsum = scratch + 751440;
-  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 952560 reals, live from kernel 4 to 61
+  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 952560 reals, live from kernel 4 to 55
   float* const transformer_blocks_attention_divide = scratch + 249600;
   // [B, N+1=65, H*K=256], every 952560 reals, live from kernel 9 to 10
   float* const transformer_blocks_attention_rearrange = scratch + 751440;
   // [B, N+1=65, D=256], every 952560 reals, live from kernel 10 to 11
   float* const transformer_blocks_attention_out_proj_einsum = scratch + 768080;
-  // [B, N+1=65] x 5 slots, every 952560 reals, live from kernel 4 to 61
+  // [B, N+1=65] x 5 slots, every 952560 reals, live from kernel 4 to 55
   float* const transformer_blocks_norm2_rsqrt = scratch + 952048;
   // [B, N+1=65, D=256], every 952560 reals, live from kernel 11 to 13
   float* const transformer_blocks_add = scratch + 784720;
-  // [B, N+1=65, D=256] x 5 slots, every 952560 reals, live from kernel 4 to 61
+  // [B, N+1=65, D=256] x 5 slots, every 952560 reals, live from kernel 4 to 55
   float* const transformer_blocks_norm2_multiply = scratch + 668240;
   // [B, N+1=65, D=256], every 952560 reals, live from kernel 11 to 12
   float* const transformer_blocks_norm2_add = scratch + 884560;
-  // [B, N+1=65, M=512] x 5 slots, every 952560 reals, live from kernel 4 to 61
+  // [B, N+1=65, M=512] x 5 slots, every 952560 reals, live from kernel 4 to 55
   float* const transformer_blocks_ffn_linear1_add = scratch + 418640;
   // [B, N+1=65, M=512], every 952560 reals, live from kernel 12 to 13
   float* const transformer_blocks_ffn_gelu = scratch + 751440;
-  // [B, N+1=65], every 952560 reals, live from kernel 14 to 43
+  // [B, N+1=65], every 952560 reals, live from kernel 14 to 40
   float* const transformer_blocks_5_norm1_rsqrt = scratch + 952448;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 14 to 43
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 14 to 40
   float* const transformer_blocks_5_norm1_multiply = scratch + 917840;
   // [B, N+1=65, D=256], every 952560 reals, live from kernel 14 to 15
   float* const transformer_blocks_5_norm1_add = scratch + 934480;
@@ -9978,9 +10969,9 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
   float* const norm_multiply = scratch + 851280;
   // [B, 1, D=256], every 952560 reals, live from kernel 24 to 25
   float* const norm_add = scratch + 851536;
-  // [B], every 952560 reals, live from kernel 14 to 46
+  // [B], every 952560 reals, live from kernel 14 to 43
   float* const add = scratch + 952528;
-  // [B], every 952560 reals, live from kernel 14 to 46
+  // [B], every 952560 reals, live from kernel 14 to 43
   float* const reduce_sum = scratch + 952544;
   // [B, CLASSES=10], every 952560 reals, live from kernel 26 to 27
   float* const d_multiply = scratch + 852304;
@@ -9992,55 +10983,43 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
   float* const d_transformer_blocks_5_ffn_multiply = scratch + 851280;
   // [B, 1, D=256], every 952560 reals, live from kernel 30 to 31
   float* const d_transformer_blocks_5_ffn_linear1_einsum = scratch + 851792;
-  // [B, 1, D=256], every 952560 reals, live from kernel 31 to 44
-  float* const d_transformer_blocks_5_add = scratch + 935776;
+  // [B, 1, D=256], every 952560 reals, live from kernel 31 to 41
+  float* const d_transformer_blocks_5_add = scratch + 868448;
   // [B, 1, D=256], every 952560 reals, live from kernel 32 to 35
-  float* const d_transformer_blocks_5_attention_out_proj_einsum = scratch + 868448;
+  float* const d_transformer_blocks_5_attention_out_proj_einsum = scratch + 868704;
   // [B, H=8, K=32, N+1=65], every 952560 reals, live from kernel 33 to 34
   float* const d_transformer_blocks_5_attention_copy = scratch + 851280;
   // [B, H=8, 1, N+1=65], every 952560 reals, live from kernel 34 to 36
   float* const d_transformer_blocks_5_attention_einsum = scratch + 867920;
-  // [B, H=8, N+1=65, K=32], every 952560 reals, live from kernel 35 to 41
-  float* const d_transformer_blocks_5_attention_einsum_2 = scratch + 851280;
-  // [B, H=8, 1, N+1=65], every 952560 reals, live from kernel 36 to 38
-  float* const d_transformer_blocks_5_attention_multiply = scratch + 935008;
-  // [B, H=8, 1, K=32], every 952560 reals, live from kernel 37 to 39
-  float* const d_transformer_blocks_5_attention_einsum_3 = scratch + 934480;
-  // [B, H=8, N+1=65, K=32], every 952560 reals, live from kernel 38 to 40
-  float* const d_transformer_blocks_5_attention_einsum_4 = scratch + 867920;
-  // [B, N+1=65, 3*D=768], every 952560 reals, live from kernel 0 to 42
+  // [B, N+1=65, 3*D=768], every 952560 reals, live from kernel 0 to 39
   float* const d_transformer_blocks_5_attention_rearrange = scratch + 801360;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 42 to 43
-  float* const d_transformer_blocks_5_attention_einsum_5 = scratch + 751440;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 43 to 45
+  // [B, H=8, 1, N+1=65], every 952560 reals, live from kernel 36 to 38
+  float* const d_transformer_blocks_5_attention_multiply = scratch + 851280;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 39 to 40
+  float* const d_transformer_blocks_5_attention_einsum_2 = scratch + 751440;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 40 to 42
   float* const d_transformer_blocks_5_norm1_multiply = scratch + 768080;
-  // [B, N+1=65, D=256] x 2 slots, every 952560 reals, live from kernel 14 to 62
+  // [B, N+1=65, D=256] x 2 slots, every 952560 reals, live from kernel 14 to 56
   float* const d_transformer_blocks_carry = scratch + 884560;
-  // [B, N+1=65, M=512], every 952560 reals, live from kernel 47 to 48
+  // [B, N+1=65, M=512], every 952560 reals, live from kernel 44 to 45
   float* const d_transformer_blocks_ffn_multiply = scratch + 751440;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 48 to 49
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 45 to 46
   float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 784720;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 49 to 61
-  float* const d_transformer_blocks_add = scratch + 819056;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 50 to 53
-  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 785248;
-  // [B, H=8, K=32, N+1=65], every 952560 reals, live from kernel 51 to 52
-  float* const d_transformer_blocks_attention_copy = scratch + 801888;
-  // [B, H=8, N+1=65, N+1=65], every 952560 reals, live from kernel 52 to 54
-  float* const d_transformer_blocks_attention_einsum = scratch + 751440;
-  // [B, H=8, N+1=65, K=32], every 952560 reals, live from kernel 53 to 59
-  float* const d_transformer_blocks_attention_einsum_2 = scratch + 835696;
-  // [B, H=8, N+1=65, N+1=65], every 952560 reals, live from kernel 54 to 56
-  float* const d_transformer_blocks_attention_multiply = scratch + 785248;
-  // [B, H=8, N+1=65, K=32], every 952560 reals, live from kernel 55 to 57
-  float* const d_transformer_blocks_attention_einsum_3 = scratch + 852336;
-  // [B, H=8, N+1=65, K=32], every 952560 reals, live from kernel 56 to 58
-  float* const d_transformer_blocks_attention_einsum_4 = scratch + 917840;
-  // [B, N+1=65, 3*D=768], every 952560 reals, live from kernel 57 to 60
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 46 to 55
+  float* const d_transformer_blocks_add = scratch + 917840;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 47 to 50
+  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 835168;
+  // [B, H=8, K=32, N+1=65], every 952560 reals, live from kernel 48 to 49
+  float* const d_transformer_blocks_attention_copy = scratch + 751440;
+  // [B, H=8, N+1=65, N+1=65], every 952560 reals, live from kernel 49 to 51
+  float* const d_transformer_blocks_attention_einsum = scratch + 801360;
+  // [B, N+1=65, 3*D=768], every 952560 reals, live from kernel 50 to 54
   float* const d_transformer_blocks_attention_rearrange = scratch + 751440;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 60 to 61
-  float* const d_transformer_blocks_attention_einsum_5 = scratch + 801360;
-  // [B, N=64, C*P*P=48], every 952560 reals, live from kernel 62 to 63
+  // [B, H=8, N+1=65, N+1=65], every 952560 reals, live from kernel 51 to 53
+  float* const d_transformer_blocks_attention_multiply = scratch + 835168;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 54 to 55
+  float* const d_transformer_blocks_attention_einsum_2 = scratch + 801360;
+  // [B, N=64, C*P*P=48], every 952560 reals, live from kernel 56 to 57
   float* const d_patch_embed_einsum = scratch;
   std::int64_t place = -1;
 #pragma omp parallel for schedule(static) firstprivate(place)
@@ -10050,7 +11029,7 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
     patch_embed_forward(packed + 37136, rearrange + place * 952560, parameters + 3182352, parameters + 3165712,
                         transformer_blocks_carry + image * 952560);
     add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 952560);
-    transformer_blocks_5_attention_backward_8(d_transformer_blocks_5_attention_rearrange + image * 952560);
+    transformer_blocks_5_attention_backward_7(d_transformer_blocks_5_attention_rearrange + image * 952560);
   }
   // transformer_blocks: 5 layers
   for (std::int64_t layer = 0; layer < 5; ++layer) {
@@ -10225,30 +11204,24 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
                                                     d_transformer_blocks_5_attention_einsum + team.first * 952560);
           transformer_blocks_5_attention_backward_3_input_gradient(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
                                                                    transformer_blocks_5_attention_divide + team.first * 952560,
-                                                                   d_transformer_blocks_5_attention_einsum_2 + team.first * 952560);
+                                                                   d_transformer_blocks_5_attention_rearrange + image * 952560);
           transformer_blocks_5_attention_backward_4_input_gradient(d_transformer_blocks_5_attention_einsum + team.first * 952560,
                                                                    transformer_blocks_5_attention_divide + team.first * 952560,
                                                                    d_transformer_blocks_5_attention_multiply + team.first * 952560);
           transformer_blocks_5_attention_backward_5(d_transformer_blocks_5_attention_multiply + team.first * 952560,
                                                     transformer_blocks_5_attention_add + team.first * 952560,
-                                                    d_transformer_blocks_5_attention_einsum_3 + team.first * 952560);
+                                                    d_transformer_blocks_5_attention_rearrange + image * 952560);
           transformer_blocks_5_attention_backward_6(d_transformer_blocks_5_attention_multiply + team.first * 952560,
                                                     transformer_blocks_5_attention_add + team.first * 952560,
-                                                    d_transformer_blocks_5_attention_einsum_4 + team.first * 952560);
-          transformer_blocks_5_attention_backward_7(d_transformer_blocks_5_attention_einsum_3 + team.first * 952560,
                                                     d_transformer_blocks_5_attention_rearrange + image * 952560);
-          transformer_blocks_5_attention_backward_9(d_transformer_blocks_5_attention_einsum_4 + team.first * 952560,
-                                                    d_transformer_blocks_5_attention_rearrange + image * 952560);
-          transformer_blocks_5_attention_backward_10(d_transformer_blocks_5_attention_einsum_2 + team.first * 952560,
-                                                     d_transformer_blocks_5_attention_rearrange + image * 952560);
         }
         team.wait();
-        transformer_blocks_5_attention_backward_11(team, packed + 6144272,
-                                                   d_transformer_blocks_5_attention_rearrange + image * 952560,
-                                                   d_transformer_blocks_5_attention_einsum_5 + team.first * 952560);
+        transformer_blocks_5_attention_backward_8(team, packed + 6144272,
+                                                  d_transformer_blocks_5_attention_rearrange + image * 952560,
+                                                  d_transformer_blocks_5_attention_einsum_2 + team.first * 952560);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_5_norm1_backward(d_transformer_blocks_5_attention_einsum_5 + team.first * 952560,
+          transformer_blocks_5_norm1_backward(d_transformer_blocks_5_attention_einsum_2 + team.first * 952560,
                                               parameters + 529680,
                                               transformer_blocks_5_norm1_multiply + team.first * 952560,
                                               transformer_blocks_5_norm1_rsqrt + team.first * 952560,
@@ -10283,12 +11256,12 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
                                                                  d_transformer_blocks_ffn_linear1_einsum + team.first * 952560);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_norm2_backward_2(d_transformer_blocks_ffn_linear1_einsum + team.first * 952560,
-                                                parameters + 2901520 - layer * 527104,
-                                                transformer_blocks_norm2_multiply + layer * 16640 + image * 952560,
-                                                d_transformer_blocks_carry + pass % 2 * 16640 + image * 952560,
-                                                transformer_blocks_norm2_rsqrt + layer * 80 + image * 952560,
-                                                d_transformer_blocks_add + team.first * 952560);
+            transformer_blocks_norm2_backward_input_gradient(d_transformer_blocks_ffn_linear1_einsum + team.first * 952560,
+                                                             parameters + 2901520 - layer * 527104,
+                                                             transformer_blocks_norm2_multiply + layer * 16640 + image * 952560,
+                                                             d_transformer_blocks_carry + pass % 2 * 16640 + image * 952560,
+                                                             transformer_blocks_norm2_rsqrt + layer * 80 + image * 952560,
+                                                             d_transformer_blocks_add + team.first * 952560);
           }
           team.wait();
           transformer_blocks_attention_out_proj_backward(team, packed + 4768016 + layer * 65536,
@@ -10308,7 +11281,7 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
           transformer_blocks_attention_backward_3_input_gradient(team,
                                                                  d_transformer_blocks_attention_out_proj_einsum + team.first * 952560,
                                                                  transformer_blocks_attention_divide + layer * 33808 + image * 952560,
-                                                                 d_transformer_blocks_attention_einsum_2 + team.first * 952560);
+                                                                 d_transformer_blocks_attention_rearrange + team.first * 952560);
           team.wait();
           transformer_blocks_attention_backward_4_input_gradient(team,
                                                                  d_transformer_blocks_attention_einsum + team.first * 952560,
@@ -10317,32 +11290,23 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
           team.wait();
           transformer_blocks_attention_backward_5(team, d_transformer_blocks_attention_multiply + team.first * 952560,
                                                   transformer_blocks_attention_add + layer * 49920 + image * 952560,
-                                                  d_transformer_blocks_attention_einsum_3 + team.first * 952560);
+                                                  d_transformer_blocks_attention_rearrange + team.first * 952560);
           team.wait();
           transformer_blocks_attention_backward_6(team, d_transformer_blocks_attention_multiply + team.first * 952560,
                                                   transformer_blocks_attention_add + layer * 49920 + image * 952560,
-                                                  d_transformer_blocks_attention_einsum_4 + team.first * 952560);
+                                                  d_transformer_blocks_attention_rearrange + team.first * 952560);
+          team.wait();
+          transformer_blocks_attention_backward_7(team, packed + 5161232 + layer * 196608,
+                                                  d_transformer_blocks_attention_rearrange + team.first * 952560,
+                                                  d_transformer_blocks_attention_einsum_2 + team.first * 952560);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + team.first * 952560,
-                                                    d_transformer_blocks_attention_rearrange + team.first * 952560);
-            transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + team.first * 952560,
-                                                    d_transformer_blocks_attention_rearrange + team.first * 952560);
-            transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + team.first * 952560,
-                                                    d_transformer_blocks_attention_rearrange + team.first * 952560);
-          }
-          team.wait();
-          transformer_blocks_attention_backward_10(team, packed + 5161232 + layer * 196608,
-                                                   d_transformer_blocks_attention_rearrange + team.first * 952560,
-                                                   d_transformer_blocks_attention_einsum_5 + team.first * 952560);
-          team.wait();
-          if (team.part == 0) {
-            transformer_blocks_norm1_backward_2(d_transformer_blocks_attention_einsum_5 + team.first * 952560,
-                                                parameters + 3165200 - layer * 527104,
-                                                transformer_blocks_norm1_multiply + layer * 16640 + image * 952560,
-                                                d_transformer_blocks_add + team.first * 952560,
-                                                transformer_blocks_norm1_rsqrt + layer * 80 + image * 952560,
-                                                d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 952560);
+            transformer_blocks_norm1_backward_input_gradient(d_transformer_blocks_attention_einsum_2 + team.first * 952560,
+                                                             parameters + 3165200 - layer * 527104,
+                                                             transformer_blocks_norm1_multiply + layer * 16640 + image * 952560,
+                                                             d_transformer_blocks_add + team.first * 952560,
+                                                             transformer_blocks_norm1_rsqrt + layer * 80 + image * 952560,
+                                                             d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 952560);
           }
           team.wait();
         }

@@ -42,6 +42,8 @@ typedef real vec;
 [[maybe_unused]] static inline vec v_fma(vec a, vec b, vec c) { return a * b + c; }
 [[maybe_unused]] static inline vec v_sqrt(vec a) { return std::sqrt(a); }
 [[maybe_unused]] static inline vec v_rsqrt(vec a) { return real(1) / std::sqrt(a); }
+[[maybe_unused]] static inline vec v_div_one(vec a, vec b) { return v_div(a, b); }
+[[maybe_unused]] static inline vec v_rsqrt_one(vec a) { return v_rsqrt(a); }
 
 // Choice. v_equal and v_step give 1 or 0; v_select_less gives x where a < b and y elsewhere.
 [[maybe_unused]] static inline vec v_equal(vec a, vec b) { return a == b ? real(1) : real(0); }
@@ -111,7 +113,9 @@ typedef real vec;
 }
 
 // Elementary functions over the v_ names: one text for every instruction set. The single-precision polynomials are
-// minimax fits (Remez exchange) of the function named beside them; not-a-number goes in and comes out.
+// minimax fits (Remez exchange) of the function named beside them; not-a-number goes in and comes out. Long ones are
+// summed up in two parts, of even and of odd powers, which do not wait for each other; the last, largest terms one by
+// one, because the two parts cancel.
 #if defined(TESSERA_REAL_DOUBLE)
 [[maybe_unused]] static inline vec v_exp(vec x) { return std::exp(x); }
 [[maybe_unused]] static inline vec v_log(vec x) { return std::log(x); }
@@ -132,14 +136,13 @@ typedef real vec;
   const vec n = v_round(v_mul(x, v_set(1.44269504f)));
   // log(2) in two parts, the first short enough that its product with n is exact.
   const vec r = v_fma(n, v_set(2.12194440e-4f), v_fma(n, v_set(-0.693359375f), x));
-  vec p = v_set(1.979022054e-4f);  // (exp(r) - 1 - r) / r^2
-  p = v_fma(p, r, v_set(1.394478371e-3f));
-  p = v_fma(p, r, v_set(8.333497681e-3f));
-  p = v_fma(p, r, v_set(4.166629165e-2f));
-  p = v_fma(p, r, v_set(1.666666567e-1f));
-  p = v_fma(p, r, v_set(5.000000000e-1f));
-  p = v_add(v_fma(p, v_mul(r, r), r), v_set(1.0f));
-  return v_scale(p, n);
+  const vec square = v_mul(r, r);
+  vec even = v_set(1.394478371e-3f), odd = v_set(1.979022054e-4f);  // (exp(r) - 1 - r) / r^2
+  even = v_fma(even, square, v_set(4.166629165e-2f));
+  odd = v_fma(odd, square, v_set(8.333497681e-3f));
+  even = v_fma(even, square, v_set(5.000000000e-1f));
+  odd = v_fma(odd, square, v_set(1.666666567e-1f));
+  return v_scale(v_add(v_fma(v_fma(odd, r, even), square, r), v_set(1.0f)), n);
 }
 
 /// log(x) = log(m) + e log(2), m in [sqrt(1/2), sqrt(2)). -infinity at 0, not a number below.
@@ -204,18 +207,18 @@ typedef real vec;
 /// |x| to 5.35, where it has come to 0 and 1; -infinity gives 0.
 [[maybe_unused]] static inline vec v_gelu(vec x) {
   const vec held = v_max(v_set(-5.35f), x), t = v_min(v_set(5.35f), held);
-  const vec u = v_fma(v_mul(t, t), v_set(0.06987509876f), v_set(-1.0f));
-  vec p = v_set(3.348651517e-04f);  // (Phi(t) - 1/2) / t
-  p = v_fma(p, u, v_set(-8.883510600e-04f));
-  p = v_fma(p, u, v_set(8.006113349e-04f));
-  p = v_fma(p, u, v_set(-1.144385780e-03f));
-  p = v_fma(p, u, v_set(3.392371116e-03f));
-  p = v_fma(p, u, v_set(-6.272869650e-03f));
-  p = v_fma(p, u, v_set(9.238593280e-03f));
-  p = v_fma(p, u, v_set(-1.358140167e-02f));
-  p = v_fma(p, u, v_set(1.929515973e-02f));
-  p = v_fma(p, u, v_set(-2.553315088e-02f));
-  p = v_fma(p, u, v_set(3.210752457e-02f));
+  const vec u = v_fma(v_mul(t, t), v_set(0.06987509876f), v_set(-1.0f)), square = v_mul(u, u);
+  vec even = v_set(3.348651517e-04f), odd = v_set(-8.883510600e-04f);  // (Phi(t) - 1/2) / t
+  even = v_fma(even, square, v_set(8.006113349e-04f));
+  odd = v_fma(odd, square, v_set(-1.144385780e-03f));
+  even = v_fma(even, square, v_set(3.392371116e-03f));
+  odd = v_fma(odd, square, v_set(-6.272869650e-03f));
+  even = v_fma(even, square, v_set(9.238593280e-03f));
+  odd = v_fma(odd, square, v_set(-1.358140167e-02f));
+  even = v_fma(even, square, v_set(1.929515973e-02f));
+  odd = v_fma(odd, square, v_set(-2.553315088e-02f));
+  even = v_fma(even, square, v_set(3.210752457e-02f));
+  vec p = v_fma(odd, u, even);
   p = v_fma(p, u, v_set(-3.940302879e-02f));
   p = v_fma(p, u, v_set(4.888189957e-02f));
   p = v_fma(p, u, v_set(-6.591891497e-02f));
@@ -227,17 +230,17 @@ typedef real vec;
 /// is as good as 0 and 1.
 [[maybe_unused]] static inline vec v_gelu_gradient(vec x) {
   const vec t = v_min(v_set(5.63333321f), v_max(v_set(-5.63333321f), x));
-  const vec u = v_fma(v_mul(t, t), v_set(0.06302300841f), v_set(-1.0f));
-  vec p = v_set(-1.593061839e-03f);  // (Phi(t) - 1/2) / t + phi(t)
-  p = v_fma(p, u, v_set(4.181942437e-03f));
-  p = v_fma(p, u, v_set(-2.437137999e-03f));
-  p = v_fma(p, u, v_set(1.975648804e-03f));
-  p = v_fma(p, u, v_set(-1.290747989e-02f));
-  p = v_fma(p, u, v_set(2.519198693e-02f));
-  p = v_fma(p, u, v_set(-3.096184321e-02f));
-  p = v_fma(p, u, v_set(4.097849131e-02f));
-  p = v_fma(p, u, v_set(-5.670175329e-02f));
-  p = v_fma(p, u, v_set(6.814377010e-02f));
+  const vec u = v_fma(v_mul(t, t), v_set(0.06302300841f), v_set(-1.0f)), square = v_mul(u, u);
+  vec even = v_set(4.181942437e-03f), odd = v_set(-1.593061839e-03f);  // (Phi(t) - 1/2) / t + phi(t)
+  even = v_fma(even, square, v_set(1.975648804e-03f));
+  odd = v_fma(odd, square, v_set(-2.437137999e-03f));
+  even = v_fma(even, square, v_set(2.519198693e-02f));
+  odd = v_fma(odd, square, v_set(-1.290747989e-02f));
+  even = v_fma(even, square, v_set(4.097849131e-02f));
+  odd = v_fma(odd, square, v_set(-3.096184321e-02f));
+  even = v_fma(even, square, v_set(6.814377010e-02f));
+  odd = v_fma(odd, square, v_set(-5.670175329e-02f));
+  vec p = v_fma(odd, u, even);
   p = v_fma(p, u, v_set(-7.222574949e-02f));
   p = v_fma(p, u, v_set(7.040762156e-02f));
   p = v_fma(p, u, v_set(-6.382109970e-02f));
@@ -583,24 +586,23 @@ static void transformer_blocks_norm1_forward(const real* transformer_blocks_carr
       const vec t2 = v_set(real(256.0));
       const vec t3 = v_div(sum0, t2);
       const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+      sum1 = v_fma(t4, t4, sum1);
     }
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x6 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
-      const vec t7 = v_set(real(256.0));
-      const vec t8 = v_div(sum0, t7);
-      const vec t9 = v_sub(x6, t8);
-      const vec t10 = v_div(sum1, t7);
-      const vec t11 = v_set(real(1e-05));
-      const vec t12 = v_add(t10, t11);
-      const vec t13 = v_rsqrt(t12);
-      const vec t14 = v_mul(t9, t13);
-      const vec x15 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec t16 = v_mul(t14, x15);
-      const vec x17 = v_set(transformer_blocks_norm1_bias[d]);
-      const vec t18 = v_add(t16, x17);
-      v_store_strided(transformer_blocks_norm1_add + (n * 256 + d), 256, t18, lanes);
+      const vec x5 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
+      const vec t6 = v_set(real(256.0));
+      const vec t7 = v_div(sum0, t6);
+      const vec t8 = v_sub(x5, t7);
+      const vec t9 = v_div(sum1, t6);
+      const vec t10 = v_set(real(1e-05));
+      const vec t11 = v_add(t9, t10);
+      const vec t12 = v_rsqrt(t11);
+      const vec t13 = v_mul(t8, t12);
+      const vec x14 = v_set(transformer_blocks_norm1_weight[d]);
+      const vec t15 = v_mul(t13, x14);
+      const vec x16 = v_set(transformer_blocks_norm1_bias[d]);
+      const vec t17 = v_add(t15, x16);
+      v_store_strided(transformer_blocks_norm1_add + (n * 256 + d), 256, t17, lanes);
     }
   }
 }
@@ -820,7 +822,7 @@ static void transformer_blocks_attention_forward_4(const Team& team, const real*
       const vec row1 = v_set(v_sum(sum1));
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
         const vec x8 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-        const vec t9 = v_div(v_set(real(1.0)), row1);
+        const vec t9 = v_div_one(v_set(real(1.0)), row1);
         const vec t10 = v_mul(x8, t9);
         v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t10);
       }
@@ -988,29 +990,28 @@ static void transformer_blocks_attention_out_proj_forward_2(const real* transfor
       const vec t10 = v_set(real(256.0));
       const vec t11 = v_div(sum0, t10);
       const vec t12 = v_sub(t9, t11);
-      const vec t13 = v_mul(t12, t12);
-      sum1 = v_add(sum1, t13);
+      sum1 = v_fma(t12, t12, sum1);
     }
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x14 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
-      const vec x15 = v_load_strided(transformer_blocks_attention_out_proj_einsum + (n * 256 + d), 256, lanes);
-      const vec x16 = v_set(transformer_blocks_attention_out_proj_bias[d]);
-      const vec t17 = v_add(x15, x16);
-      const vec t18 = v_add(x14, t17);
-      v_store_strided(transformer_blocks_add + (n * 256 + d), 256, t18, lanes);
-      const vec t19 = v_set(real(256.0));
-      const vec t20 = v_div(sum0, t19);
-      const vec t21 = v_sub(t18, t20);
-      const vec t22 = v_div(sum1, t19);
-      const vec t23 = v_set(real(1e-05));
-      const vec t24 = v_add(t22, t23);
-      const vec t25 = v_rsqrt(t24);
-      const vec t26 = v_mul(t21, t25);
-      const vec x27 = v_set(transformer_blocks_norm2_weight[d]);
-      const vec t28 = v_mul(t26, x27);
-      const vec x29 = v_set(transformer_blocks_norm2_bias[d]);
-      const vec t30 = v_add(t28, x29);
-      v_store_strided(transformer_blocks_norm2_add + (n * 256 + d), 256, t30, lanes);
+      const vec x13 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
+      const vec x14 = v_load_strided(transformer_blocks_attention_out_proj_einsum + (n * 256 + d), 256, lanes);
+      const vec x15 = v_set(transformer_blocks_attention_out_proj_bias[d]);
+      const vec t16 = v_add(x14, x15);
+      const vec t17 = v_add(x13, t16);
+      v_store_strided(transformer_blocks_add + (n * 256 + d), 256, t17, lanes);
+      const vec t18 = v_set(real(256.0));
+      const vec t19 = v_div(sum0, t18);
+      const vec t20 = v_sub(t17, t19);
+      const vec t21 = v_div(sum1, t18);
+      const vec t22 = v_set(real(1e-05));
+      const vec t23 = v_add(t21, t22);
+      const vec t24 = v_rsqrt(t23);
+      const vec t25 = v_mul(t20, t24);
+      const vec x26 = v_set(transformer_blocks_norm2_weight[d]);
+      const vec t27 = v_mul(t25, x26);
+      const vec x28 = v_set(transformer_blocks_norm2_bias[d]);
+      const vec t29 = v_add(t27, x28);
+      v_store_strided(transformer_blocks_norm2_add + (n * 256 + d), 256, t29, lanes);
     }
   }
 }
@@ -1225,24 +1226,23 @@ static void transformer_blocks_5_norm1_forward(const real* transformer_blocks_ca
       const vec t2 = v_set(real(256.0));
       const vec t3 = v_div(sum0, t2);
       const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+      sum1 = v_fma(t4, t4, sum1);
     }
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x6 = v_load_strided(transformer_blocks_carry_next + (n * 256 + d), 256, lanes);
-      const vec t7 = v_set(real(256.0));
-      const vec t8 = v_div(sum0, t7);
-      const vec t9 = v_sub(x6, t8);
-      const vec t10 = v_div(sum1, t7);
-      const vec t11 = v_set(real(1e-05));
-      const vec t12 = v_add(t10, t11);
-      const vec t13 = v_rsqrt(t12);
-      const vec t14 = v_mul(t9, t13);
-      const vec x15 = v_set(transformer_blocks_5_norm1_weight[d]);
-      const vec t16 = v_mul(t14, x15);
-      const vec x17 = v_set(transformer_blocks_5_norm1_bias[d]);
-      const vec t18 = v_add(t16, x17);
-      v_store_strided(transformer_blocks_5_norm1_add + (n * 256 + d), 256, t18, lanes);
+      const vec x5 = v_load_strided(transformer_blocks_carry_next + (n * 256 + d), 256, lanes);
+      const vec t6 = v_set(real(256.0));
+      const vec t7 = v_div(sum0, t6);
+      const vec t8 = v_sub(x5, t7);
+      const vec t9 = v_div(sum1, t6);
+      const vec t10 = v_set(real(1e-05));
+      const vec t11 = v_add(t9, t10);
+      const vec t12 = v_rsqrt(t11);
+      const vec t13 = v_mul(t8, t12);
+      const vec x14 = v_set(transformer_blocks_5_norm1_weight[d]);
+      const vec t15 = v_mul(t13, x14);
+      const vec x16 = v_set(transformer_blocks_5_norm1_bias[d]);
+      const vec t17 = v_add(t15, x16);
+      v_store_strided(transformer_blocks_5_norm1_add + (n * 256 + d), 256, t17, lanes);
     }
   }
 }
@@ -1411,7 +1411,7 @@ static void transformer_blocks_5_attention_forward_4(const real* transformer_blo
       const vec row1 = v_set(v_sum(sum1));
       for (std::int64_t n = 0; n < 65; ++n) {
         const vec x8 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
-        const vec t9 = v_div(v_set(real(1.0)), row1);
+        const vec t9 = v_div_one(v_set(real(1.0)), row1);
         const vec t10 = v_mul(x8, t9);
         v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t10);
       }
@@ -1508,29 +1508,28 @@ static void transformer_blocks_5_attention_out_proj_forward_2(const real* transf
     const vec t10 = v_set(real(256.0));
     const vec t11 = v_div(sum0, t10);
     const vec t12 = v_sub(t9, t11);
-    const vec t13 = v_mul(t12, t12);
-    sum1 = v_add(sum1, t13);
+    sum1 = v_fma(t12, t12, sum1);
   }
   for (std::int64_t d = 0; d < 256; ++d) {
-    const vec x14 = v_load_strided(transformer_blocks_carry_next + d, 256, lanes);
-    const vec x15 = v_load_strided(transformer_blocks_5_attention_out_proj_einsum + d, 256, lanes);
-    const vec x16 = v_set(transformer_blocks_5_attention_out_proj_bias[d]);
-    const vec t17 = v_add(x15, x16);
-    const vec t18 = v_add(x14, t17);
-    v_store_strided(transformer_blocks_5_add + d, 256, t18, lanes);
-    const vec t19 = v_set(real(256.0));
-    const vec t20 = v_div(sum0, t19);
-    const vec t21 = v_sub(t18, t20);
-    const vec t22 = v_div(sum1, t19);
-    const vec t23 = v_set(real(1e-05));
-    const vec t24 = v_add(t22, t23);
-    const vec t25 = v_rsqrt(t24);
-    const vec t26 = v_mul(t21, t25);
-    const vec x27 = v_set(transformer_blocks_5_norm2_weight[d]);
-    const vec t28 = v_mul(t26, x27);
-    const vec x29 = v_set(transformer_blocks_5_norm2_bias[d]);
-    const vec t30 = v_add(t28, x29);
-    v_store_strided(transformer_blocks_5_norm2_add + d, 256, t30, lanes);
+    const vec x13 = v_load_strided(transformer_blocks_carry_next + d, 256, lanes);
+    const vec x14 = v_load_strided(transformer_blocks_5_attention_out_proj_einsum + d, 256, lanes);
+    const vec x15 = v_set(transformer_blocks_5_attention_out_proj_bias[d]);
+    const vec t16 = v_add(x14, x15);
+    const vec t17 = v_add(x13, t16);
+    v_store_strided(transformer_blocks_5_add + d, 256, t17, lanes);
+    const vec t18 = v_set(real(256.0));
+    const vec t19 = v_div(sum0, t18);
+    const vec t20 = v_sub(t17, t19);
+    const vec t21 = v_div(sum1, t18);
+    const vec t22 = v_set(real(1e-05));
+    const vec t23 = v_add(t21, t22);
+    const vec t24 = v_rsqrt(t23);
+    const vec t25 = v_mul(t20, t24);
+    const vec x26 = v_set(transformer_blocks_5_norm2_weight[d]);
+    const vec t27 = v_mul(t25, x26);
+    const vec x28 = v_set(transformer_blocks_5_norm2_bias[d]);
+    const vec t29 = v_add(t27, x28);
+    v_store_strided(transformer_blocks_5_norm2_add + d, 256, t29, lanes);
   }
 }
 
@@ -1627,28 +1626,27 @@ static void transformer_blocks_5_ffn_linear2_forward_2(const real* transformer_b
     const vec t10 = v_set(real(256.0));
     const vec t11 = v_div(sum0, t10);
     const vec t12 = v_sub(t9, t11);
-    const vec t13 = v_mul(t12, t12);
-    sum1 = v_add(sum1, t13);
+    sum1 = v_fma(t12, t12, sum1);
   }
   for (std::int64_t d = 0; d < 256; ++d) {
-    const vec x14 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
-    const vec x15 = v_load_strided(transformer_blocks_5_ffn_linear2_einsum + d, 256, lanes);
-    const vec x16 = v_set(transformer_blocks_5_ffn_linear2_bias[d]);
-    const vec t17 = v_add(x15, x16);
-    const vec t18 = v_add(x14, t17);
-    const vec t19 = v_set(real(256.0));
-    const vec t20 = v_div(sum0, t19);
-    const vec t21 = v_sub(t18, t20);
-    const vec t22 = v_div(sum1, t19);
-    const vec t23 = v_set(real(1e-05));
-    const vec t24 = v_add(t22, t23);
-    const vec t25 = v_rsqrt(t24);
-    const vec t26 = v_mul(t21, t25);
-    const vec x27 = v_set(norm_weight[d]);
-    const vec t28 = v_mul(t26, x27);
-    const vec x29 = v_set(norm_bias[d]);
-    const vec t30 = v_add(t28, x29);
-    v_store_strided(norm_add + d, 256, t30, lanes);
+    const vec x13 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
+    const vec x14 = v_load_strided(transformer_blocks_5_ffn_linear2_einsum + d, 256, lanes);
+    const vec x15 = v_set(transformer_blocks_5_ffn_linear2_bias[d]);
+    const vec t16 = v_add(x14, x15);
+    const vec t17 = v_add(x13, t16);
+    const vec t18 = v_set(real(256.0));
+    const vec t19 = v_div(sum0, t18);
+    const vec t20 = v_sub(t17, t19);
+    const vec t21 = v_div(sum1, t18);
+    const vec t22 = v_set(real(1e-05));
+    const vec t23 = v_add(t21, t22);
+    const vec t24 = v_rsqrt(t23);
+    const vec t25 = v_mul(t20, t24);
+    const vec x26 = v_set(norm_weight[d]);
+    const vec t27 = v_mul(t25, x26);
+    const vec x28 = v_set(norm_bias[d]);
+    const vec t29 = v_add(t27, x28);
+    v_store_strided(norm_add + d, 256, t29, lanes);
   }
 }
 
@@ -1707,14 +1705,13 @@ static void reduce_sum_forward(const real* outputs, const std::int32_t* labels, 
     const vec t3 = v_exp(t2);
     sum1 = v_add(sum1, t3);
     const vec t4 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t5 = v_mul(t4, x1);
-    sum2 = v_add(sum2, t5);
+    sum2 = v_fma(t4, x1, sum2);
   }
   const vec row1 = v_set(v_sum(sum1));
   const vec row2 = v_set(v_sum(sum2));
-  const vec t6 = v_log(row1);
-  const vec t7 = v_add(t6, row0);
-  v_store_n(add, t7, 1);
+  const vec t5 = v_log(row1);
+  const vec t6 = v_add(t5, row0);
+  v_store_n(add, t6, 1);
   v_store_n(reduce_sum, row2, 1);
 }
 
@@ -1729,7 +1726,7 @@ static void divide_forward(const std::int64_t batch, const real* add, const real
   }
   const vec all0 = v_set(v_sum(sum0));
   const vec t3 = v_set(static_cast<real>(batch));
-  const vec t4 = v_div(all0, t3);
+  const vec t4 = v_div_one(all0, t3);
   v_store_n(loss, t4, 1);
 }
 
@@ -1804,7 +1801,7 @@ static void multiply_forward(const std::int64_t image, const real* cls_token, co
 }
 
 // i < 1, b < B, h < H=8, i2 < 64, k < K=32
-static void transformer_blocks_5_attention_backward_8(real* d_transformer_blocks_5_attention_rearrange) {
+static void transformer_blocks_5_attention_backward_7(real* d_transformer_blocks_5_attention_rearrange) {
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t h = 0; h < 8; ++h) {
       for (std::int64_t i2 = 0; i2 < 64; ++i2) {
@@ -1836,31 +1833,30 @@ static void transformer_blocks_norm1_forward_train(const real* transformer_block
       const vec t2 = v_set(real(256.0));
       const vec t3 = v_div(sum0, t2);
       const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+      sum1 = v_fma(t4, t4, sum1);
     }
-    const vec t6 = v_set(real(256.0));
-    const vec t7 = v_div(sum1, t6);
-    const vec t8 = v_set(real(1e-05));
-    const vec t9 = v_add(t7, t8);
-    const vec t10 = v_rsqrt(t9);
-    v_store(transformer_blocks_norm1_rsqrt + n, t10);
+    const vec t5 = v_set(real(256.0));
+    const vec t6 = v_div(sum1, t5);
+    const vec t7 = v_set(real(1e-05));
+    const vec t8 = v_add(t6, t7);
+    const vec t9 = v_rsqrt(t8);
+    v_store(transformer_blocks_norm1_rsqrt + n, t9);
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x11 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
-      const vec t12 = v_set(real(256.0));
-      const vec t13 = v_div(sum0, t12);
-      const vec t14 = v_sub(x11, t13);
-      const vec t15 = v_div(sum1, t12);
-      const vec t16 = v_set(real(1e-05));
-      const vec t17 = v_add(t15, t16);
-      const vec t18 = v_rsqrt(t17);
-      const vec t19 = v_mul(t14, t18);
-      v_store_strided(transformer_blocks_norm1_multiply + (n * 256 + d), 256, t19, lanes);
-      const vec x20 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec t21 = v_mul(t19, x20);
-      const vec x22 = v_set(transformer_blocks_norm1_bias[d]);
-      const vec t23 = v_add(t21, x22);
-      v_store_strided(transformer_blocks_norm1_add + (n * 256 + d), 256, t23, lanes);
+      const vec x10 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
+      const vec t11 = v_set(real(256.0));
+      const vec t12 = v_div(sum0, t11);
+      const vec t13 = v_sub(x10, t12);
+      const vec t14 = v_div(sum1, t11);
+      const vec t15 = v_set(real(1e-05));
+      const vec t16 = v_add(t14, t15);
+      const vec t17 = v_rsqrt(t16);
+      const vec t18 = v_mul(t13, t17);
+      v_store_strided(transformer_blocks_norm1_multiply + (n * 256 + d), 256, t18, lanes);
+      const vec x19 = v_set(transformer_blocks_norm1_weight[d]);
+      const vec t20 = v_mul(t18, x19);
+      const vec x21 = v_set(transformer_blocks_norm1_bias[d]);
+      const vec t22 = v_add(t20, x21);
+      v_store_strided(transformer_blocks_norm1_add + (n * 256 + d), 256, t22, lanes);
     }
   }
 }
@@ -1897,7 +1893,7 @@ static void transformer_blocks_attention_forward_4_train(const Team& team, const
       const vec row1 = v_set(v_sum(sum1));
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
         const vec x8 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-        const vec t9 = v_div(v_set(real(1.0)), row1);
+        const vec t9 = v_div_one(v_set(real(1.0)), row1);
         const vec t10 = v_mul(x8, t9);
         v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t10);
         const vec x11 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
@@ -1905,7 +1901,7 @@ static void transformer_blocks_attention_forward_4_train(const Team& team, const
         const vec t13 = v_mul(x11, t12);
         const vec t14 = v_sub(t13, row0);
         const vec t15 = v_exp(t14);
-        const vec t16 = v_div(v_set(real(1.0)), row1);
+        const vec t16 = v_div_one(v_set(real(1.0)), row1);
         const vec t17 = v_mul(t15, t16);
         const vec t18 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + n2, 1, 858993459,
                                real(1.25));
@@ -2014,36 +2010,35 @@ static void transformer_blocks_attention_out_proj_forward_2_train(const real* tr
       const vec t10 = v_set(real(256.0));
       const vec t11 = v_div(sum0, t10);
       const vec t12 = v_sub(t9, t11);
-      const vec t13 = v_mul(t12, t12);
-      sum1 = v_add(sum1, t13);
+      sum1 = v_fma(t12, t12, sum1);
     }
-    const vec t14 = v_set(real(256.0));
-    const vec t15 = v_div(sum1, t14);
-    const vec t16 = v_set(real(1e-05));
-    const vec t17 = v_add(t15, t16);
-    const vec t18 = v_rsqrt(t17);
-    v_store(transformer_blocks_norm2_rsqrt + n, t18);
+    const vec t13 = v_set(real(256.0));
+    const vec t14 = v_div(sum1, t13);
+    const vec t15 = v_set(real(1e-05));
+    const vec t16 = v_add(t14, t15);
+    const vec t17 = v_rsqrt(t16);
+    v_store(transformer_blocks_norm2_rsqrt + n, t17);
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x19 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
-      const vec x20 = v_load_strided(transformer_blocks_attention_out_proj_einsum + (n * 256 + d), 256, lanes);
-      const vec x21 = v_set(transformer_blocks_attention_out_proj_bias[d]);
-      const vec t22 = v_add(x20, x21);
-      const vec t23 = v_add(x19, t22);
-      v_store_strided(transformer_blocks_add + (n * 256 + d), 256, t23, lanes);
-      const vec t24 = v_set(real(256.0));
-      const vec t25 = v_div(sum0, t24);
-      const vec t26 = v_sub(t23, t25);
-      const vec t27 = v_div(sum1, t24);
-      const vec t28 = v_set(real(1e-05));
-      const vec t29 = v_add(t27, t28);
-      const vec t30 = v_rsqrt(t29);
-      const vec t31 = v_mul(t26, t30);
-      v_store_strided(transformer_blocks_norm2_multiply + (n * 256 + d), 256, t31, lanes);
-      const vec x32 = v_set(transformer_blocks_norm2_weight[d]);
-      const vec t33 = v_mul(t31, x32);
-      const vec x34 = v_set(transformer_blocks_norm2_bias[d]);
-      const vec t35 = v_add(t33, x34);
-      v_store_strided(transformer_blocks_norm2_add + (n * 256 + d), 256, t35, lanes);
+      const vec x18 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
+      const vec x19 = v_load_strided(transformer_blocks_attention_out_proj_einsum + (n * 256 + d), 256, lanes);
+      const vec x20 = v_set(transformer_blocks_attention_out_proj_bias[d]);
+      const vec t21 = v_add(x19, x20);
+      const vec t22 = v_add(x18, t21);
+      v_store_strided(transformer_blocks_add + (n * 256 + d), 256, t22, lanes);
+      const vec t23 = v_set(real(256.0));
+      const vec t24 = v_div(sum0, t23);
+      const vec t25 = v_sub(t22, t24);
+      const vec t26 = v_div(sum1, t23);
+      const vec t27 = v_set(real(1e-05));
+      const vec t28 = v_add(t26, t27);
+      const vec t29 = v_rsqrt(t28);
+      const vec t30 = v_mul(t25, t29);
+      v_store_strided(transformer_blocks_norm2_multiply + (n * 256 + d), 256, t30, lanes);
+      const vec x31 = v_set(transformer_blocks_norm2_weight[d]);
+      const vec t32 = v_mul(t30, x31);
+      const vec x33 = v_set(transformer_blocks_norm2_bias[d]);
+      const vec t34 = v_add(t32, x33);
+      v_store_strided(transformer_blocks_norm2_add + (n * 256 + d), 256, t34, lanes);
     }
   }
 }
@@ -2257,31 +2252,30 @@ static void transformer_blocks_5_norm1_forward_train(const real* transformer_blo
       const vec t2 = v_set(real(256.0));
       const vec t3 = v_div(sum0, t2);
       const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+      sum1 = v_fma(t4, t4, sum1);
     }
-    const vec t6 = v_set(real(256.0));
-    const vec t7 = v_div(sum1, t6);
-    const vec t8 = v_set(real(1e-05));
-    const vec t9 = v_add(t7, t8);
-    const vec t10 = v_rsqrt(t9);
-    v_store(transformer_blocks_5_norm1_rsqrt + n, t10);
+    const vec t5 = v_set(real(256.0));
+    const vec t6 = v_div(sum1, t5);
+    const vec t7 = v_set(real(1e-05));
+    const vec t8 = v_add(t6, t7);
+    const vec t9 = v_rsqrt(t8);
+    v_store(transformer_blocks_5_norm1_rsqrt + n, t9);
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x11 = v_load_strided(transformer_blocks_carry_next + (n * 256 + d), 256, lanes);
-      const vec t12 = v_set(real(256.0));
-      const vec t13 = v_div(sum0, t12);
-      const vec t14 = v_sub(x11, t13);
-      const vec t15 = v_div(sum1, t12);
-      const vec t16 = v_set(real(1e-05));
-      const vec t17 = v_add(t15, t16);
-      const vec t18 = v_rsqrt(t17);
-      const vec t19 = v_mul(t14, t18);
-      v_store_strided(transformer_blocks_5_norm1_multiply + (n * 256 + d), 256, t19, lanes);
-      const vec x20 = v_set(transformer_blocks_5_norm1_weight[d]);
-      const vec t21 = v_mul(t19, x20);
-      const vec x22 = v_set(transformer_blocks_5_norm1_bias[d]);
-      const vec t23 = v_add(t21, x22);
-      v_store_strided(transformer_blocks_5_norm1_add + (n * 256 + d), 256, t23, lanes);
+      const vec x10 = v_load_strided(transformer_blocks_carry_next + (n * 256 + d), 256, lanes);
+      const vec t11 = v_set(real(256.0));
+      const vec t12 = v_div(sum0, t11);
+      const vec t13 = v_sub(x10, t12);
+      const vec t14 = v_div(sum1, t11);
+      const vec t15 = v_set(real(1e-05));
+      const vec t16 = v_add(t14, t15);
+      const vec t17 = v_rsqrt(t16);
+      const vec t18 = v_mul(t13, t17);
+      v_store_strided(transformer_blocks_5_norm1_multiply + (n * 256 + d), 256, t18, lanes);
+      const vec x19 = v_set(transformer_blocks_5_norm1_weight[d]);
+      const vec t20 = v_mul(t18, x19);
+      const vec x21 = v_set(transformer_blocks_5_norm1_bias[d]);
+      const vec t22 = v_add(t20, x21);
+      v_store_strided(transformer_blocks_5_norm1_add + (n * 256 + d), 256, t22, lanes);
     }
   }
 }
@@ -2315,7 +2309,7 @@ static void transformer_blocks_5_attention_forward_4_train(const std::int64_t im
       const vec row1 = v_set(v_sum(sum1));
       for (std::int64_t n = 0; n < 65; ++n) {
         const vec x8 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
-        const vec t9 = v_div(v_set(real(1.0)), row1);
+        const vec t9 = v_div_one(v_set(real(1.0)), row1);
         const vec t10 = v_mul(x8, t9);
         v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t10);
         const vec x11 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
@@ -2323,7 +2317,7 @@ static void transformer_blocks_5_attention_forward_4_train(const std::int64_t im
         const vec t13 = v_mul(x11, t12);
         const vec t14 = v_sub(t13, row0);
         const vec t15 = v_exp(t14);
-        const vec t16 = v_div(v_set(real(1.0)), row1);
+        const vec t16 = v_div_one(v_set(real(1.0)), row1);
         const vec t17 = v_mul(t15, t16);
         const vec t18 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + n, 1, 858993459, real(1.25));
         const vec t19 = v_mul(t17, t18);
@@ -2393,36 +2387,35 @@ static void transformer_blocks_5_attention_out_proj_forward_2_train(const real* 
     const vec t10 = v_set(real(256.0));
     const vec t11 = v_div(sum0, t10);
     const vec t12 = v_sub(t9, t11);
-    const vec t13 = v_mul(t12, t12);
-    sum1 = v_add(sum1, t13);
+    sum1 = v_fma(t12, t12, sum1);
   }
-  const vec t14 = v_set(real(256.0));
-  const vec t15 = v_div(sum1, t14);
-  const vec t16 = v_set(real(1e-05));
-  const vec t17 = v_add(t15, t16);
-  const vec t18 = v_rsqrt(t17);
-  v_store(transformer_blocks_5_norm2_rsqrt, t18);
+  const vec t13 = v_set(real(256.0));
+  const vec t14 = v_div(sum1, t13);
+  const vec t15 = v_set(real(1e-05));
+  const vec t16 = v_add(t14, t15);
+  const vec t17 = v_rsqrt(t16);
+  v_store(transformer_blocks_5_norm2_rsqrt, t17);
   for (std::int64_t d = 0; d < 256; ++d) {
-    const vec x19 = v_load_strided(transformer_blocks_carry_next + d, 256, lanes);
-    const vec x20 = v_load_strided(transformer_blocks_5_attention_out_proj_einsum + d, 256, lanes);
-    const vec x21 = v_set(transformer_blocks_5_attention_out_proj_bias[d]);
-    const vec t22 = v_add(x20, x21);
-    const vec t23 = v_add(x19, t22);
-    v_store_strided(transformer_blocks_5_add + d, 256, t23, lanes);
-    const vec t24 = v_set(real(256.0));
-    const vec t25 = v_div(sum0, t24);
-    const vec t26 = v_sub(t23, t25);
-    const vec t27 = v_div(sum1, t24);
-    const vec t28 = v_set(real(1e-05));
-    const vec t29 = v_add(t27, t28);
-    const vec t30 = v_rsqrt(t29);
-    const vec t31 = v_mul(t26, t30);
-    v_store_strided(transformer_blocks_5_norm2_multiply + d, 256, t31, lanes);
-    const vec x32 = v_set(transformer_blocks_5_norm2_weight[d]);
-    const vec t33 = v_mul(t31, x32);
-    const vec x34 = v_set(transformer_blocks_5_norm2_bias[d]);
-    const vec t35 = v_add(t33, x34);
-    v_store_strided(transformer_blocks_5_norm2_add + d, 256, t35, lanes);
+    const vec x18 = v_load_strided(transformer_blocks_carry_next + d, 256, lanes);
+    const vec x19 = v_load_strided(transformer_blocks_5_attention_out_proj_einsum + d, 256, lanes);
+    const vec x20 = v_set(transformer_blocks_5_attention_out_proj_bias[d]);
+    const vec t21 = v_add(x19, x20);
+    const vec t22 = v_add(x18, t21);
+    v_store_strided(transformer_blocks_5_add + d, 256, t22, lanes);
+    const vec t23 = v_set(real(256.0));
+    const vec t24 = v_div(sum0, t23);
+    const vec t25 = v_sub(t22, t24);
+    const vec t26 = v_div(sum1, t23);
+    const vec t27 = v_set(real(1e-05));
+    const vec t28 = v_add(t26, t27);
+    const vec t29 = v_rsqrt(t28);
+    const vec t30 = v_mul(t25, t29);
+    v_store_strided(transformer_blocks_5_norm2_multiply + d, 256, t30, lanes);
+    const vec x31 = v_set(transformer_blocks_5_norm2_weight[d]);
+    const vec t32 = v_mul(t30, x31);
+    const vec x33 = v_set(transformer_blocks_5_norm2_bias[d]);
+    const vec t34 = v_add(t32, x33);
+    v_store_strided(transformer_blocks_5_norm2_add + d, 256, t34, lanes);
   }
 }
 
@@ -2502,37 +2495,36 @@ static void transformer_blocks_5_ffn_linear2_forward_2_train(const std::int64_t 
     const vec t14 = v_set(real(256.0));
     const vec t15 = v_div(sum0, t14);
     const vec t16 = v_sub(t13, t15);
-    const vec t17 = v_mul(t16, t16);
-    sum1 = v_add(sum1, t17);
+    sum1 = v_fma(t16, t16, sum1);
   }
-  const vec t18 = v_set(real(256.0));
-  const vec t19 = v_div(sum1, t18);
-  const vec t20 = v_set(real(1e-05));
-  const vec t21 = v_add(t19, t20);
-  const vec t22 = v_rsqrt(t21);
-  v_store(norm_rsqrt, t22);
+  const vec t17 = v_set(real(256.0));
+  const vec t18 = v_div(sum1, t17);
+  const vec t19 = v_set(real(1e-05));
+  const vec t20 = v_add(t18, t19);
+  const vec t21 = v_rsqrt(t20);
+  v_store(norm_rsqrt, t21);
   for (std::int64_t d = 0; d < 256; ++d) {
-    const vec x23 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
-    const vec x24 = v_load_strided(transformer_blocks_5_ffn_linear2_einsum + d, 256, lanes);
-    const vec x25 = v_set(transformer_blocks_5_ffn_linear2_bias[d]);
-    const vec t26 = v_add(x24, x25);
-    const vec t27 = v_keep(random, 6, image * 16640 + d, 256, 858993459, real(1.25));
-    const vec t28 = v_mul(t26, t27);
-    const vec t29 = v_add(x23, t28);
-    const vec t30 = v_set(real(256.0));
-    const vec t31 = v_div(sum0, t30);
-    const vec t32 = v_sub(t29, t31);
-    const vec t33 = v_div(sum1, t30);
-    const vec t34 = v_set(real(1e-05));
-    const vec t35 = v_add(t33, t34);
-    const vec t36 = v_rsqrt(t35);
-    const vec t37 = v_mul(t32, t36);
-    v_store_strided(norm_multiply + d, 256, t37, lanes);
-    const vec x38 = v_set(norm_weight[d]);
-    const vec t39 = v_mul(t37, x38);
-    const vec x40 = v_set(norm_bias[d]);
-    const vec t41 = v_add(t39, x40);
-    v_store_strided(norm_add + d, 256, t41, lanes);
+    const vec x22 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
+    const vec x23 = v_load_strided(transformer_blocks_5_ffn_linear2_einsum + d, 256, lanes);
+    const vec x24 = v_set(transformer_blocks_5_ffn_linear2_bias[d]);
+    const vec t25 = v_add(x23, x24);
+    const vec t26 = v_keep(random, 6, image * 16640 + d, 256, 858993459, real(1.25));
+    const vec t27 = v_mul(t25, t26);
+    const vec t28 = v_add(x22, t27);
+    const vec t29 = v_set(real(256.0));
+    const vec t30 = v_div(sum0, t29);
+    const vec t31 = v_sub(t28, t30);
+    const vec t32 = v_div(sum1, t29);
+    const vec t33 = v_set(real(1e-05));
+    const vec t34 = v_add(t32, t33);
+    const vec t35 = v_rsqrt(t34);
+    const vec t36 = v_mul(t31, t35);
+    v_store_strided(norm_multiply + d, 256, t36, lanes);
+    const vec x37 = v_set(norm_weight[d]);
+    const vec t38 = v_mul(t36, x37);
+    const vec x39 = v_set(norm_bias[d]);
+    const vec t40 = v_add(t38, x39);
+    v_store_strided(norm_add + d, 256, t40, lanes);
   }
 }
 
@@ -2554,26 +2546,25 @@ static void multiply_backward(const std::int64_t batch, const real* outputs, rea
     sum1 = v_add(sum1, t3);
     v_store(d_multiply + classes, t3);
     const vec t4 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t5 = v_mul(t4, x1);
-    sum2 = v_add(sum2, t5);
+    sum2 = v_fma(t4, x1, sum2);
   }
   const vec row1 = v_set(v_sum(sum1));
   const vec row2 = v_set(v_sum(sum2));
-  const vec t6 = v_log(row1);
-  const vec t7 = v_add(t6, row0);
-  v_store_n(add, t7, 1);
+  const vec t5 = v_log(row1);
+  const vec t6 = v_add(t5, row0);
+  v_store_n(add, t6, 1);
   v_store_n(reduce_sum, row2, 1);
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec x8 = v_load(d_multiply + classes);
-    const vec t9 = v_div(v_set(real(1.0)), row1);
-    const vec t10 = v_mul(x8, t9);
-    const vec t11 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t12 = v_sub(t10, t11);
-    const vec t13 = v_set(real(1.0));
-    const vec t14 = v_set(static_cast<real>(batch));
-    const vec t15 = v_div(t13, t14);
-    const vec t16 = v_mul(t12, t15);
-    v_store(d_multiply + classes, t16);
+    const vec x7 = v_load(d_multiply + classes);
+    const vec t8 = v_div_one(v_set(real(1.0)), row1);
+    const vec t9 = v_mul(x7, t8);
+    const vec t10 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t11 = v_sub(t9, t10);
+    const vec t12 = v_set(real(1.0));
+    const vec t13 = v_set(static_cast<real>(batch));
+    const vec t14 = v_div_one(t12, t13);
+    const vec t15 = v_mul(t11, t14);
+    v_store(d_multiply + classes, t15);
   }
 }
 
@@ -2629,27 +2620,26 @@ static void norm_backward(const std::int64_t image, const real* d_head_einsum, c
     const vec x1 = v_set(norm_weight[d]);
     const vec t2 = v_mul(x0, x1);
     const vec x3 = v_load_strided(norm_multiply + d, 256, lanes);
-    const vec t4 = v_mul(t2, x3);
-    sum0 = v_add(sum0, t4);
-    sum1 = v_add(sum1, t2);
+    sum0 = v_fma(t2, x3, sum0);
+    sum1 = v_fma(x0, x1, sum1);
   }
   for (std::int64_t d = 0; d < 256; ++d) {
-    const vec x5 = v_load(norm_rsqrt);
-    const vec x6 = v_set(d_head_einsum[d]);
-    const vec x7 = v_set(norm_weight[d]);
-    const vec t8 = v_mul(x6, x7);
-    const vec t9 = v_set(real(256.0));
-    const vec t10 = v_div(sum1, t9);
-    const vec t11 = v_sub(t8, t10);
-    const vec x12 = v_load_strided(norm_multiply + d, 256, lanes);
-    const vec t13 = v_div(sum0, t9);
-    const vec t14 = v_mul(x12, t13);
-    const vec t15 = v_sub(t11, t14);
-    const vec t16 = v_mul(x5, t15);
-    v_store_strided(d_norm_multiply + d, 256, t16, lanes);
-    const vec t17 = v_keep(random, 6, image * 16640 + d, 256, 858993459, real(1.25));
-    const vec t18 = v_mul(t16, t17);
-    v_store_strided(d_transformer_blocks_5_ffn_multiply + d, 256, t18, lanes);
+    const vec x4 = v_load(norm_rsqrt);
+    const vec x5 = v_set(d_head_einsum[d]);
+    const vec x6 = v_set(norm_weight[d]);
+    const vec t7 = v_mul(x5, x6);
+    const vec t8 = v_set(real(256.0));
+    const vec t9 = v_div(sum1, t8);
+    const vec t10 = v_sub(t7, t9);
+    const vec x11 = v_load_strided(norm_multiply + d, 256, lanes);
+    const vec t12 = v_div(sum0, t8);
+    const vec t13 = v_mul(x11, t12);
+    const vec t14 = v_sub(t10, t13);
+    const vec t15 = v_mul(x4, t14);
+    v_store_strided(d_norm_multiply + d, 256, t15, lanes);
+    const vec t16 = v_keep(random, 6, image * 16640 + d, 256, 858993459, real(1.25));
+    const vec t17 = v_mul(t15, t16);
+    v_store_strided(d_transformer_blocks_5_ffn_multiply + d, 256, t17, lanes);
   }
 }
 
@@ -2740,26 +2730,25 @@ static void transformer_blocks_5_norm2_backward(const real* d_transformer_blocks
     const vec x1 = v_set(transformer_blocks_5_norm2_weight[d]);
     const vec t2 = v_mul(x0, x1);
     const vec x3 = v_load_strided(transformer_blocks_5_norm2_multiply + d, 256, lanes);
-    const vec t4 = v_mul(t2, x3);
-    sum0 = v_add(sum0, t4);
-    sum1 = v_add(sum1, t2);
+    sum0 = v_fma(t2, x3, sum0);
+    sum1 = v_fma(x0, x1, sum1);
   }
   for (std::int64_t d = 0; d < 256; ++d) {
-    const vec x5 = v_load_strided(d_norm_multiply + d, 256, lanes);
-    const vec x6 = v_load(transformer_blocks_5_norm2_rsqrt);
-    const vec x7 = v_load_strided(d_transformer_blocks_5_ffn_linear1_einsum + d, 256, lanes);
-    const vec x8 = v_set(transformer_blocks_5_norm2_weight[d]);
-    const vec t9 = v_mul(x7, x8);
-    const vec t10 = v_set(real(256.0));
-    const vec t11 = v_div(sum1, t10);
-    const vec t12 = v_sub(t9, t11);
-    const vec x13 = v_load_strided(transformer_blocks_5_norm2_multiply + d, 256, lanes);
-    const vec t14 = v_div(sum0, t10);
-    const vec t15 = v_mul(x13, t14);
-    const vec t16 = v_sub(t12, t15);
-    const vec t17 = v_mul(x6, t16);
-    const vec t18 = v_add(x5, t17);
-    v_store_strided(d_transformer_blocks_5_add + d, 256, t18, lanes);
+    const vec x4 = v_load_strided(d_norm_multiply + d, 256, lanes);
+    const vec x5 = v_load(transformer_blocks_5_norm2_rsqrt);
+    const vec x6 = v_load_strided(d_transformer_blocks_5_ffn_linear1_einsum + d, 256, lanes);
+    const vec x7 = v_set(transformer_blocks_5_norm2_weight[d]);
+    const vec t8 = v_mul(x6, x7);
+    const vec t9 = v_set(real(256.0));
+    const vec t10 = v_div(sum1, t9);
+    const vec t11 = v_sub(t8, t10);
+    const vec x12 = v_load_strided(transformer_blocks_5_norm2_multiply + d, 256, lanes);
+    const vec t13 = v_div(sum0, t9);
+    const vec t14 = v_mul(x12, t13);
+    const vec t15 = v_sub(t11, t14);
+    const vec t16 = v_mul(x5, t15);
+    const vec t17 = v_add(x4, t16);
+    v_store_strided(d_transformer_blocks_5_add + d, 256, t17, lanes);
   }
 }
 
@@ -2849,7 +2838,7 @@ static void transformer_blocks_5_attention_backward_2(const real* d_transformer_
 // b < B, h < H=8, n < N+1=65, k < K=32, i < 1 (summed)
 static void transformer_blocks_5_attention_backward_3(const real* d_transformer_blocks_5_attention_out_proj_einsum,
                                                       const real* transformer_blocks_5_attention_multiply,
-                                                      real* d_transformer_blocks_5_attention_einsum_2) {
+                                                      real* d_transformer_blocks_5_attention_rearrange) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = 0; n < 64; n += 2) {
       for (std::int64_t k = 0; k < 32; k += 4) {
@@ -2877,14 +2866,14 @@ static void transformer_blocks_5_attention_backward_3(const real* d_transformer_
           sum6 = v_fma(x3, x5, sum6);
           sum7 = v_fma(x4, x5, sum7);
         }
-        v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + k), sum0);
-        v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + k + 1), sum1);
-        v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + k + 2), sum2);
-        v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + k + 3), sum3);
-        v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + k + 32), sum4);
-        v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + k + 33), sum5);
-        v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + k + 34), sum6);
-        v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + k + 35), sum7);
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 512), sum0);
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 513), sum1);
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 514), sum2);
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 515), sum3);
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 1280), sum4);
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 1281), sum5);
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 1282), sum6);
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 1283), sum7);
       }
     }
     for (std::int64_t k = 0; k < 32; k += 4) {
@@ -2903,10 +2892,10 @@ static void transformer_blocks_5_attention_backward_3(const real* d_transformer_
         const vec x10 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + k + 3));
         sum3 = v_fma(x10, x7, sum3);
       }
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + k + 2048), sum0);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + k + 2049), sum1);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + k + 2050), sum2);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + k + 2051), sum3);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + 49664), sum0);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + 49665), sum1);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + 49666), sum2);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + 49667), sum3);
     }
   }
 }
@@ -2925,20 +2914,19 @@ static void transformer_blocks_5_attention_backward_4(const std::int64_t image,
         const vec t1 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + n, 1, 858993459, real(1.25));
         const vec t2 = v_mul(x0, t1);
         const vec x3 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
-        const vec t4 = v_mul(t2, x3);
-        sum0 = v_add(sum0, t4);
+        sum0 = v_fma(t2, x3, sum0);
       }
       const vec row0 = v_set(v_sum(sum0));
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x5 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
-        const vec x6 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
-        const vec t7 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + n, 1, 858993459, real(1.25));
-        const vec t8 = v_mul(x6, t7);
-        const vec t9 = v_sub(t8, row0);
-        const vec t10 = v_mul(x5, t9);
-        const vec t11 = v_set(real(0.17677669529663687));
-        const vec t12 = v_mul(t10, t11);
-        v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t12);
+        const vec x4 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
+        const vec x5 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
+        const vec t6 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + n, 1, 858993459, real(1.25));
+        const vec t7 = v_mul(x5, t6);
+        const vec t8 = v_sub(t7, row0);
+        const vec t9 = v_mul(x4, t8);
+        const vec t10 = v_set(real(0.17677669529663687));
+        const vec t11 = v_mul(t9, t10);
+        v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t11);
       }
     }
   }
@@ -2947,7 +2935,7 @@ static void transformer_blocks_5_attention_backward_4(const std::int64_t image,
 // b < B, h < H=8, i < 1, k < K=32, n < N+1=65 (summed)
 static void transformer_blocks_5_attention_backward_5(const real* d_transformer_blocks_5_attention_multiply,
                                                       const real* transformer_blocks_5_attention_add,
-                                                      real* d_transformer_blocks_5_attention_einsum_3) {
+                                                      real* d_transformer_blocks_5_attention_rearrange) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
       for (std::int64_t k = 0; k < 32; k += 4) {
@@ -2966,10 +2954,10 @@ static void transformer_blocks_5_attention_backward_5(const real* d_transformer_
           const vec x4 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 259));
           sum3 = v_fma(x0, x4, sum3);
         }
-        v_store(d_transformer_blocks_5_attention_einsum_3 + (h * 32 + i * 32 + k), sum0);
-        v_store(d_transformer_blocks_5_attention_einsum_3 + (h * 32 + i * 32 + k + 1), sum1);
-        v_store(d_transformer_blocks_5_attention_einsum_3 + (h * 32 + i * 32 + k + 2), sum2);
-        v_store(d_transformer_blocks_5_attention_einsum_3 + (h * 32 + i * 32 + k + 3), sum3);
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k), sum0);
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + 1), sum1);
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + 2), sum2);
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + 3), sum3);
       }
     }
   }
@@ -2978,7 +2966,7 @@ static void transformer_blocks_5_attention_backward_5(const real* d_transformer_
 // b < B, h < H=8, n < N+1=65, k < K=32, i < 1 (summed)
 static void transformer_blocks_5_attention_backward_6(const real* d_transformer_blocks_5_attention_multiply,
                                                       const real* transformer_blocks_5_attention_add,
-                                                      real* d_transformer_blocks_5_attention_einsum_4) {
+                                                      real* d_transformer_blocks_5_attention_rearrange) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = 0; n < 64; n += 2) {
       for (std::int64_t k = 0; k < 32; k += 4) {
@@ -3006,14 +2994,14 @@ static void transformer_blocks_5_attention_backward_6(const real* d_transformer_
           sum6 = v_fma(x5, x3, sum6);
           sum7 = v_fma(x5, x4, sum7);
         }
-        v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + k), sum0);
-        v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + k + 1), sum1);
-        v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + k + 2), sum2);
-        v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + k + 3), sum3);
-        v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + k + 32), sum4);
-        v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + k + 33), sum5);
-        v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + k + 34), sum6);
-        v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + n * 32 + k + 35), sum7);
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 256), sum0);
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 257), sum1);
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 258), sum2);
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 259), sum3);
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 1024), sum4);
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 1025), sum5);
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 1026), sum6);
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 1027), sum7);
       }
     }
     for (std::int64_t k = 0; k < 32; k += 4) {
@@ -3032,58 +3020,19 @@ static void transformer_blocks_5_attention_backward_6(const real* d_transformer_
         const vec x10 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + 3));
         sum3 = v_fma(x6, x10, sum3);
       }
-      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + k + 2048), sum0);
-      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + k + 2049), sum1);
-      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + k + 2050), sum2);
-      v_store(d_transformer_blocks_5_attention_einsum_4 + (h * 2080 + k + 2051), sum3);
-    }
-  }
-}
-
-// i < 1, b < B, h < H=8, i2 < 1, k < K=32
-static void transformer_blocks_5_attention_backward_7(const real* d_transformer_blocks_5_attention_einsum_3,
-                                                      real* d_transformer_blocks_5_attention_rearrange) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t i2 = 0; i2 < 1; ++i2) {
-      for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x0 = v_set(d_transformer_blocks_5_attention_einsum_3[h * 32 + k]);
-        v_store_strided(d_transformer_blocks_5_attention_rearrange + (h * 32 + i2 * 768 + k), 256, x0, lanes);
-      }
-    }
-  }
-}
-
-// i < 1, b < B, h < H=8, n < N+1=65, k < K=32
-static void transformer_blocks_5_attention_backward_9(const real* d_transformer_blocks_5_attention_einsum_4,
-                                                      real* d_transformer_blocks_5_attention_rearrange) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 65; ++n) {
-      for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x0 = v_set(d_transformer_blocks_5_attention_einsum_4[h * 2080 + n * 32 + k]);
-        v_store_strided(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 256), 256, x0, lanes);
-      }
-    }
-  }
-}
-
-// i < 1, b < B, h < H=8, n < N+1=65, k < K=32
-static void transformer_blocks_5_attention_backward_10(const real* d_transformer_blocks_5_attention_einsum_2,
-                                                       real* d_transformer_blocks_5_attention_rearrange) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 65; ++n) {
-      for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x0 = v_set(d_transformer_blocks_5_attention_einsum_2[h * 2080 + n * 32 + k]);
-        v_store_strided(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 512), 256, x0, lanes);
-      }
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + 49408), sum0);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + 49409), sum1);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + 49410), sum2);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + 49411), sum3);
     }
   }
 }
 
 // b < B, n < N+1=65, d < D=256, d2 < 3*D=768 (summed)
-static void transformer_blocks_5_attention_backward_11(const Team& team,
-                                                       const real* d_transformer_blocks_5_attention_rearrange,
-                                                       const real* transformer_blocks_5_attention_in_proj_weight_packed_transposed,
-                                                       real* d_transformer_blocks_5_attention_einsum_5) {
+static void transformer_blocks_5_attention_backward_8(const Team& team,
+                                                      const real* d_transformer_blocks_5_attention_rearrange,
+                                                      const real* transformer_blocks_5_attention_in_proj_weight_packed_transposed,
+                                                      real* d_transformer_blocks_5_attention_einsum_2) {
   const Tiles mine = team.tiles(65, 2, 256, 4, false);
   for (std::int64_t d = mine.left; d < mine.right; d += 4) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
@@ -3111,14 +3060,14 @@ static void transformer_blocks_5_attention_backward_11(const Team& team,
         sum6 = v_fma(x5, x3, sum6);
         sum7 = v_fma(x5, x4, sum7);
       }
-      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d), sum0);
-      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 1), sum1);
-      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 2), sum2);
-      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 3), sum3);
-      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 256), sum4);
-      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 257), sum5);
-      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 258), sum6);
-      v_store(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d + 259), sum7);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d), sum0);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 1), sum1);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 2), sum2);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 3), sum3);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 256), sum4);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 257), sum5);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 258), sum6);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 259), sum7);
     }
     if (mine.end > 64) {
       vec sum0 = v_zero();
@@ -3136,16 +3085,16 @@ static void transformer_blocks_5_attention_backward_11(const Team& team,
         const vec x10 = v_load(transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 4 + 3));
         sum3 = v_fma(x6, x10, sum3);
       }
-      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 16384), sum0);
-      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 16385), sum1);
-      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 16386), sum2);
-      v_store(d_transformer_blocks_5_attention_einsum_5 + (d + 16387), sum3);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (d + 16384), sum0);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (d + 16385), sum1);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (d + 16386), sum2);
+      v_store(d_transformer_blocks_5_attention_einsum_2 + (d + 16387), sum3);
     }
   }
 }
 
 // b < B, n < N+1=65, d < D=256 (row)
-static void transformer_blocks_5_norm1_backward(const real* d_transformer_blocks_5_attention_einsum_5,
+static void transformer_blocks_5_norm1_backward(const real* d_transformer_blocks_5_attention_einsum_2,
                                                 const real* transformer_blocks_5_norm1_weight,
                                                 const real* transformer_blocks_5_norm1_multiply,
                                                 const real* transformer_blocks_5_norm1_rsqrt,
@@ -3154,28 +3103,27 @@ static void transformer_blocks_5_norm1_backward(const real* d_transformer_blocks
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load_strided(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d), 256, lanes);
+      const vec x0 = v_load_strided(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d), 256, lanes);
       const vec x1 = v_set(transformer_blocks_5_norm1_weight[d]);
       const vec t2 = v_mul(x0, x1);
       const vec x3 = v_load_strided(transformer_blocks_5_norm1_multiply + (n * 256 + d), 256, lanes);
-      const vec t4 = v_mul(t2, x3);
-      sum0 = v_add(sum0, t4);
-      sum1 = v_add(sum1, t2);
+      sum0 = v_fma(t2, x3, sum0);
+      sum1 = v_fma(x0, x1, sum1);
     }
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x5 = v_load(transformer_blocks_5_norm1_rsqrt + n);
-      const vec x6 = v_load_strided(d_transformer_blocks_5_attention_einsum_5 + (n * 256 + d), 256, lanes);
-      const vec x7 = v_set(transformer_blocks_5_norm1_weight[d]);
-      const vec t8 = v_mul(x6, x7);
-      const vec t9 = v_set(real(256.0));
-      const vec t10 = v_div(sum1, t9);
-      const vec t11 = v_sub(t8, t10);
-      const vec x12 = v_load_strided(transformer_blocks_5_norm1_multiply + (n * 256 + d), 256, lanes);
-      const vec t13 = v_div(sum0, t9);
-      const vec t14 = v_mul(x12, t13);
-      const vec t15 = v_sub(t11, t14);
-      const vec t16 = v_mul(x5, t15);
-      v_store_strided(d_transformer_blocks_5_norm1_multiply + (n * 256 + d), 256, t16, lanes);
+      const vec x4 = v_load(transformer_blocks_5_norm1_rsqrt + n);
+      const vec x5 = v_load_strided(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d), 256, lanes);
+      const vec x6 = v_set(transformer_blocks_5_norm1_weight[d]);
+      const vec t7 = v_mul(x5, x6);
+      const vec t8 = v_set(real(256.0));
+      const vec t9 = v_div(sum1, t8);
+      const vec t10 = v_sub(t7, t9);
+      const vec x11 = v_load_strided(transformer_blocks_5_norm1_multiply + (n * 256 + d), 256, lanes);
+      const vec t12 = v_div(sum0, t8);
+      const vec t13 = v_mul(x11, t12);
+      const vec t14 = v_sub(t10, t13);
+      const vec t15 = v_mul(x4, t14);
+      v_store_strided(d_transformer_blocks_5_norm1_multiply + (n * 256 + d), 256, t15, lanes);
     }
   }
 }
@@ -3210,8 +3158,8 @@ static void divide_forward_sum_of_batch(const Group& group, real* divide_forward
   vec sum0 = v_zero();
   if (group.first > 0) sum0 = v_set(divide_forward_sum[0]);
   for (std::int64_t b = 0; b < group.images; ++b) {
-    const vec x0 = v_set(add[b * 1341408]);
-    const vec x1 = v_set(reduce_sum[b * 1341408]);
+    const vec x0 = v_set(add[b * 1324768]);
+    const vec x1 = v_set(reduce_sum[b * 1324768]);
     const vec t2 = v_sub(x0, x1);
     sum0 = v_add(sum0, t2);
   }
@@ -3237,15 +3185,15 @@ static void head_bias_gradient_partial(const std::int64_t chunk, const Group& gr
     vec sum3 = v_zero();
     vec sum4 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_load(d_multiply + (b * 1341408 + classes));
+      const vec x0 = v_load(d_multiply + (b * 1324768 + classes));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_multiply + (b * 1341408 + classes + 1));
+      const vec x1 = v_load(d_multiply + (b * 1324768 + classes + 1));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_multiply + (b * 1341408 + classes + 2));
+      const vec x2 = v_load(d_multiply + (b * 1324768 + classes + 2));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_multiply + (b * 1341408 + classes + 3));
+      const vec x3 = v_load(d_multiply + (b * 1324768 + classes + 3));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_multiply + (b * 1341408 + classes + 4));
+      const vec x4 = v_load(d_multiply + (b * 1324768 + classes + 4));
       sum4 = v_add(sum4, x4);
     }
     v_store(partial + (chunk * 10 + classes), sum0);
@@ -3292,16 +3240,16 @@ static void head_weight_gradient(const std::int64_t begin, const std::int64_t en
         sum7 = v_load(gradient_head_weight + (classes * 256 + d + 259));
       }
       for (std::int64_t b = 0; b < group.images; ++b) {
-        const vec x0 = v_set(d_multiply[classes + b * 1341408]);
-        const vec x1 = v_load(norm_add + (d + b * 1341408));
+        const vec x0 = v_set(d_multiply[classes + b * 1324768]);
+        const vec x1 = v_load(norm_add + (d + b * 1324768));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(norm_add + (d + b * 1341408 + 1));
+        const vec x2 = v_load(norm_add + (d + b * 1324768 + 1));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(norm_add + (d + b * 1341408 + 2));
+        const vec x3 = v_load(norm_add + (d + b * 1324768 + 2));
         sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(norm_add + (d + b * 1341408 + 3));
+        const vec x4 = v_load(norm_add + (d + b * 1324768 + 3));
         sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_multiply[classes + b * 1341408 + 1]);
+        const vec x5 = v_set(d_multiply[classes + b * 1324768 + 1]);
         sum4 = v_fma(x5, x1, sum4);
         sum5 = v_fma(x5, x2, sum5);
         sum6 = v_fma(x5, x3, sum6);
@@ -3335,29 +3283,29 @@ static void norm_weight_gradient_partial(const std::int64_t chunk, const Group& 
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_head_einsum + (b * 1341408 + d));
-        const vec x1 = v_load(norm_multiply + (b * 1341408 + i * 256 + d));
+        const vec x0 = v_load(d_head_einsum + (b * 1324768 + d));
+        const vec x1 = v_load(norm_multiply + (b * 1324768 + i * 256 + d));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_head_einsum + (b * 1341408 + d + 1));
-        const vec x3 = v_load(norm_multiply + (b * 1341408 + i * 256 + d + 1));
+        const vec x2 = v_load(d_head_einsum + (b * 1324768 + d + 1));
+        const vec x3 = v_load(norm_multiply + (b * 1324768 + i * 256 + d + 1));
         sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_head_einsum + (b * 1341408 + d + 2));
-        const vec x5 = v_load(norm_multiply + (b * 1341408 + i * 256 + d + 2));
+        const vec x4 = v_load(d_head_einsum + (b * 1324768 + d + 2));
+        const vec x5 = v_load(norm_multiply + (b * 1324768 + i * 256 + d + 2));
         sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_head_einsum + (b * 1341408 + d + 3));
-        const vec x7 = v_load(norm_multiply + (b * 1341408 + i * 256 + d + 3));
+        const vec x6 = v_load(d_head_einsum + (b * 1324768 + d + 3));
+        const vec x7 = v_load(norm_multiply + (b * 1324768 + i * 256 + d + 3));
         sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_head_einsum + (b * 1341408 + d + 4));
-        const vec x9 = v_load(norm_multiply + (b * 1341408 + i * 256 + d + 4));
+        const vec x8 = v_load(d_head_einsum + (b * 1324768 + d + 4));
+        const vec x9 = v_load(norm_multiply + (b * 1324768 + i * 256 + d + 4));
         sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_head_einsum + (b * 1341408 + d + 5));
-        const vec x11 = v_load(norm_multiply + (b * 1341408 + i * 256 + d + 5));
+        const vec x10 = v_load(d_head_einsum + (b * 1324768 + d + 5));
+        const vec x11 = v_load(norm_multiply + (b * 1324768 + i * 256 + d + 5));
         sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_head_einsum + (b * 1341408 + d + 6));
-        const vec x13 = v_load(norm_multiply + (b * 1341408 + i * 256 + d + 6));
+        const vec x12 = v_load(d_head_einsum + (b * 1324768 + d + 6));
+        const vec x13 = v_load(norm_multiply + (b * 1324768 + i * 256 + d + 6));
         sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_head_einsum + (b * 1341408 + d + 7));
-        const vec x15 = v_load(norm_multiply + (b * 1341408 + i * 256 + d + 7));
+        const vec x14 = v_load(d_head_einsum + (b * 1324768 + d + 7));
+        const vec x15 = v_load(norm_multiply + (b * 1324768 + i * 256 + d + 7));
         sum7 = v_fma(x14, x15, sum7);
       }
     }
@@ -3400,21 +3348,21 @@ static void norm_bias_gradient_partial(const std::int64_t chunk, const Group& gr
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_head_einsum + (b * 1341408 + d));
+        const vec x0 = v_load(d_head_einsum + (b * 1324768 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_head_einsum + (b * 1341408 + d + 1));
+        const vec x1 = v_load(d_head_einsum + (b * 1324768 + d + 1));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_head_einsum + (b * 1341408 + d + 2));
+        const vec x2 = v_load(d_head_einsum + (b * 1324768 + d + 2));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_head_einsum + (b * 1341408 + d + 3));
+        const vec x3 = v_load(d_head_einsum + (b * 1324768 + d + 3));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_head_einsum + (b * 1341408 + d + 4));
+        const vec x4 = v_load(d_head_einsum + (b * 1324768 + d + 4));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_head_einsum + (b * 1341408 + d + 5));
+        const vec x5 = v_load(d_head_einsum + (b * 1324768 + d + 5));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_head_einsum + (b * 1341408 + d + 6));
+        const vec x6 = v_load(d_head_einsum + (b * 1324768 + d + 6));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_head_einsum + (b * 1341408 + d + 7));
+        const vec x7 = v_load(d_head_einsum + (b * 1324768 + d + 7));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -3458,21 +3406,21 @@ static void transformer_blocks_5_ffn_linear2_bias_gradient_partial(const std::in
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1341408 + i * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324768 + i * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1341408 + i * 256 + d + 1));
+        const vec x1 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324768 + i * 256 + d + 1));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1341408 + i * 256 + d + 2));
+        const vec x2 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324768 + i * 256 + d + 2));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1341408 + i * 256 + d + 3));
+        const vec x3 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324768 + i * 256 + d + 3));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1341408 + i * 256 + d + 4));
+        const vec x4 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324768 + i * 256 + d + 4));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1341408 + i * 256 + d + 5));
+        const vec x5 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324768 + i * 256 + d + 5));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1341408 + i * 256 + d + 6));
+        const vec x6 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324768 + i * 256 + d + 6));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1341408 + i * 256 + d + 7));
+        const vec x7 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324768 + i * 256 + d + 7));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -3529,16 +3477,16 @@ static void transformer_blocks_5_ffn_linear2_weight_gradient(const std::int64_t 
       }
       for (std::int64_t b = 0; b < group.images; ++b) {
         for (std::int64_t i = 0; i < 1; ++i) {
-          const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1341408 + i * 256]);
-          const vec x1 = v_load(transformer_blocks_5_ffn_gelu + (m + b * 1341408 + i * 512));
+          const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1324768 + i * 256]);
+          const vec x1 = v_load(transformer_blocks_5_ffn_gelu + (m + b * 1324768 + i * 512));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_5_ffn_gelu + (m + b * 1341408 + i * 512 + 1));
+          const vec x2 = v_load(transformer_blocks_5_ffn_gelu + (m + b * 1324768 + i * 512 + 1));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_5_ffn_gelu + (m + b * 1341408 + i * 512 + 2));
+          const vec x3 = v_load(transformer_blocks_5_ffn_gelu + (m + b * 1324768 + i * 512 + 2));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_5_ffn_gelu + (m + b * 1341408 + i * 512 + 3));
+          const vec x4 = v_load(transformer_blocks_5_ffn_gelu + (m + b * 1324768 + i * 512 + 3));
           sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1341408 + i * 256 + 1]);
+          const vec x5 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1324768 + i * 256 + 1]);
           sum4 = v_fma(x5, x1, sum4);
           sum5 = v_fma(x5, x2, sum5);
           sum6 = v_fma(x5, x3, sum6);
@@ -3574,21 +3522,21 @@ static void transformer_blocks_5_ffn_linear1_bias_gradient_partial(const std::in
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1341408 + i * 512 + m));
+        const vec x0 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324768 + i * 512 + m));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1341408 + i * 512 + m + 1));
+        const vec x1 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324768 + i * 512 + m + 1));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1341408 + i * 512 + m + 2));
+        const vec x2 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324768 + i * 512 + m + 2));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1341408 + i * 512 + m + 3));
+        const vec x3 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324768 + i * 512 + m + 3));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1341408 + i * 512 + m + 4));
+        const vec x4 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324768 + i * 512 + m + 4));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1341408 + i * 512 + m + 5));
+        const vec x5 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324768 + i * 512 + m + 5));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1341408 + i * 512 + m + 6));
+        const vec x6 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324768 + i * 512 + m + 6));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1341408 + i * 512 + m + 7));
+        const vec x7 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324768 + i * 512 + m + 7));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -3645,16 +3593,16 @@ static void transformer_blocks_5_ffn_linear1_weight_gradient(const std::int64_t 
       }
       for (std::int64_t b = 0; b < group.images; ++b) {
         for (std::int64_t i = 0; i < 1; ++i) {
-          const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1341408 + i * 512]);
-          const vec x1 = v_load(transformer_blocks_5_norm2_add + (d + b * 1341408 + i * 256));
+          const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1324768 + i * 512]);
+          const vec x1 = v_load(transformer_blocks_5_norm2_add + (d + b * 1324768 + i * 256));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_5_norm2_add + (d + b * 1341408 + i * 256 + 1));
+          const vec x2 = v_load(transformer_blocks_5_norm2_add + (d + b * 1324768 + i * 256 + 1));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_5_norm2_add + (d + b * 1341408 + i * 256 + 2));
+          const vec x3 = v_load(transformer_blocks_5_norm2_add + (d + b * 1324768 + i * 256 + 2));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_5_norm2_add + (d + b * 1341408 + i * 256 + 3));
+          const vec x4 = v_load(transformer_blocks_5_norm2_add + (d + b * 1324768 + i * 256 + 3));
           sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1341408 + i * 512 + 1]);
+          const vec x5 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1324768 + i * 512 + 1]);
           sum4 = v_fma(x5, x1, sum4);
           sum5 = v_fma(x5, x2, sum5);
           sum6 = v_fma(x5, x3, sum6);
@@ -3691,29 +3639,29 @@ static void transformer_blocks_5_norm2_weight_gradient_partial(const std::int64_
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d));
-        const vec x1 = v_load(transformer_blocks_5_norm2_multiply + (b * 1341408 + i * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d));
+        const vec x1 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324768 + i * 256 + d));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 1));
-        const vec x3 = v_load(transformer_blocks_5_norm2_multiply + (b * 1341408 + i * 256 + d + 1));
+        const vec x2 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 1));
+        const vec x3 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324768 + i * 256 + d + 1));
         sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 2));
-        const vec x5 = v_load(transformer_blocks_5_norm2_multiply + (b * 1341408 + i * 256 + d + 2));
+        const vec x4 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 2));
+        const vec x5 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324768 + i * 256 + d + 2));
         sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 3));
-        const vec x7 = v_load(transformer_blocks_5_norm2_multiply + (b * 1341408 + i * 256 + d + 3));
+        const vec x6 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 3));
+        const vec x7 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324768 + i * 256 + d + 3));
         sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 4));
-        const vec x9 = v_load(transformer_blocks_5_norm2_multiply + (b * 1341408 + i * 256 + d + 4));
+        const vec x8 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 4));
+        const vec x9 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324768 + i * 256 + d + 4));
         sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 5));
-        const vec x11 = v_load(transformer_blocks_5_norm2_multiply + (b * 1341408 + i * 256 + d + 5));
+        const vec x10 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 5));
+        const vec x11 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324768 + i * 256 + d + 5));
         sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 6));
-        const vec x13 = v_load(transformer_blocks_5_norm2_multiply + (b * 1341408 + i * 256 + d + 6));
+        const vec x12 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 6));
+        const vec x13 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324768 + i * 256 + d + 6));
         sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 7));
-        const vec x15 = v_load(transformer_blocks_5_norm2_multiply + (b * 1341408 + i * 256 + d + 7));
+        const vec x14 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 7));
+        const vec x15 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324768 + i * 256 + d + 7));
         sum7 = v_fma(x14, x15, sum7);
       }
     }
@@ -3759,21 +3707,21 @@ static void transformer_blocks_5_norm2_bias_gradient_partial(const std::int64_t 
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 1));
+        const vec x1 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 1));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 2));
+        const vec x2 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 2));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 3));
+        const vec x3 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 3));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 4));
+        const vec x4 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 4));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 5));
+        const vec x5 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 5));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 6));
+        const vec x6 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 6));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1341408 + i * 256 + d + 7));
+        const vec x7 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 7));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -3819,21 +3767,21 @@ static void transformer_blocks_5_attention_out_proj_bias_gradient_partial(const 
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_transformer_blocks_5_add + (b * 1341408 + i * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_5_add + (b * 1324768 + i * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_5_add + (b * 1341408 + i * 256 + d + 1));
+        const vec x1 = v_load(d_transformer_blocks_5_add + (b * 1324768 + i * 256 + d + 1));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_5_add + (b * 1341408 + i * 256 + d + 2));
+        const vec x2 = v_load(d_transformer_blocks_5_add + (b * 1324768 + i * 256 + d + 2));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_5_add + (b * 1341408 + i * 256 + d + 3));
+        const vec x3 = v_load(d_transformer_blocks_5_add + (b * 1324768 + i * 256 + d + 3));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_5_add + (b * 1341408 + i * 256 + d + 4));
+        const vec x4 = v_load(d_transformer_blocks_5_add + (b * 1324768 + i * 256 + d + 4));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_5_add + (b * 1341408 + i * 256 + d + 5));
+        const vec x5 = v_load(d_transformer_blocks_5_add + (b * 1324768 + i * 256 + d + 5));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_5_add + (b * 1341408 + i * 256 + d + 6));
+        const vec x6 = v_load(d_transformer_blocks_5_add + (b * 1324768 + i * 256 + d + 6));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_5_add + (b * 1341408 + i * 256 + d + 7));
+        const vec x7 = v_load(d_transformer_blocks_5_add + (b * 1324768 + i * 256 + d + 7));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -3890,16 +3838,16 @@ static void transformer_blocks_5_attention_out_proj_weight_gradient(const std::i
       }
       for (std::int64_t b = 0; b < group.images; ++b) {
         for (std::int64_t i = 0; i < 1; ++i) {
-          const vec x0 = v_set(d_transformer_blocks_5_add[d + b * 1341408 + i * 256]);
-          const vec x1 = v_load(transformer_blocks_5_attention_rearrange + (h + b * 1341408 + i * 256));
+          const vec x0 = v_set(d_transformer_blocks_5_add[d + b * 1324768 + i * 256]);
+          const vec x1 = v_load(transformer_blocks_5_attention_rearrange + (h + b * 1324768 + i * 256));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_5_attention_rearrange + (h + b * 1341408 + i * 256 + 1));
+          const vec x2 = v_load(transformer_blocks_5_attention_rearrange + (h + b * 1324768 + i * 256 + 1));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_5_attention_rearrange + (h + b * 1341408 + i * 256 + 2));
+          const vec x3 = v_load(transformer_blocks_5_attention_rearrange + (h + b * 1324768 + i * 256 + 2));
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_5_attention_rearrange + (h + b * 1341408 + i * 256 + 3));
+          const vec x4 = v_load(transformer_blocks_5_attention_rearrange + (h + b * 1324768 + i * 256 + 3));
           sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_transformer_blocks_5_add[d + b * 1341408 + i * 256 + 1]);
+          const vec x5 = v_set(d_transformer_blocks_5_add[d + b * 1324768 + i * 256 + 1]);
           sum4 = v_fma(x5, x1, sum4);
           sum5 = v_fma(x5, x2, sum5);
           sum6 = v_fma(x5, x3, sum6);
@@ -3935,21 +3883,21 @@ static void transformer_blocks_5_attention_in_proj_bias_gradient_partial(const s
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1341408 + n * 768 + d));
+        const vec x0 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1324768 + n * 768 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1341408 + n * 768 + d + 1));
+        const vec x1 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1324768 + n * 768 + d + 1));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1341408 + n * 768 + d + 2));
+        const vec x2 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1324768 + n * 768 + d + 2));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1341408 + n * 768 + d + 3));
+        const vec x3 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1324768 + n * 768 + d + 3));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1341408 + n * 768 + d + 4));
+        const vec x4 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1324768 + n * 768 + d + 4));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1341408 + n * 768 + d + 5));
+        const vec x5 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1324768 + n * 768 + d + 5));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1341408 + n * 768 + d + 6));
+        const vec x6 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1324768 + n * 768 + d + 6));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1341408 + n * 768 + d + 7));
+        const vec x7 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1324768 + n * 768 + d + 7));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -3985,17 +3933,17 @@ static void transformer_blocks_5_attention_in_proj_weight_gradient(const std::in
                                                                    const real* transformer_blocks_5_norm1_add,
                                                                    real* gradient_transformer_blocks_5_attention_in_proj_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
-    v_fetch(d_transformer_blocks_5_attention_rearrange + b * 1341408, 49920);
-    v_fetch(transformer_blocks_5_norm1_add + b * 1341408, 16640);
-    g_gradient<256, 65, 2, 4>(begin, end, group.first + b > 0, d_transformer_blocks_5_attention_rearrange + b * 1341408,
-                              768, transformer_blocks_5_norm1_add + b * 1341408, 256,
+    v_fetch(d_transformer_blocks_5_attention_rearrange + b * 1324768, 49920);
+    v_fetch(transformer_blocks_5_norm1_add + b * 1324768, 16640);
+    g_gradient<256, 65, 2, 4>(begin, end, group.first + b > 0, d_transformer_blocks_5_attention_rearrange + b * 1324768,
+                              768, transformer_blocks_5_norm1_add + b * 1324768, 256,
                               gradient_transformer_blocks_5_attention_in_proj_weight, 256);
   }
 }
 
 // b < B (summed), n < N+1=65 (summed), d < D=256
 static void transformer_blocks_5_norm1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                               const real* d_transformer_blocks_5_attention_einsum_5,
+                                                               const real* d_transformer_blocks_5_attention_einsum_2,
                                                                const real* transformer_blocks_5_norm1_multiply,
                                                                real* partial) {
   const std::int64_t begin = group.at(chunk);
@@ -4011,29 +3959,29 @@ static void transformer_blocks_5_norm1_weight_gradient_partial(const std::int64_
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_5_norm1_multiply + (b * 1341408 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324768 + n * 256 + d));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 1));
-        const vec x3 = v_load(transformer_blocks_5_norm1_multiply + (b * 1341408 + n * 256 + d + 1));
+        const vec x2 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 1));
+        const vec x3 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324768 + n * 256 + d + 1));
         sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 2));
-        const vec x5 = v_load(transformer_blocks_5_norm1_multiply + (b * 1341408 + n * 256 + d + 2));
+        const vec x4 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 2));
+        const vec x5 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324768 + n * 256 + d + 2));
         sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 3));
-        const vec x7 = v_load(transformer_blocks_5_norm1_multiply + (b * 1341408 + n * 256 + d + 3));
+        const vec x6 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 3));
+        const vec x7 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324768 + n * 256 + d + 3));
         sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 4));
-        const vec x9 = v_load(transformer_blocks_5_norm1_multiply + (b * 1341408 + n * 256 + d + 4));
+        const vec x8 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 4));
+        const vec x9 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324768 + n * 256 + d + 4));
         sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 5));
-        const vec x11 = v_load(transformer_blocks_5_norm1_multiply + (b * 1341408 + n * 256 + d + 5));
+        const vec x10 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 5));
+        const vec x11 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324768 + n * 256 + d + 5));
         sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 6));
-        const vec x13 = v_load(transformer_blocks_5_norm1_multiply + (b * 1341408 + n * 256 + d + 6));
+        const vec x12 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 6));
+        const vec x13 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324768 + n * 256 + d + 6));
         sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 7));
-        const vec x15 = v_load(transformer_blocks_5_norm1_multiply + (b * 1341408 + n * 256 + d + 7));
+        const vec x14 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 7));
+        const vec x15 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324768 + n * 256 + d + 7));
         sum7 = v_fma(x14, x15, sum7);
       }
     }
@@ -4064,7 +4012,7 @@ static void transformer_blocks_5_norm1_weight_gradient_sum(const Group& group,
 
 // b < B (summed), n < N+1=65 (summed), d < D=256
 static void transformer_blocks_5_norm1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                             const real* d_transformer_blocks_5_attention_einsum_5,
+                                                             const real* d_transformer_blocks_5_attention_einsum_2,
                                                              real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
@@ -4079,21 +4027,21 @@ static void transformer_blocks_5_norm1_bias_gradient_partial(const std::int64_t 
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 1));
+        const vec x1 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 1));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 2));
+        const vec x2 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 2));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 3));
+        const vec x3 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 3));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 4));
+        const vec x4 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 4));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 5));
+        const vec x5 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 5));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 6));
+        const vec x6 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 6));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_5_attention_einsum_5 + (b * 1341408 + n * 256 + d + 7));
+        const vec x7 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 7));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -4142,6 +4090,7 @@ static void transformer_blocks_ffn_linear2_backward(const Team& team, const std:
                                                     const real* d_transformer_blocks_ffn_multiply,
                                                     const real* transformer_blocks_ffn_linear2_weight_packed_transposed,
                                                     const real* transformer_blocks_ffn_multiply,
+                                                    real* d_transformer_blocks_ffn_linear2_copy,
                                                     const std::int32_t* random,
                                                     real* d_transformer_blocks_ffn_multiply_2) {
   const Tiles mine = team.tiles(65, 2, 512, 4, false);
@@ -4185,12 +4134,14 @@ static void transformer_blocks_ffn_linear2_backward(const Team& team, const std:
         for (std::int64_t column = 0; column < 4; ++column) {
           const vec sum = v_load(sums + (row * 4 + column));
           const vec x6 = v_load(transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)));
-          const vec t7 = v_gelu_gradient(x6);
-          const vec t8 = v_mul(sum, t7);
-          const vec t9 = v_keep(random, layer * 65536 + 2, image * 33280 + (n + row) * 512 + (m + column), 1, 858993459,
-                                real(1.25));
-          const vec t10 = v_mul(t8, t9);
-          v_store(d_transformer_blocks_ffn_multiply_2 + ((n + row) * 512 + (m + column)), t10);
+          const vec t7 = v_gelu(x6);
+          v_store(d_transformer_blocks_ffn_linear2_copy + ((n + row) * 512 + (m + column)), t7);
+          const vec t8 = v_gelu_gradient(x6);
+          const vec t9 = v_mul(sum, t8);
+          const vec t10 = v_keep(random, layer * 65536 + 2, image * 33280 + (n + row) * 512 + (m + column), 1,
+                                 858993459, real(1.25));
+          const vec t11 = v_mul(t9, t10);
+          v_store(d_transformer_blocks_ffn_multiply_2 + ((n + row) * 512 + (m + column)), t11);
         }
       }
     }
@@ -4200,15 +4151,15 @@ static void transformer_blocks_ffn_linear2_backward(const Team& team, const std:
       vec sum2 = v_zero();
       vec sum3 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x11 = v_set(d_transformer_blocks_ffn_multiply[d + 16384]);
-        const vec x12 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4));
-        sum0 = v_fma(x11, x12, sum0);
-        const vec x13 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 1));
-        sum1 = v_fma(x11, x13, sum1);
-        const vec x14 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 2));
-        sum2 = v_fma(x11, x14, sum2);
-        const vec x15 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 3));
-        sum3 = v_fma(x11, x15, sum3);
+        const vec x12 = v_set(d_transformer_blocks_ffn_multiply[d + 16384]);
+        const vec x13 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4));
+        sum0 = v_fma(x12, x13, sum0);
+        const vec x14 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 1));
+        sum1 = v_fma(x12, x14, sum1);
+        const vec x15 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 2));
+        sum2 = v_fma(x12, x15, sum2);
+        const vec x16 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 3));
+        sum3 = v_fma(x12, x16, sum3);
       }
       alignas(64) real sums[4];
       v_store(sums, sum0);
@@ -4217,28 +4168,16 @@ static void transformer_blocks_ffn_linear2_backward(const Team& team, const std:
       v_store(sums + 3, sum3);
       for (std::int64_t column = 0; column < 4; ++column) {
         const vec sum = v_load(sums + column);
-        const vec x16 = v_load(transformer_blocks_ffn_multiply + (m + column + 32768));
-        const vec t17 = v_gelu_gradient(x16);
-        const vec t18 = v_mul(sum, t17);
-        const vec t19 = v_keep(random, layer * 65536 + 2, image * 33280 + 32768 + (m + column), 1, 858993459,
+        const vec x17 = v_load(transformer_blocks_ffn_multiply + (m + column + 32768));
+        const vec t18 = v_gelu(x17);
+        v_store(d_transformer_blocks_ffn_linear2_copy + (m + column + 32768), t18);
+        const vec t19 = v_gelu_gradient(x17);
+        const vec t20 = v_mul(sum, t19);
+        const vec t21 = v_keep(random, layer * 65536 + 2, image * 33280 + 32768 + (m + column), 1, 858993459,
                                real(1.25));
-        const vec t20 = v_mul(t18, t19);
-        v_store(d_transformer_blocks_ffn_multiply_2 + (m + column + 32768), t20);
+        const vec t22 = v_mul(t20, t21);
+        v_store(d_transformer_blocks_ffn_multiply_2 + (m + column + 32768), t22);
       }
-    }
-  }
-}
-
-// b < B, n < N+1=65, m < M=512
-static void transformer_blocks_ffn_backward_2(const Team& team, const real* transformer_blocks_ffn_multiply,
-                                              real* d_transformer_blocks_ffn_linear2_copy) {
-  const std::int64_t begin = team.begin(65, 1);
-  const std::int64_t end = team.end(65, 1);
-  for (std::int64_t n = begin; n < end; ++n) {
-    for (std::int64_t m = 0; m < 512; ++m) {
-      const vec x0 = v_load(transformer_blocks_ffn_multiply + (n * 512 + m));
-      const vec t1 = v_gelu(x0);
-      v_store(d_transformer_blocks_ffn_linear2_copy + (n * 512 + m), t1);
     }
   }
 }
@@ -4307,30 +4246,15 @@ static void transformer_blocks_ffn_linear1_backward(const Team& team, const real
   }
 }
 
-// b < B, n < N+1=65, d < D=256
-static void transformer_blocks_norm2_backward(const real* transformer_blocks_norm2_multiply,
-                                              const real* transformer_blocks_norm2_weight,
-                                              const real* transformer_blocks_norm2_bias,
-                                              real* d_transformer_blocks_ffn_linear1_copy) {
-  for (std::int64_t d = 0; d < 256; ++d) {
-    for (std::int64_t n = 0; n < 65; ++n) {
-      const vec x0 = v_load_strided(transformer_blocks_norm2_multiply + (n * 256 + d), 256, lanes);
-      const vec x1 = v_set(transformer_blocks_norm2_weight[d]);
-      const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_set(transformer_blocks_norm2_bias[d]);
-      const vec t4 = v_add(t2, x3);
-      v_store_strided(d_transformer_blocks_ffn_linear1_copy + (n * 256 + d), 256, t4, lanes);
-    }
-  }
-}
-
 // b < B, n < N+1=65, d < D=256 (row)
-static void transformer_blocks_norm2_backward_2(const real* d_transformer_blocks_ffn_linear1_einsum,
-                                                const real* transformer_blocks_norm2_weight,
-                                                const real* transformer_blocks_norm2_multiply,
-                                                const real* d_transformer_blocks_carry,
-                                                const real* transformer_blocks_norm2_rsqrt,
-                                                real* d_transformer_blocks_add) {
+static void transformer_blocks_norm2_backward(const real* d_transformer_blocks_ffn_linear1_einsum,
+                                              const real* transformer_blocks_norm2_weight,
+                                              const real* transformer_blocks_norm2_multiply,
+                                              const real* transformer_blocks_norm2_bias,
+                                              real* d_transformer_blocks_ffn_linear1_copy,
+                                              const real* d_transformer_blocks_carry,
+                                              const real* transformer_blocks_norm2_rsqrt,
+                                              real* d_transformer_blocks_add) {
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -4339,26 +4263,29 @@ static void transformer_blocks_norm2_backward_2(const real* d_transformer_blocks
       const vec x1 = v_set(transformer_blocks_norm2_weight[d]);
       const vec t2 = v_mul(x0, x1);
       const vec x3 = v_load_strided(transformer_blocks_norm2_multiply + (n * 256 + d), 256, lanes);
-      const vec t4 = v_mul(t2, x3);
-      sum0 = v_add(sum0, t4);
-      sum1 = v_add(sum1, t2);
+      sum0 = v_fma(t2, x3, sum0);
+      sum1 = v_fma(x0, x1, sum1);
     }
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x5 = v_load_strided(d_transformer_blocks_carry + (n * 256 + d), 256, lanes);
-      const vec x6 = v_load(transformer_blocks_norm2_rsqrt + n);
-      const vec x7 = v_load_strided(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d), 256, lanes);
-      const vec x8 = v_set(transformer_blocks_norm2_weight[d]);
-      const vec t9 = v_mul(x7, x8);
-      const vec t10 = v_set(real(256.0));
-      const vec t11 = v_div(sum1, t10);
-      const vec t12 = v_sub(t9, t11);
-      const vec x13 = v_load_strided(transformer_blocks_norm2_multiply + (n * 256 + d), 256, lanes);
-      const vec t14 = v_div(sum0, t10);
-      const vec t15 = v_mul(x13, t14);
-      const vec t16 = v_sub(t12, t15);
-      const vec t17 = v_mul(x6, t16);
-      const vec t18 = v_add(x5, t17);
-      v_store_strided(d_transformer_blocks_add + (n * 256 + d), 256, t18, lanes);
+      const vec x4 = v_load_strided(transformer_blocks_norm2_multiply + (n * 256 + d), 256, lanes);
+      const vec x5 = v_set(transformer_blocks_norm2_weight[d]);
+      const vec t6 = v_mul(x4, x5);
+      const vec x7 = v_set(transformer_blocks_norm2_bias[d]);
+      const vec t8 = v_add(t6, x7);
+      v_store_strided(d_transformer_blocks_ffn_linear1_copy + (n * 256 + d), 256, t8, lanes);
+      const vec x9 = v_load_strided(d_transformer_blocks_carry + (n * 256 + d), 256, lanes);
+      const vec x10 = v_load(transformer_blocks_norm2_rsqrt + n);
+      const vec x11 = v_load_strided(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d), 256, lanes);
+      const vec t12 = v_mul(x11, x5);
+      const vec t13 = v_set(real(256.0));
+      const vec t14 = v_div(sum1, t13);
+      const vec t15 = v_sub(t12, t14);
+      const vec t16 = v_div(sum0, t13);
+      const vec t17 = v_mul(x4, t16);
+      const vec t18 = v_sub(t15, t17);
+      const vec t19 = v_mul(x10, t18);
+      const vec t20 = v_add(x9, t19);
+      v_store_strided(d_transformer_blocks_add + (n * 256 + d), 256, t20, lanes);
     }
   }
 }
@@ -4534,7 +4461,7 @@ static void transformer_blocks_attention_backward_2(const Team& team,
 static void transformer_blocks_attention_backward_3(const Team& team,
                                                     const real* d_transformer_blocks_attention_out_proj_einsum,
                                                     const real* transformer_blocks_attention_multiply,
-                                                    real* d_transformer_blocks_attention_einsum_2) {
+                                                    real* d_transformer_blocks_attention_rearrange) {
   const std::int64_t begin = team.begin(65, 2);
   const std::int64_t end = team.end(65, 2);
   v_fetch(transformer_blocks_attention_multiply, 33800);
@@ -4565,14 +4492,14 @@ static void transformer_blocks_attention_backward_3(const Team& team,
           sum6 = v_fma(x3, x5, sum6);
           sum7 = v_fma(x4, x5, sum7);
         }
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k), sum0);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 1), sum1);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 2), sum2);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 3), sum3);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 32), sum4);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 33), sum5);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 34), sum6);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 35), sum7);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 512), sum0);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 513), sum1);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 514), sum2);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 515), sum3);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1280), sum4);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1281), sum5);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1282), sum6);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1283), sum7);
       }
       if (end > 64) {
         vec sum0 = v_zero();
@@ -4590,10 +4517,10 @@ static void transformer_blocks_attention_backward_3(const Team& team,
           const vec x10 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 3));
           sum3 = v_fma(x10, x7, sum3);
         }
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2048), sum0);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2049), sum1);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2050), sum2);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2051), sum3);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49664), sum0);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49665), sum1);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49666), sum2);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49667), sum3);
       }
     }
   }
@@ -4617,21 +4544,20 @@ static void transformer_blocks_attention_backward_4(const Team& team, const std:
                               real(1.25));
         const vec t2 = v_mul(x0, t1);
         const vec x3 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-        const vec t4 = v_mul(t2, x3);
-        sum0 = v_add(sum0, t4);
+        sum0 = v_fma(t2, x3, sum0);
       }
       const vec row0 = v_set(v_sum(sum0));
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x5 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-        const vec x6 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
-        const vec t7 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + n2, 1, 858993459,
+        const vec x4 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
+        const vec x5 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
+        const vec t6 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + n2, 1, 858993459,
                               real(1.25));
-        const vec t8 = v_mul(x6, t7);
-        const vec t9 = v_sub(t8, row0);
-        const vec t10 = v_mul(x5, t9);
-        const vec t11 = v_set(real(0.17677669529663687));
-        const vec t12 = v_mul(t10, t11);
-        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t12);
+        const vec t7 = v_mul(x5, t6);
+        const vec t8 = v_sub(t7, row0);
+        const vec t9 = v_mul(x4, t8);
+        const vec t10 = v_set(real(0.17677669529663687));
+        const vec t11 = v_mul(t9, t10);
+        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t11);
       }
     }
   }
@@ -4641,7 +4567,7 @@ static void transformer_blocks_attention_backward_4(const Team& team, const std:
 static void transformer_blocks_attention_backward_5(const Team& team,
                                                     const real* d_transformer_blocks_attention_multiply,
                                                     const real* transformer_blocks_attention_add,
-                                                    real* d_transformer_blocks_attention_einsum_3) {
+                                                    real* d_transformer_blocks_attention_rearrange) {
   const std::int64_t begin = team.begin(65, 2);
   const std::int64_t end = team.end(65, 2);
   v_fetch(transformer_blocks_attention_add, 49920);
@@ -4672,14 +4598,14 @@ static void transformer_blocks_attention_backward_5(const Team& team,
           sum6 = v_fma(x5, x3, sum6);
           sum7 = v_fma(x5, x4, sum7);
         }
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k), sum0);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 1), sum1);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 2), sum2);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 3), sum3);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 32), sum4);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 33), sum5);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 34), sum6);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + n * 32 + k + 35), sum7);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k), sum0);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1), sum1);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 2), sum2);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 3), sum3);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 768), sum4);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 769), sum5);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 770), sum6);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 771), sum7);
       }
       if (end > 64) {
         vec sum0 = v_zero();
@@ -4697,10 +4623,10 @@ static void transformer_blocks_attention_backward_5(const Team& team,
           const vec x10 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 259));
           sum3 = v_fma(x6, x10, sum3);
         }
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 2048), sum0);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 2049), sum1);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 2050), sum2);
-        v_store(d_transformer_blocks_attention_einsum_3 + (h * 2080 + k + 2051), sum3);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49152), sum0);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49153), sum1);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49154), sum2);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49155), sum3);
       }
     }
   }
@@ -4710,7 +4636,7 @@ static void transformer_blocks_attention_backward_5(const Team& team,
 static void transformer_blocks_attention_backward_6(const Team& team,
                                                     const real* d_transformer_blocks_attention_multiply,
                                                     const real* transformer_blocks_attention_add,
-                                                    real* d_transformer_blocks_attention_einsum_4) {
+                                                    real* d_transformer_blocks_attention_rearrange) {
   const std::int64_t begin = team.begin(65, 2);
   const std::int64_t end = team.end(65, 2);
   v_fetch(transformer_blocks_attention_add, 49920);
@@ -4741,14 +4667,14 @@ static void transformer_blocks_attention_backward_6(const Team& team,
           sum6 = v_fma(x5, x3, sum6);
           sum7 = v_fma(x5, x4, sum7);
         }
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k), sum0);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 1), sum1);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 2), sum2);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 3), sum3);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 32), sum4);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 33), sum5);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 34), sum6);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + n * 32 + k + 35), sum7);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 256), sum0);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 257), sum1);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 258), sum2);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 259), sum3);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1024), sum4);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1025), sum5);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1026), sum6);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1027), sum7);
       }
       if (end > 64) {
         vec sum0 = v_zero();
@@ -4766,59 +4692,20 @@ static void transformer_blocks_attention_backward_6(const Team& team,
           const vec x10 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 3));
           sum3 = v_fma(x6, x10, sum3);
         }
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k + 2048), sum0);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k + 2049), sum1);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k + 2050), sum2);
-        v_store(d_transformer_blocks_attention_einsum_4 + (h * 2080 + k + 2051), sum3);
-      }
-    }
-  }
-}
-
-// i < 1, b < B, h < H=8, n < N+1=65, k < K=32
-static void transformer_blocks_attention_backward_7(const real* d_transformer_blocks_attention_einsum_3,
-                                                    real* d_transformer_blocks_attention_rearrange) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 65; ++n) {
-      for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x0 = v_set(d_transformer_blocks_attention_einsum_3[h * 2080 + n * 32 + k]);
-        v_store_strided(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k), 256, x0, lanes);
-      }
-    }
-  }
-}
-
-// i < 1, b < B, h < H=8, n < N+1=65, k < K=32
-static void transformer_blocks_attention_backward_8(const real* d_transformer_blocks_attention_einsum_4,
-                                                    real* d_transformer_blocks_attention_rearrange) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 65; ++n) {
-      for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x0 = v_set(d_transformer_blocks_attention_einsum_4[h * 2080 + n * 32 + k]);
-        v_store_strided(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 256), 256, x0, lanes);
-      }
-    }
-  }
-}
-
-// i < 1, b < B, h < H=8, n < N+1=65, k < K=32
-static void transformer_blocks_attention_backward_9(const real* d_transformer_blocks_attention_einsum_2,
-                                                    real* d_transformer_blocks_attention_rearrange) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 65; ++n) {
-      for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x0 = v_set(d_transformer_blocks_attention_einsum_2[h * 2080 + n * 32 + k]);
-        v_store_strided(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 512), 256, x0, lanes);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49408), sum0);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49409), sum1);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49410), sum2);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49411), sum3);
       }
     }
   }
 }
 
 // b < B, n < N+1=65, d < D=256, d2 < 3*D=768 (summed)
-static void transformer_blocks_attention_backward_10(const Team& team,
-                                                     const real* d_transformer_blocks_attention_rearrange,
-                                                     const real* transformer_blocks_attention_in_proj_weight_packed_transposed,
-                                                     real* d_transformer_blocks_attention_einsum_5) {
+static void transformer_blocks_attention_backward_7(const Team& team,
+                                                    const real* d_transformer_blocks_attention_rearrange,
+                                                    const real* transformer_blocks_attention_in_proj_weight_packed_transposed,
+                                                    real* d_transformer_blocks_attention_einsum_2) {
   const Tiles mine = team.tiles(65, 2, 256, 4, false);
   for (std::int64_t d = mine.left; d < mine.right; d += 4) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
@@ -4846,14 +4733,14 @@ static void transformer_blocks_attention_backward_10(const Team& team,
         sum6 = v_fma(x5, x3, sum6);
         sum7 = v_fma(x5, x4, sum7);
       }
-      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d), sum0);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 1), sum1);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 2), sum2);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 3), sum3);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 256), sum4);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 257), sum5);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 258), sum6);
-      v_store(d_transformer_blocks_attention_einsum_5 + (n * 256 + d + 259), sum7);
+      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d), sum0);
+      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 1), sum1);
+      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 2), sum2);
+      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 3), sum3);
+      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 256), sum4);
+      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 257), sum5);
+      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 258), sum6);
+      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 259), sum7);
     }
     if (mine.end > 64) {
       vec sum0 = v_zero();
@@ -4871,66 +4758,54 @@ static void transformer_blocks_attention_backward_10(const Team& team,
         const vec x10 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 4 + 3));
         sum3 = v_fma(x6, x10, sum3);
       }
-      v_store(d_transformer_blocks_attention_einsum_5 + (d + 16384), sum0);
-      v_store(d_transformer_blocks_attention_einsum_5 + (d + 16385), sum1);
-      v_store(d_transformer_blocks_attention_einsum_5 + (d + 16386), sum2);
-      v_store(d_transformer_blocks_attention_einsum_5 + (d + 16387), sum3);
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256
-static void transformer_blocks_norm1_backward(const real* transformer_blocks_norm1_multiply,
-                                              const real* transformer_blocks_norm1_weight,
-                                              const real* transformer_blocks_norm1_bias,
-                                              real* d_transformer_blocks_attention_copy_2) {
-  for (std::int64_t d = 0; d < 256; ++d) {
-    for (std::int64_t n = 0; n < 65; ++n) {
-      const vec x0 = v_load_strided(transformer_blocks_norm1_multiply + (n * 256 + d), 256, lanes);
-      const vec x1 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_set(transformer_blocks_norm1_bias[d]);
-      const vec t4 = v_add(t2, x3);
-      v_store_strided(d_transformer_blocks_attention_copy_2 + (n * 256 + d), 256, t4, lanes);
+      v_store(d_transformer_blocks_attention_einsum_2 + (d + 16384), sum0);
+      v_store(d_transformer_blocks_attention_einsum_2 + (d + 16385), sum1);
+      v_store(d_transformer_blocks_attention_einsum_2 + (d + 16386), sum2);
+      v_store(d_transformer_blocks_attention_einsum_2 + (d + 16387), sum3);
     }
   }
 }
 
 // b < B, n < N+1=65, d < D=256 (row)
-static void transformer_blocks_norm1_backward_2(const real* d_transformer_blocks_attention_einsum_5,
-                                                const real* transformer_blocks_norm1_weight,
-                                                const real* transformer_blocks_norm1_multiply,
-                                                const real* d_transformer_blocks_add,
-                                                const real* transformer_blocks_norm1_rsqrt,
-                                                real* d_transformer_blocks_carry_next) {
+static void transformer_blocks_norm1_backward(const real* d_transformer_blocks_attention_einsum_2,
+                                              const real* transformer_blocks_norm1_weight,
+                                              const real* transformer_blocks_norm1_multiply,
+                                              const real* transformer_blocks_norm1_bias,
+                                              real* d_transformer_blocks_attention_copy_2,
+                                              const real* d_transformer_blocks_add,
+                                              const real* transformer_blocks_norm1_rsqrt,
+                                              real* d_transformer_blocks_carry_next) {
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load_strided(d_transformer_blocks_attention_einsum_5 + (n * 256 + d), 256, lanes);
+      const vec x0 = v_load_strided(d_transformer_blocks_attention_einsum_2 + (n * 256 + d), 256, lanes);
       const vec x1 = v_set(transformer_blocks_norm1_weight[d]);
       const vec t2 = v_mul(x0, x1);
       const vec x3 = v_load_strided(transformer_blocks_norm1_multiply + (n * 256 + d), 256, lanes);
-      const vec t4 = v_mul(t2, x3);
-      sum0 = v_add(sum0, t4);
-      sum1 = v_add(sum1, t2);
+      sum0 = v_fma(t2, x3, sum0);
+      sum1 = v_fma(x0, x1, sum1);
     }
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x5 = v_load_strided(d_transformer_blocks_add + (n * 256 + d), 256, lanes);
-      const vec x6 = v_load(transformer_blocks_norm1_rsqrt + n);
-      const vec x7 = v_load_strided(d_transformer_blocks_attention_einsum_5 + (n * 256 + d), 256, lanes);
-      const vec x8 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec t9 = v_mul(x7, x8);
-      const vec t10 = v_set(real(256.0));
-      const vec t11 = v_div(sum1, t10);
-      const vec t12 = v_sub(t9, t11);
-      const vec x13 = v_load_strided(transformer_blocks_norm1_multiply + (n * 256 + d), 256, lanes);
-      const vec t14 = v_div(sum0, t10);
-      const vec t15 = v_mul(x13, t14);
-      const vec t16 = v_sub(t12, t15);
-      const vec t17 = v_mul(x6, t16);
-      const vec t18 = v_add(x5, t17);
-      v_store_strided(d_transformer_blocks_carry_next + (n * 256 + d), 256, t18, lanes);
+      const vec x4 = v_load_strided(transformer_blocks_norm1_multiply + (n * 256 + d), 256, lanes);
+      const vec x5 = v_set(transformer_blocks_norm1_weight[d]);
+      const vec t6 = v_mul(x4, x5);
+      const vec x7 = v_set(transformer_blocks_norm1_bias[d]);
+      const vec t8 = v_add(t6, x7);
+      v_store_strided(d_transformer_blocks_attention_copy_2 + (n * 256 + d), 256, t8, lanes);
+      const vec x9 = v_load_strided(d_transformer_blocks_add + (n * 256 + d), 256, lanes);
+      const vec x10 = v_load(transformer_blocks_norm1_rsqrt + n);
+      const vec x11 = v_load_strided(d_transformer_blocks_attention_einsum_2 + (n * 256 + d), 256, lanes);
+      const vec t12 = v_mul(x11, x5);
+      const vec t13 = v_set(real(256.0));
+      const vec t14 = v_div(sum1, t13);
+      const vec t15 = v_sub(t12, t14);
+      const vec t16 = v_div(sum0, t13);
+      const vec t17 = v_mul(x4, t16);
+      const vec t18 = v_sub(t15, t17);
+      const vec t19 = v_mul(x10, t18);
+      const vec t20 = v_add(x9, t19);
+      v_store_strided(d_transformer_blocks_carry_next + (n * 256 + d), 256, t20, lanes);
     }
   }
 }
@@ -4952,21 +4827,21 @@ static void transformer_blocks_ffn_linear2_bias_gradient_partial(const std::int6
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_multiply + (b * 1341408 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_ffn_multiply + (b * 1324768 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_ffn_multiply + (b * 1341408 + n * 256 + d + 1));
+        const vec x1 = v_load(d_transformer_blocks_ffn_multiply + (b * 1324768 + n * 256 + d + 1));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_ffn_multiply + (b * 1341408 + n * 256 + d + 2));
+        const vec x2 = v_load(d_transformer_blocks_ffn_multiply + (b * 1324768 + n * 256 + d + 2));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_ffn_multiply + (b * 1341408 + n * 256 + d + 3));
+        const vec x3 = v_load(d_transformer_blocks_ffn_multiply + (b * 1324768 + n * 256 + d + 3));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_ffn_multiply + (b * 1341408 + n * 256 + d + 4));
+        const vec x4 = v_load(d_transformer_blocks_ffn_multiply + (b * 1324768 + n * 256 + d + 4));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_ffn_multiply + (b * 1341408 + n * 256 + d + 5));
+        const vec x5 = v_load(d_transformer_blocks_ffn_multiply + (b * 1324768 + n * 256 + d + 5));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_ffn_multiply + (b * 1341408 + n * 256 + d + 6));
+        const vec x6 = v_load(d_transformer_blocks_ffn_multiply + (b * 1324768 + n * 256 + d + 6));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_ffn_multiply + (b * 1341408 + n * 256 + d + 7));
+        const vec x7 = v_load(d_transformer_blocks_ffn_multiply + (b * 1324768 + n * 256 + d + 7));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -5002,10 +4877,10 @@ static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t be
                                                            const real* d_transformer_blocks_ffn_linear2_copy,
                                                            real* gradient_transformer_blocks_ffn_linear2_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
-    v_fetch(d_transformer_blocks_ffn_multiply + b * 1341408, 16640);
-    v_fetch(d_transformer_blocks_ffn_linear2_copy + b * 1341408, 33280);
-    g_gradient<512, 65, 2, 4>(begin, end, group.first + b > 0, d_transformer_blocks_ffn_multiply + b * 1341408, 256,
-                              d_transformer_blocks_ffn_linear2_copy + b * 1341408, 512,
+    v_fetch(d_transformer_blocks_ffn_multiply + b * 1324768, 16640);
+    v_fetch(d_transformer_blocks_ffn_linear2_copy + b * 1324768, 33280);
+    g_gradient<512, 65, 2, 4>(begin, end, group.first + b > 0, d_transformer_blocks_ffn_multiply + b * 1324768, 256,
+                              d_transformer_blocks_ffn_linear2_copy + b * 1324768, 512,
                               gradient_transformer_blocks_ffn_linear2_weight, 512);
   }
 }
@@ -5027,21 +4902,21 @@ static void transformer_blocks_ffn_linear1_bias_gradient_partial(const std::int6
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1341408 + n * 512 + m));
+        const vec x0 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1324768 + n * 512 + m));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1341408 + n * 512 + m + 1));
+        const vec x1 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1324768 + n * 512 + m + 1));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1341408 + n * 512 + m + 2));
+        const vec x2 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1324768 + n * 512 + m + 2));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1341408 + n * 512 + m + 3));
+        const vec x3 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1324768 + n * 512 + m + 3));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1341408 + n * 512 + m + 4));
+        const vec x4 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1324768 + n * 512 + m + 4));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1341408 + n * 512 + m + 5));
+        const vec x5 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1324768 + n * 512 + m + 5));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1341408 + n * 512 + m + 6));
+        const vec x6 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1324768 + n * 512 + m + 6));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1341408 + n * 512 + m + 7));
+        const vec x7 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1324768 + n * 512 + m + 7));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -5077,10 +4952,10 @@ static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t be
                                                            const real* d_transformer_blocks_ffn_linear1_copy,
                                                            real* gradient_transformer_blocks_ffn_linear1_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
-    v_fetch(d_transformer_blocks_ffn_multiply_2 + b * 1341408, 33280);
-    v_fetch(d_transformer_blocks_ffn_linear1_copy + b * 1341408, 16640);
-    g_gradient<256, 65, 2, 4>(begin, end, group.first + b > 0, d_transformer_blocks_ffn_multiply_2 + b * 1341408, 512,
-                              d_transformer_blocks_ffn_linear1_copy + b * 1341408, 256,
+    v_fetch(d_transformer_blocks_ffn_multiply_2 + b * 1324768, 33280);
+    v_fetch(d_transformer_blocks_ffn_linear1_copy + b * 1324768, 16640);
+    g_gradient<256, 65, 2, 4>(begin, end, group.first + b > 0, d_transformer_blocks_ffn_multiply_2 + b * 1324768, 512,
+                              d_transformer_blocks_ffn_linear1_copy + b * 1324768, 256,
                               gradient_transformer_blocks_ffn_linear1_weight, 256);
   }
 }
@@ -5103,29 +4978,29 @@ static void transformer_blocks_norm2_weight_gradient_partial(const std::int64_t 
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_norm2_multiply + (b * 1341408 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_norm2_multiply + (b * 1324768 + n * 256 + d));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 1));
-        const vec x3 = v_load(transformer_blocks_norm2_multiply + (b * 1341408 + n * 256 + d + 1));
+        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 1));
+        const vec x3 = v_load(transformer_blocks_norm2_multiply + (b * 1324768 + n * 256 + d + 1));
         sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 2));
-        const vec x5 = v_load(transformer_blocks_norm2_multiply + (b * 1341408 + n * 256 + d + 2));
+        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 2));
+        const vec x5 = v_load(transformer_blocks_norm2_multiply + (b * 1324768 + n * 256 + d + 2));
         sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 3));
-        const vec x7 = v_load(transformer_blocks_norm2_multiply + (b * 1341408 + n * 256 + d + 3));
+        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 3));
+        const vec x7 = v_load(transformer_blocks_norm2_multiply + (b * 1324768 + n * 256 + d + 3));
         sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 4));
-        const vec x9 = v_load(transformer_blocks_norm2_multiply + (b * 1341408 + n * 256 + d + 4));
+        const vec x8 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 4));
+        const vec x9 = v_load(transformer_blocks_norm2_multiply + (b * 1324768 + n * 256 + d + 4));
         sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 5));
-        const vec x11 = v_load(transformer_blocks_norm2_multiply + (b * 1341408 + n * 256 + d + 5));
+        const vec x10 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 5));
+        const vec x11 = v_load(transformer_blocks_norm2_multiply + (b * 1324768 + n * 256 + d + 5));
         sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 6));
-        const vec x13 = v_load(transformer_blocks_norm2_multiply + (b * 1341408 + n * 256 + d + 6));
+        const vec x12 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 6));
+        const vec x13 = v_load(transformer_blocks_norm2_multiply + (b * 1324768 + n * 256 + d + 6));
         sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 7));
-        const vec x15 = v_load(transformer_blocks_norm2_multiply + (b * 1341408 + n * 256 + d + 7));
+        const vec x14 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 7));
+        const vec x15 = v_load(transformer_blocks_norm2_multiply + (b * 1324768 + n * 256 + d + 7));
         sum7 = v_fma(x14, x15, sum7);
       }
     }
@@ -5171,21 +5046,21 @@ static void transformer_blocks_norm2_bias_gradient_partial(const std::int64_t ch
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 1));
+        const vec x1 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 1));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 2));
+        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 2));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 3));
+        const vec x3 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 3));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 4));
+        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 4));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 5));
+        const vec x5 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 5));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 6));
+        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 6));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1341408 + n * 256 + d + 7));
+        const vec x7 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 7));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -5230,21 +5105,21 @@ static void transformer_blocks_attention_out_proj_bias_gradient_partial(const st
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_add + (b * 1341408 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_add + (b * 1324768 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_add + (b * 1341408 + n * 256 + d + 1));
+        const vec x1 = v_load(d_transformer_blocks_add + (b * 1324768 + n * 256 + d + 1));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_add + (b * 1341408 + n * 256 + d + 2));
+        const vec x2 = v_load(d_transformer_blocks_add + (b * 1324768 + n * 256 + d + 2));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_add + (b * 1341408 + n * 256 + d + 3));
+        const vec x3 = v_load(d_transformer_blocks_add + (b * 1324768 + n * 256 + d + 3));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_add + (b * 1341408 + n * 256 + d + 4));
+        const vec x4 = v_load(d_transformer_blocks_add + (b * 1324768 + n * 256 + d + 4));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_add + (b * 1341408 + n * 256 + d + 5));
+        const vec x5 = v_load(d_transformer_blocks_add + (b * 1324768 + n * 256 + d + 5));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_add + (b * 1341408 + n * 256 + d + 6));
+        const vec x6 = v_load(d_transformer_blocks_add + (b * 1324768 + n * 256 + d + 6));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_add + (b * 1341408 + n * 256 + d + 7));
+        const vec x7 = v_load(d_transformer_blocks_add + (b * 1324768 + n * 256 + d + 7));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -5280,10 +5155,10 @@ static void transformer_blocks_attention_out_proj_weight_gradient(const std::int
                                                                   const real* transformer_blocks_attention_rearrange,
                                                                   real* gradient_transformer_blocks_attention_out_proj_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
-    v_fetch(d_transformer_blocks_add + b * 1341408, 16640);
-    v_fetch(transformer_blocks_attention_rearrange + b * 1341408, 16640);
-    g_gradient<256, 65, 2, 4>(begin, end, group.first + b > 0, d_transformer_blocks_add + b * 1341408, 256,
-                              transformer_blocks_attention_rearrange + b * 1341408, 256,
+    v_fetch(d_transformer_blocks_add + b * 1324768, 16640);
+    v_fetch(transformer_blocks_attention_rearrange + b * 1324768, 16640);
+    g_gradient<256, 65, 2, 4>(begin, end, group.first + b > 0, d_transformer_blocks_add + b * 1324768, 256,
+                              transformer_blocks_attention_rearrange + b * 1324768, 256,
                               gradient_transformer_blocks_attention_out_proj_weight, 256);
   }
 }
@@ -5305,21 +5180,21 @@ static void transformer_blocks_attention_in_proj_bias_gradient_partial(const std
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_attention_rearrange + (b * 1341408 + n * 768 + d));
+        const vec x0 = v_load(d_transformer_blocks_attention_rearrange + (b * 1324768 + n * 768 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_attention_rearrange + (b * 1341408 + n * 768 + d + 1));
+        const vec x1 = v_load(d_transformer_blocks_attention_rearrange + (b * 1324768 + n * 768 + d + 1));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_attention_rearrange + (b * 1341408 + n * 768 + d + 2));
+        const vec x2 = v_load(d_transformer_blocks_attention_rearrange + (b * 1324768 + n * 768 + d + 2));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_attention_rearrange + (b * 1341408 + n * 768 + d + 3));
+        const vec x3 = v_load(d_transformer_blocks_attention_rearrange + (b * 1324768 + n * 768 + d + 3));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_attention_rearrange + (b * 1341408 + n * 768 + d + 4));
+        const vec x4 = v_load(d_transformer_blocks_attention_rearrange + (b * 1324768 + n * 768 + d + 4));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_attention_rearrange + (b * 1341408 + n * 768 + d + 5));
+        const vec x5 = v_load(d_transformer_blocks_attention_rearrange + (b * 1324768 + n * 768 + d + 5));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_attention_rearrange + (b * 1341408 + n * 768 + d + 6));
+        const vec x6 = v_load(d_transformer_blocks_attention_rearrange + (b * 1324768 + n * 768 + d + 6));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_attention_rearrange + (b * 1341408 + n * 768 + d + 7));
+        const vec x7 = v_load(d_transformer_blocks_attention_rearrange + (b * 1324768 + n * 768 + d + 7));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -5355,17 +5230,17 @@ static void transformer_blocks_attention_in_proj_weight_gradient(const std::int6
                                                                  const real* d_transformer_blocks_attention_copy_2,
                                                                  real* gradient_transformer_blocks_attention_in_proj_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
-    v_fetch(d_transformer_blocks_attention_rearrange + b * 1341408, 49920);
-    v_fetch(d_transformer_blocks_attention_copy_2 + b * 1341408, 16640);
-    g_gradient<256, 65, 2, 4>(begin, end, group.first + b > 0, d_transformer_blocks_attention_rearrange + b * 1341408,
-                              768, d_transformer_blocks_attention_copy_2 + b * 1341408, 256,
+    v_fetch(d_transformer_blocks_attention_rearrange + b * 1324768, 49920);
+    v_fetch(d_transformer_blocks_attention_copy_2 + b * 1324768, 16640);
+    g_gradient<256, 65, 2, 4>(begin, end, group.first + b > 0, d_transformer_blocks_attention_rearrange + b * 1324768,
+                              768, d_transformer_blocks_attention_copy_2 + b * 1324768, 256,
                               gradient_transformer_blocks_attention_in_proj_weight, 256);
   }
 }
 
 // b < B (summed), n < N+1=65 (summed), d < D=256
 static void transformer_blocks_norm1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                             const real* d_transformer_blocks_attention_einsum_5,
+                                                             const real* d_transformer_blocks_attention_einsum_2,
                                                              const real* transformer_blocks_norm1_multiply,
                                                              real* partial) {
   const std::int64_t begin = group.at(chunk);
@@ -5381,29 +5256,29 @@ static void transformer_blocks_norm1_weight_gradient_partial(const std::int64_t 
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_norm1_multiply + (b * 1341408 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_norm1_multiply + (b * 1324768 + n * 256 + d));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 1));
-        const vec x3 = v_load(transformer_blocks_norm1_multiply + (b * 1341408 + n * 256 + d + 1));
+        const vec x2 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 1));
+        const vec x3 = v_load(transformer_blocks_norm1_multiply + (b * 1324768 + n * 256 + d + 1));
         sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 2));
-        const vec x5 = v_load(transformer_blocks_norm1_multiply + (b * 1341408 + n * 256 + d + 2));
+        const vec x4 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 2));
+        const vec x5 = v_load(transformer_blocks_norm1_multiply + (b * 1324768 + n * 256 + d + 2));
         sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 3));
-        const vec x7 = v_load(transformer_blocks_norm1_multiply + (b * 1341408 + n * 256 + d + 3));
+        const vec x6 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 3));
+        const vec x7 = v_load(transformer_blocks_norm1_multiply + (b * 1324768 + n * 256 + d + 3));
         sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 4));
-        const vec x9 = v_load(transformer_blocks_norm1_multiply + (b * 1341408 + n * 256 + d + 4));
+        const vec x8 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 4));
+        const vec x9 = v_load(transformer_blocks_norm1_multiply + (b * 1324768 + n * 256 + d + 4));
         sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 5));
-        const vec x11 = v_load(transformer_blocks_norm1_multiply + (b * 1341408 + n * 256 + d + 5));
+        const vec x10 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 5));
+        const vec x11 = v_load(transformer_blocks_norm1_multiply + (b * 1324768 + n * 256 + d + 5));
         sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 6));
-        const vec x13 = v_load(transformer_blocks_norm1_multiply + (b * 1341408 + n * 256 + d + 6));
+        const vec x12 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 6));
+        const vec x13 = v_load(transformer_blocks_norm1_multiply + (b * 1324768 + n * 256 + d + 6));
         sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 7));
-        const vec x15 = v_load(transformer_blocks_norm1_multiply + (b * 1341408 + n * 256 + d + 7));
+        const vec x14 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 7));
+        const vec x15 = v_load(transformer_blocks_norm1_multiply + (b * 1324768 + n * 256 + d + 7));
         sum7 = v_fma(x14, x15, sum7);
       }
     }
@@ -5434,7 +5309,7 @@ static void transformer_blocks_norm1_weight_gradient_sum(const Group& group,
 
 // b < B (summed), n < N+1=65 (summed), d < D=256
 static void transformer_blocks_norm1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                           const real* d_transformer_blocks_attention_einsum_5,
+                                                           const real* d_transformer_blocks_attention_einsum_2,
                                                            real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
@@ -5449,21 +5324,21 @@ static void transformer_blocks_norm1_bias_gradient_partial(const std::int64_t ch
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 1));
+        const vec x1 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 1));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 2));
+        const vec x2 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 2));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 3));
+        const vec x3 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 3));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 4));
+        const vec x4 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 4));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 5));
+        const vec x5 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 5));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 6));
+        const vec x6 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 6));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_attention_einsum_5 + (b * 1341408 + n * 256 + d + 7));
+        const vec x7 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 7));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -5519,21 +5394,21 @@ static void reduce_sum_backward_partial(const std::int64_t chunk, const Group& g
     vec sum6 = v_zero();
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_load(d_multiply_2 + (b * 1341408 + n));
+      const vec x0 = v_load(d_multiply_2 + (b * 1324768 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_multiply_2 + (b * 1341408 + n + 1));
+      const vec x1 = v_load(d_multiply_2 + (b * 1324768 + n + 1));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_multiply_2 + (b * 1341408 + n + 2));
+      const vec x2 = v_load(d_multiply_2 + (b * 1324768 + n + 2));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_multiply_2 + (b * 1341408 + n + 3));
+      const vec x3 = v_load(d_multiply_2 + (b * 1324768 + n + 3));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_multiply_2 + (b * 1341408 + n + 4));
+      const vec x4 = v_load(d_multiply_2 + (b * 1324768 + n + 4));
       sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_multiply_2 + (b * 1341408 + n + 5));
+      const vec x5 = v_load(d_multiply_2 + (b * 1324768 + n + 5));
       sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_multiply_2 + (b * 1341408 + n + 6));
+      const vec x6 = v_load(d_multiply_2 + (b * 1324768 + n + 6));
       sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_multiply_2 + (b * 1341408 + n + 7));
+      const vec x7 = v_load(d_multiply_2 + (b * 1324768 + n + 7));
       sum7 = v_add(sum7, x7);
     }
     v_store(partial + (chunk * 16640 + n), sum0);
@@ -5585,21 +5460,21 @@ static void patch_embed_bias_gradient_partial(const std::int64_t chunk, const Gr
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 64; ++n) {
-        const vec x0 = v_load(d_multiply_2 + (b * 1341408 + n * 256 + d + 256));
+        const vec x0 = v_load(d_multiply_2 + (b * 1324768 + n * 256 + d + 256));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_multiply_2 + (b * 1341408 + n * 256 + d + 257));
+        const vec x1 = v_load(d_multiply_2 + (b * 1324768 + n * 256 + d + 257));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_multiply_2 + (b * 1341408 + n * 256 + d + 258));
+        const vec x2 = v_load(d_multiply_2 + (b * 1324768 + n * 256 + d + 258));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_multiply_2 + (b * 1341408 + n * 256 + d + 259));
+        const vec x3 = v_load(d_multiply_2 + (b * 1324768 + n * 256 + d + 259));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_multiply_2 + (b * 1341408 + n * 256 + d + 260));
+        const vec x4 = v_load(d_multiply_2 + (b * 1324768 + n * 256 + d + 260));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_multiply_2 + (b * 1341408 + n * 256 + d + 261));
+        const vec x5 = v_load(d_multiply_2 + (b * 1324768 + n * 256 + d + 261));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_multiply_2 + (b * 1341408 + n * 256 + d + 262));
+        const vec x6 = v_load(d_multiply_2 + (b * 1324768 + n * 256 + d + 262));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_multiply_2 + (b * 1341408 + n * 256 + d + 263));
+        const vec x7 = v_load(d_multiply_2 + (b * 1324768 + n * 256 + d + 263));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -5631,9 +5506,9 @@ static void patch_embed_weight_gradient(const std::int64_t begin, const std::int
                                         const real* d_multiply_2, const real* rearrange,
                                         real* gradient_patch_embed_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
-    v_fetch(d_multiply_2 + b * 1341408, 16640);
-    g_gradient<48, 64, 2, 4>(begin, end, group.first + b > 0, d_multiply_2 + (b * 1341408 + 256), 256,
-                             rearrange + b * 1341408, 48, gradient_patch_embed_weight, 48);
+    v_fetch(d_multiply_2 + b * 1324768, 16640);
+    g_gradient<48, 64, 2, 4>(begin, end, group.first + b > 0, d_multiply_2 + (b * 1324768 + 256), 256,
+                             rearrange + b * 1324768, 48, gradient_patch_embed_weight, 48);
   }
 }
 
@@ -5652,21 +5527,21 @@ static void reduce_sum_backward_2_partial(const std::int64_t chunk, const Group&
     vec sum6 = v_zero();
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_load(d_multiply_2 + (b * 1341408 + d));
+      const vec x0 = v_load(d_multiply_2 + (b * 1324768 + d));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_multiply_2 + (b * 1341408 + d + 1));
+      const vec x1 = v_load(d_multiply_2 + (b * 1324768 + d + 1));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_multiply_2 + (b * 1341408 + d + 2));
+      const vec x2 = v_load(d_multiply_2 + (b * 1324768 + d + 2));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_multiply_2 + (b * 1341408 + d + 3));
+      const vec x3 = v_load(d_multiply_2 + (b * 1324768 + d + 3));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_multiply_2 + (b * 1341408 + d + 4));
+      const vec x4 = v_load(d_multiply_2 + (b * 1324768 + d + 4));
       sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_multiply_2 + (b * 1341408 + d + 5));
+      const vec x5 = v_load(d_multiply_2 + (b * 1324768 + d + 5));
       sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_multiply_2 + (b * 1341408 + d + 6));
+      const vec x6 = v_load(d_multiply_2 + (b * 1324768 + d + 6));
       sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_multiply_2 + (b * 1341408 + d + 7));
+      const vec x7 = v_load(d_multiply_2 + (b * 1324768 + d + 7));
       sum7 = v_add(sum7, x7);
     }
     v_store(partial + (chunk * 256 + d), sum0);
@@ -5858,35 +5733,34 @@ static void transformer_blocks_5_ffn_linear2_forward_2_input_gradient(const real
     const vec t10 = v_set(real(256.0));
     const vec t11 = v_div(sum0, t10);
     const vec t12 = v_sub(t9, t11);
-    const vec t13 = v_mul(t12, t12);
-    sum1 = v_add(sum1, t13);
+    sum1 = v_fma(t12, t12, sum1);
   }
-  const vec t14 = v_set(real(256.0));
-  const vec t15 = v_div(sum1, t14);
-  const vec t16 = v_set(real(1e-05));
-  const vec t17 = v_add(t15, t16);
-  const vec t18 = v_rsqrt(t17);
-  v_store(norm_rsqrt, t18);
+  const vec t13 = v_set(real(256.0));
+  const vec t14 = v_div(sum1, t13);
+  const vec t15 = v_set(real(1e-05));
+  const vec t16 = v_add(t14, t15);
+  const vec t17 = v_rsqrt(t16);
+  v_store(norm_rsqrt, t17);
   for (std::int64_t d = 0; d < 256; ++d) {
-    const vec x19 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
-    const vec x20 = v_load_strided(transformer_blocks_5_ffn_linear2_einsum + d, 256, lanes);
-    const vec x21 = v_set(transformer_blocks_5_ffn_linear2_bias[d]);
-    const vec t22 = v_add(x20, x21);
-    const vec t23 = v_add(x19, t22);
-    const vec t24 = v_set(real(256.0));
-    const vec t25 = v_div(sum0, t24);
-    const vec t26 = v_sub(t23, t25);
-    const vec t27 = v_div(sum1, t24);
-    const vec t28 = v_set(real(1e-05));
-    const vec t29 = v_add(t27, t28);
-    const vec t30 = v_rsqrt(t29);
-    const vec t31 = v_mul(t26, t30);
-    v_store_strided(norm_multiply + d, 256, t31, lanes);
-    const vec x32 = v_set(norm_weight[d]);
-    const vec t33 = v_mul(t31, x32);
-    const vec x34 = v_set(norm_bias[d]);
-    const vec t35 = v_add(t33, x34);
-    v_store_strided(norm_add + d, 256, t35, lanes);
+    const vec x18 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
+    const vec x19 = v_load_strided(transformer_blocks_5_ffn_linear2_einsum + d, 256, lanes);
+    const vec x20 = v_set(transformer_blocks_5_ffn_linear2_bias[d]);
+    const vec t21 = v_add(x19, x20);
+    const vec t22 = v_add(x18, t21);
+    const vec t23 = v_set(real(256.0));
+    const vec t24 = v_div(sum0, t23);
+    const vec t25 = v_sub(t22, t24);
+    const vec t26 = v_div(sum1, t23);
+    const vec t27 = v_set(real(1e-05));
+    const vec t28 = v_add(t26, t27);
+    const vec t29 = v_rsqrt(t28);
+    const vec t30 = v_mul(t25, t29);
+    v_store_strided(norm_multiply + d, 256, t30, lanes);
+    const vec x31 = v_set(norm_weight[d]);
+    const vec t32 = v_mul(t30, x31);
+    const vec x33 = v_set(norm_bias[d]);
+    const vec t34 = v_add(t32, x33);
+    v_store_strided(norm_add + d, 256, t34, lanes);
   }
 }
 
@@ -5900,24 +5774,23 @@ static void norm_backward_input_gradient(const real* d_head_einsum, const real* 
     const vec x1 = v_set(norm_weight[d]);
     const vec t2 = v_mul(x0, x1);
     const vec x3 = v_load_strided(norm_multiply + d, 256, lanes);
-    const vec t4 = v_mul(t2, x3);
-    sum0 = v_add(sum0, t4);
-    sum1 = v_add(sum1, t2);
+    sum0 = v_fma(t2, x3, sum0);
+    sum1 = v_fma(x0, x1, sum1);
   }
   for (std::int64_t d = 0; d < 256; ++d) {
-    const vec x5 = v_load(norm_rsqrt);
-    const vec x6 = v_set(d_head_einsum[d]);
-    const vec x7 = v_set(norm_weight[d]);
-    const vec t8 = v_mul(x6, x7);
-    const vec t9 = v_set(real(256.0));
-    const vec t10 = v_div(sum1, t9);
-    const vec t11 = v_sub(t8, t10);
-    const vec x12 = v_load_strided(norm_multiply + d, 256, lanes);
-    const vec t13 = v_div(sum0, t9);
-    const vec t14 = v_mul(x12, t13);
-    const vec t15 = v_sub(t11, t14);
-    const vec t16 = v_mul(x5, t15);
-    v_store_strided(d_norm_multiply + d, 256, t16, lanes);
+    const vec x4 = v_load(norm_rsqrt);
+    const vec x5 = v_set(d_head_einsum[d]);
+    const vec x6 = v_set(norm_weight[d]);
+    const vec t7 = v_mul(x5, x6);
+    const vec t8 = v_set(real(256.0));
+    const vec t9 = v_div(sum1, t8);
+    const vec t10 = v_sub(t7, t9);
+    const vec x11 = v_load_strided(norm_multiply + d, 256, lanes);
+    const vec t12 = v_div(sum0, t8);
+    const vec t13 = v_mul(x11, t12);
+    const vec t14 = v_sub(t10, t13);
+    const vec t15 = v_mul(x4, t14);
+    v_store_strided(d_norm_multiply + d, 256, t15, lanes);
   }
 }
 
@@ -5994,7 +5867,7 @@ static void transformer_blocks_5_ffn_linear1_backward_2_input_gradient(const Tea
 // b < B, h < H=8, n < N+1=65, k < K=32, i < 1 (summed)
 static void transformer_blocks_5_attention_backward_3_input_gradient(const real* d_transformer_blocks_5_attention_out_proj_einsum,
                                                                      const real* transformer_blocks_5_attention_divide,
-                                                                     real* d_transformer_blocks_5_attention_einsum_2) {
+                                                                     real* d_transformer_blocks_5_attention_rearrange) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = 0; n < 64; n += 2) {
       for (std::int64_t k = 0; k < 32; k += 4) {
@@ -6022,14 +5895,14 @@ static void transformer_blocks_5_attention_backward_3_input_gradient(const real*
           sum6 = v_fma(x3, x5, sum6);
           sum7 = v_fma(x4, x5, sum7);
         }
-        v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + k), sum0);
-        v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + k + 1), sum1);
-        v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + k + 2), sum2);
-        v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + k + 3), sum3);
-        v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + k + 32), sum4);
-        v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + k + 33), sum5);
-        v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + k + 34), sum6);
-        v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + n * 32 + k + 35), sum7);
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 512), sum0);
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 513), sum1);
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 514), sum2);
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 515), sum3);
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 1280), sum4);
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 1281), sum5);
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 1282), sum6);
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 1283), sum7);
       }
     }
     for (std::int64_t k = 0; k < 32; k += 4) {
@@ -6048,10 +5921,10 @@ static void transformer_blocks_5_attention_backward_3_input_gradient(const real*
         const vec x10 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + k + 3));
         sum3 = v_fma(x10, x7, sum3);
       }
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + k + 2048), sum0);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + k + 2049), sum1);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + k + 2050), sum2);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (h * 2080 + k + 2051), sum3);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + 49664), sum0);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + 49665), sum1);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + 49666), sum2);
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + 49667), sum3);
     }
   }
 }
@@ -6066,18 +5939,17 @@ static void transformer_blocks_5_attention_backward_4_input_gradient(const real*
       for (std::int64_t n = 0; n < 65; ++n) {
         const vec x0 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
         const vec x1 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
-        const vec t2 = v_mul(x0, x1);
-        sum0 = v_add(sum0, t2);
+        sum0 = v_fma(x0, x1, sum0);
       }
       const vec row0 = v_set(v_sum(sum0));
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x3 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
-        const vec x4 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
-        const vec t5 = v_sub(x4, row0);
-        const vec t6 = v_mul(x3, t5);
-        const vec t7 = v_set(real(0.17677669529663687));
-        const vec t8 = v_mul(t6, t7);
-        v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t8);
+        const vec x2 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
+        const vec x3 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
+        const vec t4 = v_sub(x3, row0);
+        const vec t5 = v_mul(x2, t4);
+        const vec t6 = v_set(real(0.17677669529663687));
+        const vec t7 = v_mul(t5, t6);
+        v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t7);
       }
     }
   }
@@ -6095,7 +5967,7 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
   }
   const vec all0 = v_set(v_sum(sum0));
   const vec t3 = v_set(static_cast<real>(batch));
-  const vec t4 = v_div(all0, t3);
+  const vec t4 = v_div_one(all0, t3);
   v_store_n(loss, t4, 1);
 }
 
@@ -6249,11 +6121,49 @@ static void transformer_blocks_ffn_linear1_backward_input_gradient(const Team& t
   }
 }
 
+// b < B, n < N+1=65, d < D=256 (row)
+static void transformer_blocks_norm2_backward_input_gradient(const real* d_transformer_blocks_ffn_linear1_einsum,
+                                                             const real* transformer_blocks_norm2_weight,
+                                                             const real* transformer_blocks_norm2_multiply,
+                                                             const real* d_transformer_blocks_carry,
+                                                             const real* transformer_blocks_norm2_rsqrt,
+                                                             real* d_transformer_blocks_add) {
+  for (std::int64_t n = 0; n < 65; ++n) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 256; ++d) {
+      const vec x0 = v_load_strided(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d), 256, lanes);
+      const vec x1 = v_set(transformer_blocks_norm2_weight[d]);
+      const vec t2 = v_mul(x0, x1);
+      const vec x3 = v_load_strided(transformer_blocks_norm2_multiply + (n * 256 + d), 256, lanes);
+      sum0 = v_fma(t2, x3, sum0);
+      sum1 = v_fma(x0, x1, sum1);
+    }
+    for (std::int64_t d = 0; d < 256; ++d) {
+      const vec x4 = v_load_strided(d_transformer_blocks_carry + (n * 256 + d), 256, lanes);
+      const vec x5 = v_load(transformer_blocks_norm2_rsqrt + n);
+      const vec x6 = v_load_strided(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d), 256, lanes);
+      const vec x7 = v_set(transformer_blocks_norm2_weight[d]);
+      const vec t8 = v_mul(x6, x7);
+      const vec t9 = v_set(real(256.0));
+      const vec t10 = v_div(sum1, t9);
+      const vec t11 = v_sub(t8, t10);
+      const vec x12 = v_load_strided(transformer_blocks_norm2_multiply + (n * 256 + d), 256, lanes);
+      const vec t13 = v_div(sum0, t9);
+      const vec t14 = v_mul(x12, t13);
+      const vec t15 = v_sub(t11, t14);
+      const vec t16 = v_mul(x5, t15);
+      const vec t17 = v_add(x4, t16);
+      v_store_strided(d_transformer_blocks_add + (n * 256 + d), 256, t17, lanes);
+    }
+  }
+}
+
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
 static void transformer_blocks_attention_backward_3_input_gradient(const Team& team,
                                                                    const real* d_transformer_blocks_attention_out_proj_einsum,
                                                                    const real* transformer_blocks_attention_divide,
-                                                                   real* d_transformer_blocks_attention_einsum_2) {
+                                                                   real* d_transformer_blocks_attention_rearrange) {
   const std::int64_t begin = team.begin(65, 2);
   const std::int64_t end = team.end(65, 2);
   v_fetch(transformer_blocks_attention_divide, 33800);
@@ -6284,14 +6194,14 @@ static void transformer_blocks_attention_backward_3_input_gradient(const Team& t
           sum6 = v_fma(x3, x5, sum6);
           sum7 = v_fma(x4, x5, sum7);
         }
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k), sum0);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 1), sum1);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 2), sum2);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 3), sum3);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 32), sum4);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 33), sum5);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 34), sum6);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + n * 32 + k + 35), sum7);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 512), sum0);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 513), sum1);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 514), sum2);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 515), sum3);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1280), sum4);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1281), sum5);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1282), sum6);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1283), sum7);
       }
       if (end > 64) {
         vec sum0 = v_zero();
@@ -6309,10 +6219,10 @@ static void transformer_blocks_attention_backward_3_input_gradient(const Team& t
           const vec x10 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 3));
           sum3 = v_fma(x10, x7, sum3);
         }
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2048), sum0);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2049), sum1);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2050), sum2);
-        v_store(d_transformer_blocks_attention_einsum_2 + (h * 2080 + k + 2051), sum3);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49664), sum0);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49665), sum1);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49666), sum2);
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49667), sum3);
       }
     }
   }
@@ -6331,19 +6241,56 @@ static void transformer_blocks_attention_backward_4_input_gradient(const Team& t
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
         const vec x0 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
         const vec x1 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-        const vec t2 = v_mul(x0, x1);
-        sum0 = v_add(sum0, t2);
+        sum0 = v_fma(x0, x1, sum0);
       }
       const vec row0 = v_set(v_sum(sum0));
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x3 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-        const vec x4 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
-        const vec t5 = v_sub(x4, row0);
-        const vec t6 = v_mul(x3, t5);
-        const vec t7 = v_set(real(0.17677669529663687));
-        const vec t8 = v_mul(t6, t7);
-        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t8);
+        const vec x2 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
+        const vec x3 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
+        const vec t4 = v_sub(x3, row0);
+        const vec t5 = v_mul(x2, t4);
+        const vec t6 = v_set(real(0.17677669529663687));
+        const vec t7 = v_mul(t5, t6);
+        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t7);
       }
+    }
+  }
+}
+
+// b < B, n < N+1=65, d < D=256 (row)
+static void transformer_blocks_norm1_backward_input_gradient(const real* d_transformer_blocks_attention_einsum_2,
+                                                             const real* transformer_blocks_norm1_weight,
+                                                             const real* transformer_blocks_norm1_multiply,
+                                                             const real* d_transformer_blocks_add,
+                                                             const real* transformer_blocks_norm1_rsqrt,
+                                                             real* d_transformer_blocks_carry_next) {
+  for (std::int64_t n = 0; n < 65; ++n) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 256; ++d) {
+      const vec x0 = v_load_strided(d_transformer_blocks_attention_einsum_2 + (n * 256 + d), 256, lanes);
+      const vec x1 = v_set(transformer_blocks_norm1_weight[d]);
+      const vec t2 = v_mul(x0, x1);
+      const vec x3 = v_load_strided(transformer_blocks_norm1_multiply + (n * 256 + d), 256, lanes);
+      sum0 = v_fma(t2, x3, sum0);
+      sum1 = v_fma(x0, x1, sum1);
+    }
+    for (std::int64_t d = 0; d < 256; ++d) {
+      const vec x4 = v_load_strided(d_transformer_blocks_add + (n * 256 + d), 256, lanes);
+      const vec x5 = v_load(transformer_blocks_norm1_rsqrt + n);
+      const vec x6 = v_load_strided(d_transformer_blocks_attention_einsum_2 + (n * 256 + d), 256, lanes);
+      const vec x7 = v_set(transformer_blocks_norm1_weight[d]);
+      const vec t8 = v_mul(x6, x7);
+      const vec t9 = v_set(real(256.0));
+      const vec t10 = v_div(sum1, t9);
+      const vec t11 = v_sub(t8, t10);
+      const vec x12 = v_load_strided(transformer_blocks_norm1_multiply + (n * 256 + d), 256, lanes);
+      const vec t13 = v_div(sum0, t9);
+      const vec t14 = v_mul(x12, t13);
+      const vec t15 = v_sub(t11, t14);
+      const vec t16 = v_mul(x5, t15);
+      const vec t17 = v_add(x4, t16);
+      v_store_strided(d_transformer_blocks_carry_next + (n * 256 + d), 256, t17, lanes);
     }
   }
 }
@@ -6550,27 +6497,26 @@ static void transformer_blocks_norm1_forward_inspect(const real* transformer_blo
       const vec t2 = v_set(real(256.0));
       const vec t3 = v_div(sum0, t2);
       const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+      sum1 = v_fma(t4, t4, sum1);
     }
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x6 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
-      const vec t7 = v_set(real(256.0));
-      const vec t8 = v_div(sum0, t7);
-      const vec t9 = v_sub(x6, t8);
-      const vec t10 = v_div(sum1, t7);
-      const vec t11 = v_set(real(1e-05));
-      const vec t12 = v_add(t10, t11);
-      const vec t13 = v_rsqrt(t12);
-      const vec t14 = v_mul(t9, t13);
-      const vec x15 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec t16 = v_mul(t14, x15);
-      const vec x17 = v_set(transformer_blocks_norm1_bias[d]);
-      const vec t18 = v_add(t16, x17);
-      v_store_strided(transformer_blocks_norm1_add + (n * 256 + d), 256, t18, lanes);
-      const vec t19 = v_neg(t18);
-      const vec t20 = v_max(t18, t19);
-      v_store_strided(transformer_blocks_norm1_maximum + (n * 256 + d), 256, t20, lanes);
+      const vec x5 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
+      const vec t6 = v_set(real(256.0));
+      const vec t7 = v_div(sum0, t6);
+      const vec t8 = v_sub(x5, t7);
+      const vec t9 = v_div(sum1, t6);
+      const vec t10 = v_set(real(1e-05));
+      const vec t11 = v_add(t9, t10);
+      const vec t12 = v_rsqrt(t11);
+      const vec t13 = v_mul(t8, t12);
+      const vec x14 = v_set(transformer_blocks_norm1_weight[d]);
+      const vec t15 = v_mul(t13, x14);
+      const vec x16 = v_set(transformer_blocks_norm1_bias[d]);
+      const vec t17 = v_add(t15, x16);
+      v_store_strided(transformer_blocks_norm1_add + (n * 256 + d), 256, t17, lanes);
+      const vec t18 = v_neg(t17);
+      const vec t19 = v_max(t17, t18);
+      v_store_strided(transformer_blocks_norm1_maximum + (n * 256 + d), 256, t19, lanes);
     }
   }
 }
@@ -6604,7 +6550,7 @@ static void transformer_blocks_attention_forward_4_inspect(const Team& team,
       const vec row1 = v_set(v_sum(sum1));
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
         const vec x8 = v_load(attention_0 + (h * 4225 + n * 65 + n2));
-        const vec t9 = v_div(v_set(real(1.0)), row1);
+        const vec t9 = v_div_one(v_set(real(1.0)), row1);
         const vec t10 = v_mul(x8, t9);
         v_store(attention_0 + (h * 4225 + n * 65 + n2), t10);
       }
@@ -6765,27 +6711,26 @@ static void transformer_blocks_norm2_forward(const real* transformer_blocks_add,
       const vec t2 = v_set(real(256.0));
       const vec t3 = v_div(sum0, t2);
       const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+      sum1 = v_fma(t4, t4, sum1);
     }
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x6 = v_load_strided(transformer_blocks_add + (n * 256 + d), 256, lanes);
-      const vec t7 = v_set(real(256.0));
-      const vec t8 = v_div(sum0, t7);
-      const vec t9 = v_sub(x6, t8);
-      const vec t10 = v_div(sum1, t7);
-      const vec t11 = v_set(real(1e-05));
-      const vec t12 = v_add(t10, t11);
-      const vec t13 = v_rsqrt(t12);
-      const vec t14 = v_mul(t9, t13);
-      const vec x15 = v_set(transformer_blocks_norm2_weight[d]);
-      const vec t16 = v_mul(t14, x15);
-      const vec x17 = v_set(transformer_blocks_norm2_bias[d]);
-      const vec t18 = v_add(t16, x17);
-      v_store_strided(transformer_blocks_norm2_add + (n * 256 + d), 256, t18, lanes);
-      const vec t19 = v_neg(t18);
-      const vec t20 = v_max(t18, t19);
-      v_store_strided(transformer_blocks_norm2_maximum + (n * 256 + d), 256, t20, lanes);
+      const vec x5 = v_load_strided(transformer_blocks_add + (n * 256 + d), 256, lanes);
+      const vec t6 = v_set(real(256.0));
+      const vec t7 = v_div(sum0, t6);
+      const vec t8 = v_sub(x5, t7);
+      const vec t9 = v_div(sum1, t6);
+      const vec t10 = v_set(real(1e-05));
+      const vec t11 = v_add(t9, t10);
+      const vec t12 = v_rsqrt(t11);
+      const vec t13 = v_mul(t8, t12);
+      const vec x14 = v_set(transformer_blocks_norm2_weight[d]);
+      const vec t15 = v_mul(t13, x14);
+      const vec x16 = v_set(transformer_blocks_norm2_bias[d]);
+      const vec t17 = v_add(t15, x16);
+      v_store_strided(transformer_blocks_norm2_add + (n * 256 + d), 256, t17, lanes);
+      const vec t18 = v_neg(t17);
+      const vec t19 = v_max(t17, t18);
+      v_store_strided(transformer_blocks_norm2_maximum + (n * 256 + d), 256, t19, lanes);
     }
   }
 }
@@ -7019,27 +6964,26 @@ static void norm_forward_2(const real* transformer_blocks_carry_next, const real
       const vec t2 = v_set(real(256.0));
       const vec t3 = v_div(sum0, t2);
       const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+      sum1 = v_fma(t4, t4, sum1);
     }
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x6 = v_load_strided(transformer_blocks_carry_next + (n * 256 + d), 256, lanes);
-      const vec t7 = v_set(real(256.0));
-      const vec t8 = v_div(sum0, t7);
-      const vec t9 = v_sub(x6, t8);
-      const vec t10 = v_div(sum1, t7);
-      const vec t11 = v_set(real(1e-05));
-      const vec t12 = v_add(t10, t11);
-      const vec t13 = v_rsqrt(t12);
-      const vec t14 = v_mul(t9, t13);
-      const vec x15 = v_set(norm_weight[d]);
-      const vec t16 = v_mul(t14, x15);
-      const vec x17 = v_set(norm_bias[d]);
-      const vec t18 = v_add(t16, x17);
-      v_store_strided(norm_add + (n * 256 + d), 256, t18, lanes);
-      const vec t19 = v_neg(t18);
-      const vec t20 = v_max(t18, t19);
-      v_store_strided(norm_maximum + (n * 256 + d), 256, t20, lanes);
+      const vec x5 = v_load_strided(transformer_blocks_carry_next + (n * 256 + d), 256, lanes);
+      const vec t6 = v_set(real(256.0));
+      const vec t7 = v_div(sum0, t6);
+      const vec t8 = v_sub(x5, t7);
+      const vec t9 = v_div(sum1, t6);
+      const vec t10 = v_set(real(1e-05));
+      const vec t11 = v_add(t9, t10);
+      const vec t12 = v_rsqrt(t11);
+      const vec t13 = v_mul(t8, t12);
+      const vec x14 = v_set(norm_weight[d]);
+      const vec t15 = v_mul(t13, x14);
+      const vec x16 = v_set(norm_bias[d]);
+      const vec t17 = v_add(t15, x16);
+      v_store_strided(norm_add + (n * 256 + d), 256, t17, lanes);
+      const vec t18 = v_neg(t17);
+      const vec t19 = v_max(t17, t18);
+      v_store_strided(norm_maximum + (n * 256 + d), 256, t19, lanes);
     }
   }
 }
@@ -7491,161 +7435,149 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
                                          const std::int32_t* labels, const std::int32_t* random,
                                          const std::int64_t batch, const std::int64_t at_once, float* outputs,
                                          float* loss, float* gradients, float* scratch) {
-  // [B, N=64, C*P*P=48], every 1341408 reals, live from kernel 0 to 99
-  float* const rearrange = scratch + 1536432;
-  // [B, N+1=65, D=256] x 2 slots, every 1341408 reals, live from kernel 0 to 21
+  // [B, N=64, C*P*P=48], every 1324768 reals, live from kernel 0 to 90
+  float* const rearrange = scratch + 1519792;
+  // [B, N+1=65, D=256] x 2 slots, every 1324768 reals, live from kernel 0 to 21
   float* const transformer_blocks_carry = scratch + 1469872;
-  // [B, N+1=65] x 5 slots, every 1341408 reals, live from kernel 4 to 94
-  float* const transformer_blocks_norm1_rsqrt = scratch + 1623760;
-  // [B, N+1=65, D=256] x 5 slots, every 1341408 reals, live from kernel 4 to 94
+  // [B, N+1=65] x 5 slots, every 1324768 reals, live from kernel 4 to 85
+  float* const transformer_blocks_norm1_rsqrt = scratch + 1607120;
+  // [B, N+1=65, D=256] x 5 slots, every 1324768 reals, live from kernel 4 to 85
   float* const transformer_blocks_norm1_multiply = scratch + 1037232;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 4 to 5
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 4 to 5
   float* const transformer_blocks_norm1_add = scratch + 1336752;
-  // [B, N+1=65, 3*D=768] x 5 slots, every 1341408 reals, live from kernel 4 to 94
+  // [B, N+1=65, 3*D=768] x 5 slots, every 1324768 reals, live from kernel 4 to 85
   float* const transformer_blocks_attention_add = scratch + 283152;
-  // [B, H=8, K=32, N+1=65], every 1341408 reals, live from kernel 6 to 7
+  // [B, H=8, K=32, N+1=65], every 1324768 reals, live from kernel 6 to 7
   float* const transformer_blocks_attention_copy = scratch + 1370560;
-  // [B, H=8, N+1=65, N+1=65], every 1341408 reals, live from kernel 7 to 8
+  // [B, H=8, N+1=65, N+1=65], every 1324768 reals, live from kernel 7 to 8
   float* const transformer_blocks_attention_einsum = scratch + 1336752;
-  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 1341408 reals, live from kernel 4 to 94
+  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 1324768 reals, live from kernel 4 to 85
   float* const transformer_blocks_attention_divide = scratch + 532752;
-  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 1341408 reals, live from kernel 4 to 94
+  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 1324768 reals, live from kernel 4 to 85
   float* const transformer_blocks_attention_multiply = scratch + 701792;
-  // [B, N+1=65, H*K=256] x 5 slots, every 1341408 reals, live from kernel 4 to 94
+  // [B, N+1=65, H*K=256] x 5 slots, every 1324768 reals, live from kernel 4 to 85
   float* const transformer_blocks_attention_rearrange = scratch + 1120432;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 10 to 11
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 10 to 11
   float* const transformer_blocks_attention_out_proj_einsum = scratch + 1336752;
-  // [B, N+1=65] x 5 slots, every 1341408 reals, live from kernel 4 to 94
-  float* const transformer_blocks_norm2_rsqrt = scratch + 1624160;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 11 to 13
+  // [B, N+1=65] x 5 slots, every 1324768 reals, live from kernel 4 to 85
+  float* const transformer_blocks_norm2_rsqrt = scratch + 1607520;
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 11 to 13
   float* const transformer_blocks_add = scratch + 1370032;
-  // [B, N+1=65, D=256] x 5 slots, every 1341408 reals, live from kernel 4 to 94
+  // [B, N+1=65, D=256] x 5 slots, every 1324768 reals, live from kernel 4 to 85
   float* const transformer_blocks_norm2_multiply = scratch + 1203632;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 11 to 12
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 11 to 12
   float* const transformer_blocks_norm2_add = scratch + 1386672;
-  // [B, N+1=65, M=512] x 5 slots, every 1341408 reals, live from kernel 4 to 94
+  // [B, N+1=65, M=512] x 5 slots, every 1324768 reals, live from kernel 4 to 85
   float* const transformer_blocks_ffn_multiply = scratch + 870832;
-  // [B, N+1=65, M=512], every 1341408 reals, live from kernel 12 to 13
+  // [B, N+1=65, M=512], every 1324768 reals, live from kernel 12 to 13
   float* const transformer_blocks_ffn_gelu = scratch + 1336752;
-  // [B, N+1=65], every 1341408 reals, live from kernel 14 to 43
-  float* const transformer_blocks_5_norm1_rsqrt = scratch + 1523120;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 14 to 62
+  // [B, N+1=65], every 1324768 reals, live from kernel 14 to 40
+  float* const transformer_blocks_5_norm1_rsqrt = scratch + 1526192;
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 14 to 59
   float* const transformer_blocks_5_norm1_multiply = scratch + 1436592;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 14 to 61
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 14 to 58
   float* const transformer_blocks_5_norm1_add = scratch + 1453232;
-  // [B, N+1=65, 3*D=768], every 1341408 reals, live from kernel 15 to 38
+  // [B, N+1=65, 3*D=768], every 1324768 reals, live from kernel 15 to 38
   float* const transformer_blocks_5_attention_add = scratch + 1370032;
-  // [B, H=8, K=32, N+1=65], every 1341408 reals, live from kernel 16 to 17
+  // [B, H=8, K=32, N+1=65], every 1324768 reals, live from kernel 16 to 17
   float* const transformer_blocks_5_attention_copy = scratch + 1503152;
-  // [B, H=8, 1, N+1=65], every 1341408 reals, live from kernel 17 to 18
-  float* const transformer_blocks_5_attention_einsum = scratch + 1523200;
-  // [B, H=8, 1, N+1=65], every 1341408 reals, live from kernel 18 to 36
+  // [B, H=8, 1, N+1=65], every 1324768 reals, live from kernel 17 to 18
+  float* const transformer_blocks_5_attention_einsum = scratch + 1526272;
+  // [B, H=8, 1, N+1=65], every 1324768 reals, live from kernel 18 to 36
   float* const transformer_blocks_5_attention_divide = scratch + 1503152;
-  // [B, H=8, 1, N+1=65], every 1341408 reals, live from kernel 18 to 35
+  // [B, H=8, 1, N+1=65], every 1324768 reals, live from kernel 18 to 35
   float* const transformer_blocks_5_attention_multiply = scratch + 1503680;
-  // [B, 1, H*K=256], every 1341408 reals, live from kernel 14 to 59
-  float* const transformer_blocks_5_attention_rearrange = scratch + 1520816;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 20 to 21
+  // [B, 1, H*K=256], every 1324768 reals, live from kernel 14 to 56
+  float* const transformer_blocks_5_attention_rearrange = scratch + 1523888;
+  // [B, 1, D=256], every 1324768 reals, live from kernel 20 to 21
   float* const transformer_blocks_5_attention_out_proj_einsum = scratch + 1504464;
-  // [B, 1], every 1341408 reals, live from kernel 21 to 31
+  // [B, 1], every 1324768 reals, live from kernel 21 to 31
   float* const transformer_blocks_5_norm2_rsqrt = scratch + 1504720;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 21 to 24
+  // [B, 1, D=256], every 1324768 reals, live from kernel 21 to 24
   float* const transformer_blocks_5_add = scratch + 1504208;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 56
-  float* const transformer_blocks_5_norm2_multiply = scratch + 1521584;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 55
-  float* const transformer_blocks_5_norm2_add = scratch + 1521840;
-  // [B, 1, M=512], every 1341408 reals, live from kernel 14 to 53
-  float* const transformer_blocks_5_ffn_gelu = scratch + 1520304;
-  // [B, 1, M=512], every 1341408 reals, live from kernel 22 to 29
+  // [B, 1, D=256], every 1324768 reals, live from kernel 14 to 53
+  float* const transformer_blocks_5_norm2_multiply = scratch + 1524656;
+  // [B, 1, D=256], every 1324768 reals, live from kernel 14 to 52
+  float* const transformer_blocks_5_norm2_add = scratch + 1524912;
+  // [B, 1, M=512], every 1324768 reals, live from kernel 14 to 50
+  float* const transformer_blocks_5_ffn_gelu = scratch + 1523376;
+  // [B, 1, M=512], every 1324768 reals, live from kernel 22 to 29
   float* const d_transformer_blocks_5_ffn_gelu_gradient = scratch + 1469872;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 23 to 24
+  // [B, 1, D=256], every 1324768 reals, live from kernel 23 to 24
   float* const transformer_blocks_5_ffn_linear2_einsum = scratch + 1470384;
-  // [B, 1], every 1341408 reals, live from kernel 24 to 28
+  // [B, 1], every 1324768 reals, live from kernel 24 to 28
   float* const norm_rsqrt = scratch + 1470640;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 50
-  float* const norm_multiply = scratch + 1522608;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 49
-  float* const norm_add = scratch + 1522864;
-  // [B], every 1341408 reals, live from kernel 14 to 46
-  float* const add = scratch + 1523744;
-  // [B], every 1341408 reals, live from kernel 14 to 46
-  float* const reduce_sum = scratch + 1523760;
-  // [B, CLASSES=10], every 1341408 reals, live from kernel 14 to 49
-  float* const d_multiply = scratch + 1523728;
-  // [B, D=256], every 1341408 reals, live from kernel 14 to 51
-  float* const d_head_einsum = scratch + 1522352;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 28 to 31
+  // [B, 1, D=256], every 1324768 reals, live from kernel 14 to 47
+  float* const norm_multiply = scratch + 1525680;
+  // [B, 1, D=256], every 1324768 reals, live from kernel 14 to 46
+  float* const norm_add = scratch + 1525936;
+  // [B], every 1324768 reals, live from kernel 14 to 43
+  float* const add = scratch + 1526816;
+  // [B], every 1324768 reals, live from kernel 14 to 43
+  float* const reduce_sum = scratch + 1526832;
+  // [B, CLASSES=10], every 1324768 reals, live from kernel 14 to 46
+  float* const d_multiply = scratch + 1526800;
+  // [B, D=256], every 1324768 reals, live from kernel 14 to 48
+  float* const d_head_einsum = scratch + 1525424;
+  // [B, 1, D=256], every 1324768 reals, live from kernel 28 to 31
   float* const d_norm_multiply = scratch + 1470384;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 53
-  float* const d_transformer_blocks_5_ffn_multiply = scratch + 1522096;
-  // [B, 1, M=512], every 1341408 reals, live from kernel 14 to 55
-  float* const d_transformer_blocks_5_ffn_multiply_2 = scratch + 1519792;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 57
-  float* const d_transformer_blocks_5_ffn_linear1_einsum = scratch + 1521328;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 14 to 59
-  float* const d_transformer_blocks_5_add = scratch + 1521072;
-  // [B, 1, D=256], every 1341408 reals, live from kernel 32 to 35
+  // [B, 1, D=256], every 1324768 reals, live from kernel 14 to 50
+  float* const d_transformer_blocks_5_ffn_multiply = scratch + 1525168;
+  // [B, 1, M=512], every 1324768 reals, live from kernel 14 to 52
+  float* const d_transformer_blocks_5_ffn_multiply_2 = scratch + 1522864;
+  // [B, 1, D=256], every 1324768 reals, live from kernel 14 to 54
+  float* const d_transformer_blocks_5_ffn_linear1_einsum = scratch + 1524400;
+  // [B, 1, D=256], every 1324768 reals, live from kernel 14 to 56
+  float* const d_transformer_blocks_5_add = scratch + 1524144;
+  // [B, 1, D=256], every 1324768 reals, live from kernel 32 to 35
   float* const d_transformer_blocks_5_attention_out_proj_einsum = scratch + 1487040;
-  // [B, H=8, K=32, N+1=65], every 1341408 reals, live from kernel 33 to 34
+  // [B, H=8, K=32, N+1=65], every 1324768 reals, live from kernel 33 to 34
   float* const d_transformer_blocks_5_attention_copy = scratch + 1469872;
-  // [B, H=8, 1, N+1=65], every 1341408 reals, live from kernel 34 to 36
+  // [B, H=8, 1, N+1=65], every 1324768 reals, live from kernel 34 to 36
   float* const d_transformer_blocks_5_attention_einsum = scratch + 1486512;
-  // [B, H=8, N+1=65, K=32], every 1341408 reals, live from kernel 35 to 41
-  float* const d_transformer_blocks_5_attention_einsum_2 = scratch + 1469872;
-  // [B, H=8, 1, N+1=65], every 1341408 reals, live from kernel 36 to 38
-  float* const d_transformer_blocks_5_attention_multiply = scratch + 1503680;
-  // [B, H=8, 1, K=32], every 1341408 reals, live from kernel 37 to 39
-  float* const d_transformer_blocks_5_attention_einsum_3 = scratch + 1503152;
-  // [B, H=8, N+1=65, K=32], every 1341408 reals, live from kernel 38 to 40
-  float* const d_transformer_blocks_5_attention_einsum_4 = scratch + 1486512;
-  // [B, N+1=65, 3*D=768], every 1341408 reals, live from kernel 0 to 61
+  // [B, N+1=65, 3*D=768], every 1324768 reals, live from kernel 0 to 58
   float* const d_transformer_blocks_5_attention_rearrange = scratch + 1286832;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 14 to 63
-  float* const d_transformer_blocks_5_attention_einsum_5 = scratch + 1419952;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 43 to 45
+  // [B, H=8, 1, N+1=65], every 1324768 reals, live from kernel 36 to 38
+  float* const d_transformer_blocks_5_attention_multiply = scratch + 1469872;
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 14 to 60
+  float* const d_transformer_blocks_5_attention_einsum_2 = scratch + 1419952;
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 40 to 42
   float* const d_transformer_blocks_5_norm1_multiply = scratch + 1370032;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 64 to 84
-  float* const d_transformer_blocks_ffn_multiply = scratch + 1519792;
-  // [B, N+1=65, D=256] x 2 slots, every 1341408 reals, live from kernel 14 to 95
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 61 to 75
+  float* const d_transformer_blocks_ffn_multiply = scratch + 1522864;
+  // [B, N+1=65, D=256] x 2 slots, every 1324768 reals, live from kernel 14 to 86
   float* const d_transformer_blocks_carry = scratch + 1336752;
-  // [B, N+1=65, M=512], every 1341408 reals, live from kernel 64 to 86
-  float* const d_transformer_blocks_ffn_multiply_2 = scratch + 1370032;
-  // [B, N+1=65, M=512], every 1341408 reals, live from kernel 64 to 84
+  // [B, N+1=65, M=512], every 1324768 reals, live from kernel 61 to 75
   float* const d_transformer_blocks_ffn_linear2_copy = scratch + 1403312;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 64 to 88
+  // [B, N+1=65, M=512], every 1324768 reals, live from kernel 61 to 77
+  float* const d_transformer_blocks_ffn_multiply_2 = scratch + 1370032;
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 61 to 79
   float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 1486512;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 64 to 86
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 61 to 77
   float* const d_transformer_blocks_ffn_linear1_copy = scratch + 1503152;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 64 to 90
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 61 to 81
   float* const d_transformer_blocks_add = scratch + 1469872;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 70 to 73
-  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 1589952;
-  // [B, H=8, K=32, N+1=65], every 1341408 reals, live from kernel 71 to 72
-  float* const d_transformer_blocks_attention_copy = scratch + 1539504;
-  // [B, H=8, N+1=65, N+1=65], every 1341408 reals, live from kernel 72 to 74
-  float* const d_transformer_blocks_attention_einsum = scratch + 1556144;
-  // [B, H=8, N+1=65, K=32], every 1341408 reals, live from kernel 73 to 79
-  float* const d_transformer_blocks_attention_einsum_2 = scratch + 1539504;
-  // [B, H=8, N+1=65, N+1=65], every 1341408 reals, live from kernel 74 to 76
-  float* const d_transformer_blocks_attention_multiply = scratch + 1589952;
-  // [B, H=8, N+1=65, K=32], every 1341408 reals, live from kernel 75 to 77
-  float* const d_transformer_blocks_attention_einsum_3 = scratch + 1556144;
-  // [B, H=8, N+1=65, K=32], every 1341408 reals, live from kernel 76 to 78
-  float* const d_transformer_blocks_attention_einsum_4 = scratch + 1572784;
-  // [B, N+1=65, 3*D=768], every 1341408 reals, live from kernel 64 to 92
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 65 to 68
+  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 1573312;
+  // [B, H=8, K=32, N+1=65], every 1324768 reals, live from kernel 66 to 67
+  float* const d_transformer_blocks_attention_copy = scratch + 1589952;
+  // [B, H=8, N+1=65, N+1=65], every 1324768 reals, live from kernel 67 to 69
+  float* const d_transformer_blocks_attention_einsum = scratch + 1539504;
+  // [B, N+1=65, 3*D=768], every 1324768 reals, live from kernel 61 to 83
   float* const d_transformer_blocks_attention_rearrange = scratch + 1286832;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 64 to 94
-  float* const d_transformer_blocks_attention_einsum_5 = scratch + 1436592;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 64 to 92
+  // [B, H=8, N+1=65, N+1=65], every 1324768 reals, live from kernel 69 to 71
+  float* const d_transformer_blocks_attention_multiply = scratch + 1573312;
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 61 to 85
+  float* const d_transformer_blocks_attention_einsum_2 = scratch + 1436592;
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 61 to 83
   float* const d_transformer_blocks_attention_copy_2 = scratch + 1453232;
-  // [B, N+1=65, D=256], every 1341408 reals, live from kernel 95 to 100
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 86 to 91
   float* const d_multiply_2 = scratch + 283152;
-  // [N+1=65, D=256], live from kernel 0 to 101
+  // [N+1=65, D=256], live from kernel 0 to 92
   float* const d_reduce_sum = scratch + 266240;
-  // [D=256], live from kernel 0 to 101
+  // [D=256], live from kernel 0 to 92
   float* const d_reduce_sum_2 = scratch + 282880;
-  // [1], live from kernel 0 to 101
+  // [1], live from kernel 0 to 92
   float* const divide_forward_sum = scratch + 283136;
   const std::int64_t parts = threads();
   // Group after group of images: forward, backward, and their gradients added to those before them.
@@ -7654,12 +7586,12 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
     const Group group = group_of(batch, chunks, turn);
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < group.images; ++image) {
-      rearrange_forward(images + group.first * 3072 + image * 3072, rearrange + image * 1341408);
-      patch_embed_forward_train(group.first + image, rearrange + image * 1341408, packed + 37136, parameters + 3182352,
-                                parameters + 3165712, random, transformer_blocks_carry + image * 1341408);
+      rearrange_forward(images + group.first * 3072 + image * 3072, rearrange + image * 1324768);
+      patch_embed_forward_train(group.first + image, rearrange + image * 1324768, packed + 37136, parameters + 3182352,
+                                parameters + 3165712, random, transformer_blocks_carry + image * 1324768);
       multiply_forward(group.first + image, parameters + 3194896, parameters + 3165712, random,
-                       transformer_blocks_carry + image * 1341408);
-      transformer_blocks_5_attention_backward_8(d_transformer_blocks_5_attention_rearrange + image * 1341408);
+                       transformer_blocks_carry + image * 1324768);
+      transformer_blocks_5_attention_backward_7(d_transformer_blocks_5_attention_rearrange + image * 1324768);
     }
     // transformer_blocks: 5 layers
     for (std::int64_t layer = 0; layer < 5; ++layer) {
@@ -7669,69 +7601,69 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
           const Team team = team_of(group.images, rest);
           for (std::int64_t image = team.first; image < team.last; ++image) {
             if (team.part == 0) {
-              transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1341408,
-                                                     transformer_blocks_norm1_rsqrt + layer * 80 + image * 1341408,
-                                                     transformer_blocks_norm1_multiply + layer * 16640 + image * 1341408,
+              transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1324768,
+                                                     transformer_blocks_norm1_rsqrt + layer * 80 + image * 1324768,
+                                                     transformer_blocks_norm1_multiply + layer * 16640 + image * 1324768,
                                                      parameters + 3165200 - layer * 527104,
                                                      parameters + 3165456 - layer * 527104,
-                                                     transformer_blocks_norm1_add + team.first * 1341408);
+                                                     transformer_blocks_norm1_add + team.first * 1324768);
             }
             team.wait();
-            transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 1341408,
+            transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 1324768,
                                                  packed + 49424 + layer * 196608, parameters + 2967824 - layer * 527104,
-                                                 transformer_blocks_attention_add + layer * 49920 + image * 1341408);
+                                                 transformer_blocks_attention_add + layer * 49920 + image * 1324768);
             team.wait();
             if (team.part == 0) {
-              transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1341408,
-                                                     transformer_blocks_attention_copy + team.first * 1341408);
+              transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1324768,
+                                                     transformer_blocks_attention_copy + team.first * 1324768);
             }
             team.wait();
             transformer_blocks_attention_forward_3(team,
-                                                   transformer_blocks_attention_add + layer * 49920 + image * 1341408,
-                                                   transformer_blocks_attention_copy + team.first * 1341408,
-                                                   transformer_blocks_attention_einsum + team.first * 1341408);
+                                                   transformer_blocks_attention_add + layer * 49920 + image * 1324768,
+                                                   transformer_blocks_attention_copy + team.first * 1324768,
+                                                   transformer_blocks_attention_einsum + team.first * 1324768);
             team.wait();
             transformer_blocks_attention_forward_4_train(team, group.first + image, layer,
-                                                         transformer_blocks_attention_einsum + team.first * 1341408,
-                                                         transformer_blocks_attention_divide + layer * 33808 + image * 1341408,
+                                                         transformer_blocks_attention_einsum + team.first * 1324768,
+                                                         transformer_blocks_attention_divide + layer * 33808 + image * 1324768,
                                                          random,
-                                                         transformer_blocks_attention_multiply + layer * 33808 + image * 1341408);
+                                                         transformer_blocks_attention_multiply + layer * 33808 + image * 1324768);
             team.wait();
             transformer_blocks_attention_forward_5_train(team,
-                                                         transformer_blocks_attention_multiply + layer * 33808 + image * 1341408,
-                                                         transformer_blocks_attention_add + layer * 49920 + image * 1341408,
-                                                         transformer_blocks_attention_rearrange + layer * 16640 + image * 1341408);
+                                                         transformer_blocks_attention_multiply + layer * 33808 + image * 1324768,
+                                                         transformer_blocks_attention_add + layer * 49920 + image * 1324768,
+                                                         transformer_blocks_attention_rearrange + layer * 16640 + image * 1324768);
             team.wait();
             transformer_blocks_attention_out_proj_forward(team,
-                                                          transformer_blocks_attention_rearrange + layer * 16640 + image * 1341408,
+                                                          transformer_blocks_attention_rearrange + layer * 16640 + image * 1324768,
                                                           packed + 1229072 + layer * 65536,
-                                                          transformer_blocks_attention_out_proj_einsum + team.first * 1341408);
+                                                          transformer_blocks_attention_out_proj_einsum + team.first * 1324768);
             team.wait();
             if (team.part == 0) {
-              transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1341408,
-                                                                    transformer_blocks_attention_out_proj_einsum + team.first * 1341408,
+              transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1324768,
+                                                                    transformer_blocks_attention_out_proj_einsum + team.first * 1324768,
                                                                     parameters + 2902032 - layer * 527104,
-                                                                    transformer_blocks_norm2_rsqrt + layer * 80 + image * 1341408,
-                                                                    transformer_blocks_add + team.first * 1341408,
-                                                                    transformer_blocks_norm2_multiply + layer * 16640 + image * 1341408,
+                                                                    transformer_blocks_norm2_rsqrt + layer * 80 + image * 1324768,
+                                                                    transformer_blocks_add + team.first * 1324768,
+                                                                    transformer_blocks_norm2_multiply + layer * 16640 + image * 1324768,
                                                                     parameters + 2901520 - layer * 527104,
                                                                     parameters + 2901776 - layer * 527104,
-                                                                    transformer_blocks_norm2_add + team.first * 1341408);
+                                                                    transformer_blocks_norm2_add + team.first * 1324768);
             }
             team.wait();
             transformer_blocks_ffn_linear1_forward_train(team, group.first + image, layer,
-                                                         transformer_blocks_norm2_add + team.first * 1341408,
+                                                         transformer_blocks_norm2_add + team.first * 1324768,
                                                          packed + 1622288 + layer * 131072,
                                                          parameters + 2769936 - layer * 527104, random,
-                                                         transformer_blocks_ffn_multiply + layer * 33280 + image * 1341408,
-                                                         transformer_blocks_ffn_gelu + team.first * 1341408);
+                                                         transformer_blocks_ffn_multiply + layer * 33280 + image * 1324768,
+                                                         transformer_blocks_ffn_gelu + team.first * 1324768);
             team.wait();
             transformer_blocks_ffn_linear2_forward_train(team, group.first + image, layer,
-                                                         transformer_blocks_ffn_gelu + team.first * 1341408,
+                                                         transformer_blocks_ffn_gelu + team.first * 1324768,
                                                          packed + 2408720 + layer * 131072,
-                                                         transformer_blocks_add + team.first * 1341408,
+                                                         transformer_blocks_add + team.first * 1324768,
                                                          parameters + 2638608 - layer * 527104, random,
-                                                         transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1341408);
+                                                         transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1324768);
             team.wait();
           }
         }
@@ -7743,144 +7675,138 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
         const Team team = team_of(group.images, rest);
         for (std::int64_t image = team.first; image < team.last; ++image) {
           if (team.part == 0) {
-            transformer_blocks_5_norm1_forward_train(transformer_blocks_carry + 16640 + image * 1341408,
-                                                     transformer_blocks_5_norm1_rsqrt + team.first * 1341408,
-                                                     transformer_blocks_5_norm1_multiply + image * 1341408,
+            transformer_blocks_5_norm1_forward_train(transformer_blocks_carry + 16640 + image * 1324768,
+                                                     transformer_blocks_5_norm1_rsqrt + team.first * 1324768,
+                                                     transformer_blocks_5_norm1_multiply + image * 1324768,
                                                      parameters + 529680, parameters + 529936,
-                                                     transformer_blocks_5_norm1_add + image * 1341408);
+                                                     transformer_blocks_5_norm1_add + image * 1324768);
           }
           team.wait();
-          transformer_blocks_5_attention_forward(team, transformer_blocks_5_norm1_add + image * 1341408,
+          transformer_blocks_5_attention_forward(team, transformer_blocks_5_norm1_add + image * 1324768,
                                                  packed + 1032464, parameters + 332304,
-                                                 transformer_blocks_5_attention_add + team.first * 1341408);
+                                                 transformer_blocks_5_attention_add + team.first * 1324768);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 1341408,
-                                                     transformer_blocks_5_attention_copy + team.first * 1341408);
-            transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 1341408,
-                                                     transformer_blocks_5_attention_copy + team.first * 1341408,
-                                                     transformer_blocks_5_attention_einsum + team.first * 1341408);
+            transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 1324768,
+                                                     transformer_blocks_5_attention_copy + team.first * 1324768);
+            transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 1324768,
+                                                     transformer_blocks_5_attention_copy + team.first * 1324768,
+                                                     transformer_blocks_5_attention_einsum + team.first * 1324768);
             transformer_blocks_5_attention_forward_4_train(group.first + image,
-                                                           transformer_blocks_5_attention_einsum + team.first * 1341408,
-                                                           transformer_blocks_5_attention_divide + team.first * 1341408,
+                                                           transformer_blocks_5_attention_einsum + team.first * 1324768,
+                                                           transformer_blocks_5_attention_divide + team.first * 1324768,
                                                            random,
-                                                           transformer_blocks_5_attention_multiply + team.first * 1341408);
-            transformer_blocks_5_attention_forward_5_train(transformer_blocks_5_attention_multiply + team.first * 1341408,
-                                                           transformer_blocks_5_attention_add + team.first * 1341408,
-                                                           transformer_blocks_5_attention_rearrange + image * 1341408);
+                                                           transformer_blocks_5_attention_multiply + team.first * 1324768);
+            transformer_blocks_5_attention_forward_5_train(transformer_blocks_5_attention_multiply + team.first * 1324768,
+                                                           transformer_blocks_5_attention_add + team.first * 1324768,
+                                                           transformer_blocks_5_attention_rearrange + image * 1324768);
           }
           team.wait();
           transformer_blocks_5_attention_out_proj_forward(team,
-                                                          transformer_blocks_5_attention_rearrange + image * 1341408,
+                                                          transformer_blocks_5_attention_rearrange + image * 1324768,
                                                           packed + 1556752,
-                                                          transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408);
+                                                          transformer_blocks_5_attention_out_proj_einsum + team.first * 1324768);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_5_attention_out_proj_forward_2_train(transformer_blocks_carry + 16640 + image * 1341408,
-                                                                    transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408,
+            transformer_blocks_5_attention_out_proj_forward_2_train(transformer_blocks_carry + 16640 + image * 1324768,
+                                                                    transformer_blocks_5_attention_out_proj_einsum + team.first * 1324768,
                                                                     parameters + 266512,
-                                                                    transformer_blocks_5_norm2_rsqrt + team.first * 1341408,
-                                                                    transformer_blocks_5_add + team.first * 1341408,
-                                                                    transformer_blocks_5_norm2_multiply + image * 1341408,
+                                                                    transformer_blocks_5_norm2_rsqrt + team.first * 1324768,
+                                                                    transformer_blocks_5_add + team.first * 1324768,
+                                                                    transformer_blocks_5_norm2_multiply + image * 1324768,
                                                                     parameters + 266000, parameters + 266256,
-                                                                    transformer_blocks_5_norm2_add + image * 1341408);
+                                                                    transformer_blocks_5_norm2_add + image * 1324768);
           }
           team.wait();
           transformer_blocks_5_ffn_linear1_backward(team, group.first + image,
-                                                    transformer_blocks_5_norm2_add + image * 1341408, packed + 2277648,
+                                                    transformer_blocks_5_norm2_add + image * 1324768, packed + 2277648,
                                                     parameters + 134416, random,
-                                                    transformer_blocks_5_ffn_gelu + image * 1341408,
-                                                    d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1341408);
+                                                    transformer_blocks_5_ffn_gelu + image * 1324768,
+                                                    d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1324768);
           team.wait();
-          transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_gelu + image * 1341408,
+          transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_gelu + image * 1324768,
                                                    packed + 3064080,
-                                                   transformer_blocks_5_ffn_linear2_einsum + team.first * 1341408);
+                                                   transformer_blocks_5_ffn_linear2_einsum + team.first * 1324768);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_5_ffn_linear2_forward_2_train(group.first + image,
-                                                             transformer_blocks_5_add + team.first * 1341408,
-                                                             transformer_blocks_5_ffn_linear2_einsum + team.first * 1341408,
+                                                             transformer_blocks_5_add + team.first * 1324768,
+                                                             transformer_blocks_5_ffn_linear2_einsum + team.first * 1324768,
                                                              parameters + 3088, random,
-                                                             norm_rsqrt + team.first * 1341408,
-                                                             norm_multiply + image * 1341408, parameters + 2576,
-                                                             parameters + 2832, norm_add + image * 1341408);
-            head_forward(norm_add + image * 1341408, parameters + 16, parameters,
+                                                             norm_rsqrt + team.first * 1324768,
+                                                             norm_multiply + image * 1324768, parameters + 2576,
+                                                             parameters + 2832, norm_add + image * 1324768);
+            head_forward(norm_add + image * 1324768, parameters + 16, parameters,
                          outputs + group.first * 10 + image * 10);
-            multiply_backward(batch, outputs + group.first * 10 + image * 10, d_multiply + image * 1341408,
-                              labels + group.first + image, add + image * 1341408, reduce_sum + image * 1341408);
-            head_backward(d_multiply + image * 1341408, parameters + 16, d_head_einsum + image * 1341408);
-            norm_backward(group.first + image, d_head_einsum + image * 1341408, parameters + 2576,
-                          norm_multiply + image * 1341408, norm_rsqrt + team.first * 1341408,
-                          d_norm_multiply + team.first * 1341408, random,
-                          d_transformer_blocks_5_ffn_multiply + image * 1341408);
+            multiply_backward(batch, outputs + group.first * 10 + image * 10, d_multiply + image * 1324768,
+                              labels + group.first + image, add + image * 1324768, reduce_sum + image * 1324768);
+            head_backward(d_multiply + image * 1324768, parameters + 16, d_head_einsum + image * 1324768);
+            norm_backward(group.first + image, d_head_einsum + image * 1324768, parameters + 2576,
+                          norm_multiply + image * 1324768, norm_rsqrt + team.first * 1324768,
+                          d_norm_multiply + team.first * 1324768, random,
+                          d_transformer_blocks_5_ffn_multiply + image * 1324768);
           }
           team.wait();
           transformer_blocks_5_ffn_linear2_backward(team, group.first + image,
-                                                    d_transformer_blocks_5_ffn_multiply + image * 1341408,
+                                                    d_transformer_blocks_5_ffn_multiply + image * 1324768,
                                                     packed + 3850512,
-                                                    d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1341408,
-                                                    random, d_transformer_blocks_5_ffn_multiply_2 + image * 1341408);
+                                                    d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1324768,
+                                                    random, d_transformer_blocks_5_ffn_multiply_2 + image * 1324768);
           team.wait();
-          transformer_blocks_5_ffn_linear1_backward_2(team, d_transformer_blocks_5_ffn_multiply_2 + image * 1341408,
+          transformer_blocks_5_ffn_linear1_backward_2(team, d_transformer_blocks_5_ffn_multiply_2 + image * 1324768,
                                                       packed + 4636944,
-                                                      d_transformer_blocks_5_ffn_linear1_einsum + image * 1341408);
+                                                      d_transformer_blocks_5_ffn_linear1_einsum + image * 1324768);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_5_norm2_backward(d_transformer_blocks_5_ffn_linear1_einsum + image * 1341408,
+            transformer_blocks_5_norm2_backward(d_transformer_blocks_5_ffn_linear1_einsum + image * 1324768,
                                                 parameters + 266000,
-                                                transformer_blocks_5_norm2_multiply + image * 1341408,
-                                                d_norm_multiply + team.first * 1341408,
-                                                transformer_blocks_5_norm2_rsqrt + team.first * 1341408,
-                                                d_transformer_blocks_5_add + image * 1341408);
+                                                transformer_blocks_5_norm2_multiply + image * 1324768,
+                                                d_norm_multiply + team.first * 1324768,
+                                                transformer_blocks_5_norm2_rsqrt + team.first * 1324768,
+                                                d_transformer_blocks_5_add + image * 1324768);
           }
           team.wait();
-          transformer_blocks_5_attention_out_proj_backward(team, d_transformer_blocks_5_add + image * 1341408,
+          transformer_blocks_5_attention_out_proj_backward(team, d_transformer_blocks_5_add + image * 1324768,
                                                            packed + 5095696,
-                                                           d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408);
+                                                           d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324768);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + team.first * 1341408,
-                                                    d_transformer_blocks_5_attention_copy + team.first * 1341408);
-            transformer_blocks_5_attention_backward_2(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408,
-                                                      d_transformer_blocks_5_attention_copy + team.first * 1341408,
-                                                      d_transformer_blocks_5_attention_einsum + team.first * 1341408);
-            transformer_blocks_5_attention_backward_3(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1341408,
-                                                      transformer_blocks_5_attention_multiply + team.first * 1341408,
-                                                      d_transformer_blocks_5_attention_einsum_2 + team.first * 1341408);
+            transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + team.first * 1324768,
+                                                    d_transformer_blocks_5_attention_copy + team.first * 1324768);
+            transformer_blocks_5_attention_backward_2(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324768,
+                                                      d_transformer_blocks_5_attention_copy + team.first * 1324768,
+                                                      d_transformer_blocks_5_attention_einsum + team.first * 1324768);
+            transformer_blocks_5_attention_backward_3(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324768,
+                                                      transformer_blocks_5_attention_multiply + team.first * 1324768,
+                                                      d_transformer_blocks_5_attention_rearrange + image * 1324768);
             transformer_blocks_5_attention_backward_4(group.first + image,
-                                                      d_transformer_blocks_5_attention_einsum + team.first * 1341408,
+                                                      d_transformer_blocks_5_attention_einsum + team.first * 1324768,
                                                       random,
-                                                      transformer_blocks_5_attention_divide + team.first * 1341408,
-                                                      d_transformer_blocks_5_attention_multiply + team.first * 1341408);
-            transformer_blocks_5_attention_backward_5(d_transformer_blocks_5_attention_multiply + team.first * 1341408,
-                                                      transformer_blocks_5_attention_add + team.first * 1341408,
-                                                      d_transformer_blocks_5_attention_einsum_3 + team.first * 1341408);
-            transformer_blocks_5_attention_backward_6(d_transformer_blocks_5_attention_multiply + team.first * 1341408,
-                                                      transformer_blocks_5_attention_add + team.first * 1341408,
-                                                      d_transformer_blocks_5_attention_einsum_4 + team.first * 1341408);
-            transformer_blocks_5_attention_backward_7(d_transformer_blocks_5_attention_einsum_3 + team.first * 1341408,
-                                                      d_transformer_blocks_5_attention_rearrange + image * 1341408);
-            transformer_blocks_5_attention_backward_9(d_transformer_blocks_5_attention_einsum_4 + team.first * 1341408,
-                                                      d_transformer_blocks_5_attention_rearrange + image * 1341408);
-            transformer_blocks_5_attention_backward_10(d_transformer_blocks_5_attention_einsum_2 + team.first * 1341408,
-                                                       d_transformer_blocks_5_attention_rearrange + image * 1341408);
+                                                      transformer_blocks_5_attention_divide + team.first * 1324768,
+                                                      d_transformer_blocks_5_attention_multiply + team.first * 1324768);
+            transformer_blocks_5_attention_backward_5(d_transformer_blocks_5_attention_multiply + team.first * 1324768,
+                                                      transformer_blocks_5_attention_add + team.first * 1324768,
+                                                      d_transformer_blocks_5_attention_rearrange + image * 1324768);
+            transformer_blocks_5_attention_backward_6(d_transformer_blocks_5_attention_multiply + team.first * 1324768,
+                                                      transformer_blocks_5_attention_add + team.first * 1324768,
+                                                      d_transformer_blocks_5_attention_rearrange + image * 1324768);
           }
           team.wait();
-          transformer_blocks_5_attention_backward_11(team, d_transformer_blocks_5_attention_rearrange + image * 1341408,
-                                                     packed + 6144272,
-                                                     d_transformer_blocks_5_attention_einsum_5 + image * 1341408);
+          transformer_blocks_5_attention_backward_8(team, d_transformer_blocks_5_attention_rearrange + image * 1324768,
+                                                    packed + 6144272,
+                                                    d_transformer_blocks_5_attention_einsum_2 + image * 1324768);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_5_norm1_backward(d_transformer_blocks_5_attention_einsum_5 + image * 1341408,
+            transformer_blocks_5_norm1_backward(d_transformer_blocks_5_attention_einsum_2 + image * 1324768,
                                                 parameters + 529680,
-                                                transformer_blocks_5_norm1_multiply + image * 1341408,
-                                                transformer_blocks_5_norm1_rsqrt + team.first * 1341408,
-                                                d_transformer_blocks_5_norm1_multiply + team.first * 1341408);
-            transformer_blocks_backward_2(d_transformer_blocks_5_norm1_multiply + team.first * 1341408,
-                                          d_transformer_blocks_5_add + image * 1341408,
-                                          d_transformer_blocks_carry + image * 1341408);
-            transformer_blocks_backward(d_transformer_blocks_5_norm1_multiply + team.first * 1341408,
-                                        d_transformer_blocks_carry + image * 1341408);
+                                                transformer_blocks_5_norm1_multiply + image * 1324768,
+                                                transformer_blocks_5_norm1_rsqrt + team.first * 1324768,
+                                                d_transformer_blocks_5_norm1_multiply + team.first * 1324768);
+            transformer_blocks_backward_2(d_transformer_blocks_5_norm1_multiply + team.first * 1324768,
+                                          d_transformer_blocks_5_add + image * 1324768,
+                                          d_transformer_blocks_carry + image * 1324768);
+            transformer_blocks_backward(d_transformer_blocks_5_norm1_multiply + team.first * 1324768,
+                                        d_transformer_blocks_carry + image * 1324768);
           }
           team.wait();
         }
@@ -7959,9 +7885,9 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      transformer_blocks_5_norm1_weight_gradient_partial(chunk, group, d_transformer_blocks_5_attention_einsum_5,
+      transformer_blocks_5_norm1_weight_gradient_partial(chunk, group, d_transformer_blocks_5_attention_einsum_2,
                                                          transformer_blocks_5_norm1_multiply, scratch);
-      transformer_blocks_5_norm1_bias_gradient_partial(chunk, group, d_transformer_blocks_5_attention_einsum_5,
+      transformer_blocks_5_norm1_bias_gradient_partial(chunk, group, d_transformer_blocks_5_attention_einsum_2,
                                                        scratch + 4096);
     }
     transformer_blocks_5_norm1_weight_gradient_sum(group, gradients + 529680, scratch);
@@ -7976,95 +7902,80 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
           for (std::int64_t image = team.first; image < team.last; ++image) {
             if (team.part == 0) {
               transformer_blocks_ffn_backward(group.first + image, layer,
-                                              d_transformer_blocks_carry + pass % 2 * 16640 + image * 1341408, random,
-                                              d_transformer_blocks_ffn_multiply + image * 1341408);
+                                              d_transformer_blocks_carry + pass % 2 * 16640 + image * 1324768, random,
+                                              d_transformer_blocks_ffn_multiply + image * 1324768);
             }
             team.wait();
             transformer_blocks_ffn_linear2_backward(team, group.first + image, layer,
-                                                    d_transformer_blocks_ffn_multiply + image * 1341408,
+                                                    d_transformer_blocks_ffn_multiply + image * 1324768,
                                                     packed + 3195152 + layer * 131072,
-                                                    transformer_blocks_ffn_multiply + layer * 33280 + image * 1341408,
-                                                    random, d_transformer_blocks_ffn_multiply_2 + image * 1341408);
+                                                    transformer_blocks_ffn_multiply + layer * 33280 + image * 1324768,
+                                                    d_transformer_blocks_ffn_linear2_copy + image * 1324768, random,
+                                                    d_transformer_blocks_ffn_multiply_2 + image * 1324768);
             team.wait();
-            transformer_blocks_ffn_backward_2(team, transformer_blocks_ffn_multiply + layer * 33280 + image * 1341408,
-                                              d_transformer_blocks_ffn_linear2_copy + image * 1341408);
-            team.wait();
-            transformer_blocks_ffn_linear1_backward(team, d_transformer_blocks_ffn_multiply_2 + image * 1341408,
+            transformer_blocks_ffn_linear1_backward(team, d_transformer_blocks_ffn_multiply_2 + image * 1324768,
                                                     packed + 3981584 + layer * 131072,
-                                                    d_transformer_blocks_ffn_linear1_einsum + image * 1341408);
+                                                    d_transformer_blocks_ffn_linear1_einsum + image * 1324768);
             team.wait();
             if (team.part == 0) {
-              transformer_blocks_norm2_backward(transformer_blocks_norm2_multiply + layer * 16640 + image * 1341408,
+              transformer_blocks_norm2_backward(d_transformer_blocks_ffn_linear1_einsum + image * 1324768,
                                                 parameters + 2901520 - layer * 527104,
+                                                transformer_blocks_norm2_multiply + layer * 16640 + image * 1324768,
                                                 parameters + 2901776 - layer * 527104,
-                                                d_transformer_blocks_ffn_linear1_copy + image * 1341408);
-              transformer_blocks_norm2_backward_2(d_transformer_blocks_ffn_linear1_einsum + image * 1341408,
-                                                  parameters + 2901520 - layer * 527104,
-                                                  transformer_blocks_norm2_multiply + layer * 16640 + image * 1341408,
-                                                  d_transformer_blocks_carry + pass % 2 * 16640 + image * 1341408,
-                                                  transformer_blocks_norm2_rsqrt + layer * 80 + image * 1341408,
-                                                  d_transformer_blocks_add + image * 1341408);
+                                                d_transformer_blocks_ffn_linear1_copy + image * 1324768,
+                                                d_transformer_blocks_carry + pass % 2 * 16640 + image * 1324768,
+                                                transformer_blocks_norm2_rsqrt + layer * 80 + image * 1324768,
+                                                d_transformer_blocks_add + image * 1324768);
             }
             team.wait();
-            transformer_blocks_attention_out_proj_backward(team, d_transformer_blocks_add + image * 1341408,
+            transformer_blocks_attention_out_proj_backward(team, d_transformer_blocks_add + image * 1324768,
                                                            packed + 4768016 + layer * 65536,
-                                                           d_transformer_blocks_attention_out_proj_einsum + team.first * 1341408);
+                                                           d_transformer_blocks_attention_out_proj_einsum + team.first * 1324768);
             team.wait();
             if (team.part == 0) {
-              transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1341408,
-                                                    d_transformer_blocks_attention_copy + team.first * 1341408);
+              transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1324768,
+                                                    d_transformer_blocks_attention_copy + team.first * 1324768);
             }
             team.wait();
             transformer_blocks_attention_backward_2(team,
-                                                    d_transformer_blocks_attention_out_proj_einsum + team.first * 1341408,
-                                                    d_transformer_blocks_attention_copy + team.first * 1341408,
-                                                    d_transformer_blocks_attention_einsum + team.first * 1341408);
+                                                    d_transformer_blocks_attention_out_proj_einsum + team.first * 1324768,
+                                                    d_transformer_blocks_attention_copy + team.first * 1324768,
+                                                    d_transformer_blocks_attention_einsum + team.first * 1324768);
             team.wait();
             transformer_blocks_attention_backward_3(team,
-                                                    d_transformer_blocks_attention_out_proj_einsum + team.first * 1341408,
-                                                    transformer_blocks_attention_multiply + layer * 33808 + image * 1341408,
-                                                    d_transformer_blocks_attention_einsum_2 + team.first * 1341408);
+                                                    d_transformer_blocks_attention_out_proj_einsum + team.first * 1324768,
+                                                    transformer_blocks_attention_multiply + layer * 33808 + image * 1324768,
+                                                    d_transformer_blocks_attention_rearrange + image * 1324768);
             team.wait();
             transformer_blocks_attention_backward_4(team, group.first + image, layer,
-                                                    d_transformer_blocks_attention_einsum + team.first * 1341408,
+                                                    d_transformer_blocks_attention_einsum + team.first * 1324768,
                                                     random,
-                                                    transformer_blocks_attention_divide + layer * 33808 + image * 1341408,
-                                                    d_transformer_blocks_attention_multiply + team.first * 1341408);
+                                                    transformer_blocks_attention_divide + layer * 33808 + image * 1324768,
+                                                    d_transformer_blocks_attention_multiply + team.first * 1324768);
             team.wait();
             transformer_blocks_attention_backward_5(team,
-                                                    d_transformer_blocks_attention_multiply + team.first * 1341408,
-                                                    transformer_blocks_attention_add + layer * 49920 + image * 1341408,
-                                                    d_transformer_blocks_attention_einsum_3 + team.first * 1341408);
+                                                    d_transformer_blocks_attention_multiply + team.first * 1324768,
+                                                    transformer_blocks_attention_add + layer * 49920 + image * 1324768,
+                                                    d_transformer_blocks_attention_rearrange + image * 1324768);
             team.wait();
             transformer_blocks_attention_backward_6(team,
-                                                    d_transformer_blocks_attention_multiply + team.first * 1341408,
-                                                    transformer_blocks_attention_add + layer * 49920 + image * 1341408,
-                                                    d_transformer_blocks_attention_einsum_4 + team.first * 1341408);
+                                                    d_transformer_blocks_attention_multiply + team.first * 1324768,
+                                                    transformer_blocks_attention_add + layer * 49920 + image * 1324768,
+                                                    d_transformer_blocks_attention_rearrange + image * 1324768);
+            team.wait();
+            transformer_blocks_attention_backward_7(team, d_transformer_blocks_attention_rearrange + image * 1324768,
+                                                    packed + 5161232 + layer * 196608,
+                                                    d_transformer_blocks_attention_einsum_2 + image * 1324768);
             team.wait();
             if (team.part == 0) {
-              transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + team.first * 1341408,
-                                                      d_transformer_blocks_attention_rearrange + image * 1341408);
-              transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + team.first * 1341408,
-                                                      d_transformer_blocks_attention_rearrange + image * 1341408);
-              transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + team.first * 1341408,
-                                                      d_transformer_blocks_attention_rearrange + image * 1341408);
-            }
-            team.wait();
-            transformer_blocks_attention_backward_10(team, d_transformer_blocks_attention_rearrange + image * 1341408,
-                                                     packed + 5161232 + layer * 196608,
-                                                     d_transformer_blocks_attention_einsum_5 + image * 1341408);
-            team.wait();
-            if (team.part == 0) {
-              transformer_blocks_norm1_backward(transformer_blocks_norm1_multiply + layer * 16640 + image * 1341408,
+              transformer_blocks_norm1_backward(d_transformer_blocks_attention_einsum_2 + image * 1324768,
                                                 parameters + 3165200 - layer * 527104,
+                                                transformer_blocks_norm1_multiply + layer * 16640 + image * 1324768,
                                                 parameters + 3165456 - layer * 527104,
-                                                d_transformer_blocks_attention_copy_2 + image * 1341408);
-              transformer_blocks_norm1_backward_2(d_transformer_blocks_attention_einsum_5 + image * 1341408,
-                                                  parameters + 3165200 - layer * 527104,
-                                                  transformer_blocks_norm1_multiply + layer * 16640 + image * 1341408,
-                                                  d_transformer_blocks_add + image * 1341408,
-                                                  transformer_blocks_norm1_rsqrt + layer * 80 + image * 1341408,
-                                                  d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1341408);
+                                                d_transformer_blocks_attention_copy_2 + image * 1324768,
+                                                d_transformer_blocks_add + image * 1324768,
+                                                transformer_blocks_norm1_rsqrt + layer * 80 + image * 1324768,
+                                                d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1324768);
             }
             team.wait();
           }
@@ -8131,9 +8042,9 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
       }
 #pragma omp parallel for schedule(static)
       for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-        transformer_blocks_norm1_weight_gradient_partial(chunk, group, d_transformer_blocks_attention_einsum_5,
+        transformer_blocks_norm1_weight_gradient_partial(chunk, group, d_transformer_blocks_attention_einsum_2,
                                                          transformer_blocks_norm1_multiply + layer * 16640, scratch);
-        transformer_blocks_norm1_bias_gradient_partial(chunk, group, d_transformer_blocks_attention_einsum_5,
+        transformer_blocks_norm1_bias_gradient_partial(chunk, group, d_transformer_blocks_attention_einsum_2,
                                                        scratch + 4096);
       }
       transformer_blocks_norm1_weight_gradient_sum(group, gradients + 3165200 - layer * 527104, scratch);
@@ -8141,8 +8052,8 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < group.images; ++image) {
-      multiply_backward_2(group.first + image, d_transformer_blocks_carry + 16640 + image * 1341408, random,
-                          d_multiply_2 + image * 1341408);
+      multiply_backward_2(group.first + image, d_transformer_blocks_carry + 16640 + image * 1324768, random,
+                          d_multiply_2 + image * 1324768);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -8176,39 +8087,39 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
   float* const rearrange = scratch;
   // [B, N+1=65, D=256] x 2 slots, every 952560 reals, live from kernel 0 to 21
   float* const transformer_blocks_carry = scratch + 851280;
-  // [B, N+1=65] x 5 slots, every 952560 reals, live from kernel 4 to 61
+  // [B, N+1=65] x 5 slots, every 952560 reals, live from kernel 4 to 55
   float* const transformer_blocks_norm1_rsqrt = scratch + 951648;
-  // [B, N+1=65, D=256] x 5 slots, every 952560 reals, live from kernel 4 to 61
+  // [B, N+1=65, D=256] x 5 slots, every 952560 reals, live from kernel 4 to 55
   float* const transformer_blocks_norm1_multiply = scratch + 585040;
   // [B, N+1=65, D=256], every 952560 reals, live from kernel 4 to 5
   float* const transformer_blocks_norm1_add = scratch + 751440;
-  // [B, N+1=65, 3*D=768] x 5 slots, every 952560 reals, live from kernel 4 to 61
+  // [B, N+1=65, 3*D=768] x 5 slots, every 952560 reals, live from kernel 4 to 55
   float* const transformer_blocks_attention_add = scratch;
   // [B, H=8, K=32, N+1=65], every 952560 reals, live from kernel 6 to 7
   float* const transformer_blocks_attention_copy = scratch + 884560;
   // [B, H=8, N+1=65, N+1=65], every 952560 reals, live from kernel 7 to 8
   float* const transformer_blocks_attention_einsum = scratch + 751440;
-  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 952560 reals, live from kernel 4 to 61
+  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 952560 reals, live from kernel 4 to 55
   float* const transformer_blocks_attention_divide = scratch + 249600;
   // [B, N+1=65, H*K=256], every 952560 reals, live from kernel 9 to 10
   float* const transformer_blocks_attention_rearrange = scratch + 751440;
   // [B, N+1=65, D=256], every 952560 reals, live from kernel 10 to 11
   float* const transformer_blocks_attention_out_proj_einsum = scratch + 768080;
-  // [B, N+1=65] x 5 slots, every 952560 reals, live from kernel 4 to 61
+  // [B, N+1=65] x 5 slots, every 952560 reals, live from kernel 4 to 55
   float* const transformer_blocks_norm2_rsqrt = scratch + 952048;
   // [B, N+1=65, D=256], every 952560 reals, live from kernel 11 to 13
   float* const transformer_blocks_add = scratch + 784720;
-  // [B, N+1=65, D=256] x 5 slots, every 952560 reals, live from kernel 4 to 61
+  // [B, N+1=65, D=256] x 5 slots, every 952560 reals, live from kernel 4 to 55
   float* const transformer_blocks_norm2_multiply = scratch + 668240;
   // [B, N+1=65, D=256], every 952560 reals, live from kernel 11 to 12
   float* const transformer_blocks_norm2_add = scratch + 884560;
-  // [B, N+1=65, M=512] x 5 slots, every 952560 reals, live from kernel 4 to 61
+  // [B, N+1=65, M=512] x 5 slots, every 952560 reals, live from kernel 4 to 55
   float* const transformer_blocks_ffn_linear1_add = scratch + 418640;
   // [B, N+1=65, M=512], every 952560 reals, live from kernel 12 to 13
   float* const transformer_blocks_ffn_gelu = scratch + 751440;
-  // [B, N+1=65], every 952560 reals, live from kernel 14 to 43
+  // [B, N+1=65], every 952560 reals, live from kernel 14 to 40
   float* const transformer_blocks_5_norm1_rsqrt = scratch + 952448;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 14 to 43
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 14 to 40
   float* const transformer_blocks_5_norm1_multiply = scratch + 917840;
   // [B, N+1=65, D=256], every 952560 reals, live from kernel 14 to 15
   float* const transformer_blocks_5_norm1_add = scratch + 934480;
@@ -8244,9 +8155,9 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
   float* const norm_multiply = scratch + 851280;
   // [B, 1, D=256], every 952560 reals, live from kernel 24 to 25
   float* const norm_add = scratch + 851536;
-  // [B], every 952560 reals, live from kernel 14 to 46
+  // [B], every 952560 reals, live from kernel 14 to 43
   float* const add = scratch + 952528;
-  // [B], every 952560 reals, live from kernel 14 to 46
+  // [B], every 952560 reals, live from kernel 14 to 43
   float* const reduce_sum = scratch + 952544;
   // [B, CLASSES=10], every 952560 reals, live from kernel 26 to 27
   float* const d_multiply = scratch + 852304;
@@ -8258,55 +8169,43 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
   float* const d_transformer_blocks_5_ffn_multiply = scratch + 851280;
   // [B, 1, D=256], every 952560 reals, live from kernel 30 to 31
   float* const d_transformer_blocks_5_ffn_linear1_einsum = scratch + 851792;
-  // [B, 1, D=256], every 952560 reals, live from kernel 31 to 44
-  float* const d_transformer_blocks_5_add = scratch + 935776;
+  // [B, 1, D=256], every 952560 reals, live from kernel 31 to 41
+  float* const d_transformer_blocks_5_add = scratch + 868448;
   // [B, 1, D=256], every 952560 reals, live from kernel 32 to 35
-  float* const d_transformer_blocks_5_attention_out_proj_einsum = scratch + 868448;
+  float* const d_transformer_blocks_5_attention_out_proj_einsum = scratch + 868704;
   // [B, H=8, K=32, N+1=65], every 952560 reals, live from kernel 33 to 34
   float* const d_transformer_blocks_5_attention_copy = scratch + 851280;
   // [B, H=8, 1, N+1=65], every 952560 reals, live from kernel 34 to 36
   float* const d_transformer_blocks_5_attention_einsum = scratch + 867920;
-  // [B, H=8, N+1=65, K=32], every 952560 reals, live from kernel 35 to 41
-  float* const d_transformer_blocks_5_attention_einsum_2 = scratch + 851280;
-  // [B, H=8, 1, N+1=65], every 952560 reals, live from kernel 36 to 38
-  float* const d_transformer_blocks_5_attention_multiply = scratch + 935008;
-  // [B, H=8, 1, K=32], every 952560 reals, live from kernel 37 to 39
-  float* const d_transformer_blocks_5_attention_einsum_3 = scratch + 934480;
-  // [B, H=8, N+1=65, K=32], every 952560 reals, live from kernel 38 to 40
-  float* const d_transformer_blocks_5_attention_einsum_4 = scratch + 867920;
-  // [B, N+1=65, 3*D=768], every 952560 reals, live from kernel 0 to 42
+  // [B, N+1=65, 3*D=768], every 952560 reals, live from kernel 0 to 39
   float* const d_transformer_blocks_5_attention_rearrange = scratch + 801360;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 42 to 43
-  float* const d_transformer_blocks_5_attention_einsum_5 = scratch + 751440;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 43 to 45
+  // [B, H=8, 1, N+1=65], every 952560 reals, live from kernel 36 to 38
+  float* const d_transformer_blocks_5_attention_multiply = scratch + 851280;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 39 to 40
+  float* const d_transformer_blocks_5_attention_einsum_2 = scratch + 751440;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 40 to 42
   float* const d_transformer_blocks_5_norm1_multiply = scratch + 768080;
-  // [B, N+1=65, D=256] x 2 slots, every 952560 reals, live from kernel 14 to 62
+  // [B, N+1=65, D=256] x 2 slots, every 952560 reals, live from kernel 14 to 56
   float* const d_transformer_blocks_carry = scratch + 884560;
-  // [B, N+1=65, M=512], every 952560 reals, live from kernel 47 to 48
+  // [B, N+1=65, M=512], every 952560 reals, live from kernel 44 to 45
   float* const d_transformer_blocks_ffn_multiply = scratch + 751440;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 48 to 49
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 45 to 46
   float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 784720;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 49 to 61
-  float* const d_transformer_blocks_add = scratch + 819056;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 50 to 53
-  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 785248;
-  // [B, H=8, K=32, N+1=65], every 952560 reals, live from kernel 51 to 52
-  float* const d_transformer_blocks_attention_copy = scratch + 801888;
-  // [B, H=8, N+1=65, N+1=65], every 952560 reals, live from kernel 52 to 54
-  float* const d_transformer_blocks_attention_einsum = scratch + 751440;
-  // [B, H=8, N+1=65, K=32], every 952560 reals, live from kernel 53 to 59
-  float* const d_transformer_blocks_attention_einsum_2 = scratch + 835696;
-  // [B, H=8, N+1=65, N+1=65], every 952560 reals, live from kernel 54 to 56
-  float* const d_transformer_blocks_attention_multiply = scratch + 785248;
-  // [B, H=8, N+1=65, K=32], every 952560 reals, live from kernel 55 to 57
-  float* const d_transformer_blocks_attention_einsum_3 = scratch + 852336;
-  // [B, H=8, N+1=65, K=32], every 952560 reals, live from kernel 56 to 58
-  float* const d_transformer_blocks_attention_einsum_4 = scratch + 917840;
-  // [B, N+1=65, 3*D=768], every 952560 reals, live from kernel 57 to 60
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 46 to 55
+  float* const d_transformer_blocks_add = scratch + 917840;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 47 to 50
+  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 835168;
+  // [B, H=8, K=32, N+1=65], every 952560 reals, live from kernel 48 to 49
+  float* const d_transformer_blocks_attention_copy = scratch + 751440;
+  // [B, H=8, N+1=65, N+1=65], every 952560 reals, live from kernel 49 to 51
+  float* const d_transformer_blocks_attention_einsum = scratch + 801360;
+  // [B, N+1=65, 3*D=768], every 952560 reals, live from kernel 50 to 54
   float* const d_transformer_blocks_attention_rearrange = scratch + 751440;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 60 to 61
-  float* const d_transformer_blocks_attention_einsum_5 = scratch + 801360;
-  // [B, N=64, C*P*P=48], every 952560 reals, live from kernel 62 to 63
+  // [B, H=8, N+1=65, N+1=65], every 952560 reals, live from kernel 51 to 53
+  float* const d_transformer_blocks_attention_multiply = scratch + 835168;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 54 to 55
+  float* const d_transformer_blocks_attention_einsum_2 = scratch + 801360;
+  // [B, N=64, C*P*P=48], every 952560 reals, live from kernel 56 to 57
   float* const d_patch_embed_einsum = scratch;
   std::int64_t place = -1;
 #pragma omp parallel for schedule(static) firstprivate(place)
@@ -8316,7 +8215,7 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
     patch_embed_forward(rearrange + place * 952560, packed + 37136, parameters + 3182352, parameters + 3165712,
                         transformer_blocks_carry + image * 952560);
     add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 952560);
-    transformer_blocks_5_attention_backward_8(d_transformer_blocks_5_attention_rearrange + image * 952560);
+    transformer_blocks_5_attention_backward_7(d_transformer_blocks_5_attention_rearrange + image * 952560);
   }
   // transformer_blocks: 5 layers
   for (std::int64_t layer = 0; layer < 5; ++layer) {
@@ -8493,30 +8392,24 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
                                                     d_transformer_blocks_5_attention_einsum + team.first * 952560);
           transformer_blocks_5_attention_backward_3_input_gradient(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
                                                                    transformer_blocks_5_attention_divide + team.first * 952560,
-                                                                   d_transformer_blocks_5_attention_einsum_2 + team.first * 952560);
+                                                                   d_transformer_blocks_5_attention_rearrange + image * 952560);
           transformer_blocks_5_attention_backward_4_input_gradient(d_transformer_blocks_5_attention_einsum + team.first * 952560,
                                                                    transformer_blocks_5_attention_divide + team.first * 952560,
                                                                    d_transformer_blocks_5_attention_multiply + team.first * 952560);
           transformer_blocks_5_attention_backward_5(d_transformer_blocks_5_attention_multiply + team.first * 952560,
                                                     transformer_blocks_5_attention_add + team.first * 952560,
-                                                    d_transformer_blocks_5_attention_einsum_3 + team.first * 952560);
+                                                    d_transformer_blocks_5_attention_rearrange + image * 952560);
           transformer_blocks_5_attention_backward_6(d_transformer_blocks_5_attention_multiply + team.first * 952560,
                                                     transformer_blocks_5_attention_add + team.first * 952560,
-                                                    d_transformer_blocks_5_attention_einsum_4 + team.first * 952560);
-          transformer_blocks_5_attention_backward_7(d_transformer_blocks_5_attention_einsum_3 + team.first * 952560,
                                                     d_transformer_blocks_5_attention_rearrange + image * 952560);
-          transformer_blocks_5_attention_backward_9(d_transformer_blocks_5_attention_einsum_4 + team.first * 952560,
-                                                    d_transformer_blocks_5_attention_rearrange + image * 952560);
-          transformer_blocks_5_attention_backward_10(d_transformer_blocks_5_attention_einsum_2 + team.first * 952560,
-                                                     d_transformer_blocks_5_attention_rearrange + image * 952560);
         }
         team.wait();
-        transformer_blocks_5_attention_backward_11(team, d_transformer_blocks_5_attention_rearrange + image * 952560,
-                                                   packed + 6144272,
-                                                   d_transformer_blocks_5_attention_einsum_5 + team.first * 952560);
+        transformer_blocks_5_attention_backward_8(team, d_transformer_blocks_5_attention_rearrange + image * 952560,
+                                                  packed + 6144272,
+                                                  d_transformer_blocks_5_attention_einsum_2 + team.first * 952560);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_5_norm1_backward(d_transformer_blocks_5_attention_einsum_5 + team.first * 952560,
+          transformer_blocks_5_norm1_backward(d_transformer_blocks_5_attention_einsum_2 + team.first * 952560,
                                               parameters + 529680,
                                               transformer_blocks_5_norm1_multiply + team.first * 952560,
                                               transformer_blocks_5_norm1_rsqrt + team.first * 952560,
@@ -8552,12 +8445,12 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
                                                                  d_transformer_blocks_ffn_linear1_einsum + team.first * 952560);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_norm2_backward_2(d_transformer_blocks_ffn_linear1_einsum + team.first * 952560,
-                                                parameters + 2901520 - layer * 527104,
-                                                transformer_blocks_norm2_multiply + layer * 16640 + image * 952560,
-                                                d_transformer_blocks_carry + pass % 2 * 16640 + image * 952560,
-                                                transformer_blocks_norm2_rsqrt + layer * 80 + image * 952560,
-                                                d_transformer_blocks_add + team.first * 952560);
+            transformer_blocks_norm2_backward_input_gradient(d_transformer_blocks_ffn_linear1_einsum + team.first * 952560,
+                                                             parameters + 2901520 - layer * 527104,
+                                                             transformer_blocks_norm2_multiply + layer * 16640 + image * 952560,
+                                                             d_transformer_blocks_carry + pass % 2 * 16640 + image * 952560,
+                                                             transformer_blocks_norm2_rsqrt + layer * 80 + image * 952560,
+                                                             d_transformer_blocks_add + team.first * 952560);
           }
           team.wait();
           transformer_blocks_attention_out_proj_backward(team, d_transformer_blocks_add + team.first * 952560,
@@ -8577,7 +8470,7 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
           transformer_blocks_attention_backward_3_input_gradient(team,
                                                                  d_transformer_blocks_attention_out_proj_einsum + team.first * 952560,
                                                                  transformer_blocks_attention_divide + layer * 33808 + image * 952560,
-                                                                 d_transformer_blocks_attention_einsum_2 + team.first * 952560);
+                                                                 d_transformer_blocks_attention_rearrange + team.first * 952560);
           team.wait();
           transformer_blocks_attention_backward_4_input_gradient(team,
                                                                  d_transformer_blocks_attention_einsum + team.first * 952560,
@@ -8586,32 +8479,23 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
           team.wait();
           transformer_blocks_attention_backward_5(team, d_transformer_blocks_attention_multiply + team.first * 952560,
                                                   transformer_blocks_attention_add + layer * 49920 + image * 952560,
-                                                  d_transformer_blocks_attention_einsum_3 + team.first * 952560);
+                                                  d_transformer_blocks_attention_rearrange + team.first * 952560);
           team.wait();
           transformer_blocks_attention_backward_6(team, d_transformer_blocks_attention_multiply + team.first * 952560,
                                                   transformer_blocks_attention_add + layer * 49920 + image * 952560,
-                                                  d_transformer_blocks_attention_einsum_4 + team.first * 952560);
+                                                  d_transformer_blocks_attention_rearrange + team.first * 952560);
+          team.wait();
+          transformer_blocks_attention_backward_7(team, d_transformer_blocks_attention_rearrange + team.first * 952560,
+                                                  packed + 5161232 + layer * 196608,
+                                                  d_transformer_blocks_attention_einsum_2 + team.first * 952560);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_attention_backward_7(d_transformer_blocks_attention_einsum_3 + team.first * 952560,
-                                                    d_transformer_blocks_attention_rearrange + team.first * 952560);
-            transformer_blocks_attention_backward_8(d_transformer_blocks_attention_einsum_4 + team.first * 952560,
-                                                    d_transformer_blocks_attention_rearrange + team.first * 952560);
-            transformer_blocks_attention_backward_9(d_transformer_blocks_attention_einsum_2 + team.first * 952560,
-                                                    d_transformer_blocks_attention_rearrange + team.first * 952560);
-          }
-          team.wait();
-          transformer_blocks_attention_backward_10(team, d_transformer_blocks_attention_rearrange + team.first * 952560,
-                                                   packed + 5161232 + layer * 196608,
-                                                   d_transformer_blocks_attention_einsum_5 + team.first * 952560);
-          team.wait();
-          if (team.part == 0) {
-            transformer_blocks_norm1_backward_2(d_transformer_blocks_attention_einsum_5 + team.first * 952560,
-                                                parameters + 3165200 - layer * 527104,
-                                                transformer_blocks_norm1_multiply + layer * 16640 + image * 952560,
-                                                d_transformer_blocks_add + team.first * 952560,
-                                                transformer_blocks_norm1_rsqrt + layer * 80 + image * 952560,
-                                                d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 952560);
+            transformer_blocks_norm1_backward_input_gradient(d_transformer_blocks_attention_einsum_2 + team.first * 952560,
+                                                             parameters + 3165200 - layer * 527104,
+                                                             transformer_blocks_norm1_multiply + layer * 16640 + image * 952560,
+                                                             d_transformer_blocks_add + team.first * 952560,
+                                                             transformer_blocks_norm1_rsqrt + layer * 80 + image * 952560,
+                                                             d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 952560);
           }
           team.wait();
         }

@@ -61,6 +61,14 @@ typedef __m256 vec;
 [[maybe_unused]] static inline vec v_fma(vec a, vec b, vec c) { return _mm256_fmadd_ps(a, b, c); }
 [[maybe_unused]] static inline vec v_sqrt(vec a) { return _mm256_sqrt_ps(a); }
 [[maybe_unused]] static inline vec v_rsqrt(vec a) { return _mm256_div_ps(_mm256_set1_ps(1), _mm256_sqrt_ps(a)); }
+// Of operands with the same number in all lanes: a vector's division keeps the processor busy for longer.
+[[maybe_unused]] static inline vec v_div_one(vec a, vec b) {
+  return _mm256_broadcastss_ps(_mm_div_ss(_mm256_castps256_ps128(a), _mm256_castps256_ps128(b)));
+}
+[[maybe_unused]] static inline vec v_rsqrt_one(vec a) {
+  const __m128 one = _mm256_castps256_ps128(a);
+  return _mm256_broadcastss_ps(_mm_div_ss(_mm_set_ss(1), _mm_sqrt_ss(one)));
+}
 
 // Choice. v_equal and v_step give 1 or 0; v_select_less gives x where a < b and y elsewhere.
 [[maybe_unused]] static inline vec v_equal(vec a, vec b) {
@@ -88,18 +96,18 @@ typedef __m256 vec;
   return _mm_cvtss_f32(_mm_max_ss(half, _mm_movehdup_ps(half)));
 }
 
-// Bits of single precision, for math.h. v_round rounds ties to even; v_pow2i takes whole numbers from -126 to 127,
-// v_scale gives x 2^n for n from -151 to 128;
+// Bits of single precision, for math.h. v_round rounds ties to even; v_pow2i takes -126 to 127, v_scale gives x 2^n for
+// whole n from -151 to 128;
 // a positive normal x is v_mantissa(x) * 2^v_exponent(x), mantissa in [sqrt(1/2), sqrt(2)).
 [[maybe_unused]] static inline vec v_round(vec x) {
   return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
-[[maybe_unused]] static inline vec v_pow2i(vec x) {
-  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(x), _mm256_set1_epi32(127)), 23));
+[[maybe_unused]] static inline vec v_pow2i(__m256i n) {
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(n, _mm256_set1_epi32(127)), 23));
 }
 [[maybe_unused]] static inline vec v_scale(vec x, vec n) {  // in two steps: n is further than one exponent field
-  const vec half = v_round(v_mul(n, v_set(0.5f)));
-  return v_mul(v_mul(x, v_pow2i(half)), v_pow2i(v_sub(n, half)));
+  const __m256i whole = _mm256_cvtps_epi32(n), half = _mm256_srai_epi32(whole, 1);
+  return v_mul(v_mul(x, v_pow2i(half)), v_pow2i(_mm256_sub_epi32(whole, half)));
 }
 [[maybe_unused]] static inline vec v_exponent(vec x) {
   const __m256i from_root_half = _mm256_sub_epi32(_mm256_castps_si256(x), _mm256_set1_epi32(0x3f3504f3));
@@ -186,7 +194,9 @@ typedef __m256 vec;
 }
 
 // Elementary functions over the v_ names: one text for every instruction set. The single-precision polynomials are
-// minimax fits (Remez exchange) of the function named beside them; not-a-number goes in and comes out.
+// minimax fits (Remez exchange) of the function named beside them; not-a-number goes in and comes out. Long ones are
+// summed up in two parts, of even and of odd powers, which do not wait for each other; the last, largest terms one by
+// one, because the two parts cancel.
 #if defined(TESSERA_REAL_DOUBLE)
 [[maybe_unused]] static inline vec v_exp(vec x) { return std::exp(x); }
 [[maybe_unused]] static inline vec v_log(vec x) { return std::log(x); }
@@ -207,14 +217,13 @@ typedef __m256 vec;
   const vec n = v_round(v_mul(x, v_set(1.44269504f)));
   // log(2) in two parts, the first short enough that its product with n is exact.
   const vec r = v_fma(n, v_set(2.12194440e-4f), v_fma(n, v_set(-0.693359375f), x));
-  vec p = v_set(1.979022054e-4f);  // (exp(r) - 1 - r) / r^2
-  p = v_fma(p, r, v_set(1.394478371e-3f));
-  p = v_fma(p, r, v_set(8.333497681e-3f));
-  p = v_fma(p, r, v_set(4.166629165e-2f));
-  p = v_fma(p, r, v_set(1.666666567e-1f));
-  p = v_fma(p, r, v_set(5.000000000e-1f));
-  p = v_add(v_fma(p, v_mul(r, r), r), v_set(1.0f));
-  return v_scale(p, n);
+  const vec square = v_mul(r, r);
+  vec even = v_set(1.394478371e-3f), odd = v_set(1.979022054e-4f);  // (exp(r) - 1 - r) / r^2
+  even = v_fma(even, square, v_set(4.166629165e-2f));
+  odd = v_fma(odd, square, v_set(8.333497681e-3f));
+  even = v_fma(even, square, v_set(5.000000000e-1f));
+  odd = v_fma(odd, square, v_set(1.666666567e-1f));
+  return v_scale(v_add(v_fma(v_fma(odd, r, even), square, r), v_set(1.0f)), n);
 }
 
 /// log(x) = log(m) + e log(2), m in [sqrt(1/2), sqrt(2)). -infinity at 0, not a number below.
@@ -279,18 +288,18 @@ typedef __m256 vec;
 /// |x| to 5.35, where it has come to 0 and 1; -infinity gives 0.
 [[maybe_unused]] static inline vec v_gelu(vec x) {
   const vec held = v_max(v_set(-5.35f), x), t = v_min(v_set(5.35f), held);
-  const vec u = v_fma(v_mul(t, t), v_set(0.06987509876f), v_set(-1.0f));
-  vec p = v_set(3.348651517e-04f);  // (Phi(t) - 1/2) / t
-  p = v_fma(p, u, v_set(-8.883510600e-04f));
-  p = v_fma(p, u, v_set(8.006113349e-04f));
-  p = v_fma(p, u, v_set(-1.144385780e-03f));
-  p = v_fma(p, u, v_set(3.392371116e-03f));
-  p = v_fma(p, u, v_set(-6.272869650e-03f));
-  p = v_fma(p, u, v_set(9.238593280e-03f));
-  p = v_fma(p, u, v_set(-1.358140167e-02f));
-  p = v_fma(p, u, v_set(1.929515973e-02f));
-  p = v_fma(p, u, v_set(-2.553315088e-02f));
-  p = v_fma(p, u, v_set(3.210752457e-02f));
+  const vec u = v_fma(v_mul(t, t), v_set(0.06987509876f), v_set(-1.0f)), square = v_mul(u, u);
+  vec even = v_set(3.348651517e-04f), odd = v_set(-8.883510600e-04f);  // (Phi(t) - 1/2) / t
+  even = v_fma(even, square, v_set(8.006113349e-04f));
+  odd = v_fma(odd, square, v_set(-1.144385780e-03f));
+  even = v_fma(even, square, v_set(3.392371116e-03f));
+  odd = v_fma(odd, square, v_set(-6.272869650e-03f));
+  even = v_fma(even, square, v_set(9.238593280e-03f));
+  odd = v_fma(odd, square, v_set(-1.358140167e-02f));
+  even = v_fma(even, square, v_set(1.929515973e-02f));
+  odd = v_fma(odd, square, v_set(-2.553315088e-02f));
+  even = v_fma(even, square, v_set(3.210752457e-02f));
+  vec p = v_fma(odd, u, even);
   p = v_fma(p, u, v_set(-3.940302879e-02f));
   p = v_fma(p, u, v_set(4.888189957e-02f));
   p = v_fma(p, u, v_set(-6.591891497e-02f));
@@ -302,17 +311,17 @@ typedef __m256 vec;
 /// is as good as 0 and 1.
 [[maybe_unused]] static inline vec v_gelu_gradient(vec x) {
   const vec t = v_min(v_set(5.63333321f), v_max(v_set(-5.63333321f), x));
-  const vec u = v_fma(v_mul(t, t), v_set(0.06302300841f), v_set(-1.0f));
-  vec p = v_set(-1.593061839e-03f);  // (Phi(t) - 1/2) / t + phi(t)
-  p = v_fma(p, u, v_set(4.181942437e-03f));
-  p = v_fma(p, u, v_set(-2.437137999e-03f));
-  p = v_fma(p, u, v_set(1.975648804e-03f));
-  p = v_fma(p, u, v_set(-1.290747989e-02f));
-  p = v_fma(p, u, v_set(2.519198693e-02f));
-  p = v_fma(p, u, v_set(-3.096184321e-02f));
-  p = v_fma(p, u, v_set(4.097849131e-02f));
-  p = v_fma(p, u, v_set(-5.670175329e-02f));
-  p = v_fma(p, u, v_set(6.814377010e-02f));
+  const vec u = v_fma(v_mul(t, t), v_set(0.06302300841f), v_set(-1.0f)), square = v_mul(u, u);
+  vec even = v_set(4.181942437e-03f), odd = v_set(-1.593061839e-03f);  // (Phi(t) - 1/2) / t + phi(t)
+  even = v_fma(even, square, v_set(1.975648804e-03f));
+  odd = v_fma(odd, square, v_set(-2.437137999e-03f));
+  even = v_fma(even, square, v_set(2.519198693e-02f));
+  odd = v_fma(odd, square, v_set(-1.290747989e-02f));
+  even = v_fma(even, square, v_set(4.097849131e-02f));
+  odd = v_fma(odd, square, v_set(-3.096184321e-02f));
+  even = v_fma(even, square, v_set(6.814377010e-02f));
+  odd = v_fma(odd, square, v_set(-5.670175329e-02f));
+  vec p = v_fma(odd, u, even);
   p = v_fma(p, u, v_set(-7.222574949e-02f));
   p = v_fma(p, u, v_set(7.040762156e-02f));
   p = v_fma(p, u, v_set(-6.382109970e-02f));
@@ -579,56 +588,54 @@ static void blocks_norm1_forward(const real* blocks_carry, const real* blocks_no
       const vec t2 = v_set(real(8.0));
       const vec t3 = v_div(sum0, t2);
       const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+      sum1 = v_fma(t4, t4, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x6 = v_load(blocks_carry + (n + d * 50));
-      const vec t7 = v_set(real(8.0));
-      const vec t8 = v_div(sum0, t7);
-      const vec t9 = v_sub(x6, t8);
-      const vec t10 = v_div(sum1, t7);
-      const vec t11 = v_set(real(1e-05));
-      const vec t12 = v_add(t10, t11);
-      const vec t13 = v_rsqrt(t12);
-      const vec t14 = v_mul(t9, t13);
-      const vec x15 = v_set(blocks_norm1_weight[d]);
-      const vec t16 = v_mul(t14, x15);
-      const vec x17 = v_set(blocks_norm1_bias[d]);
-      const vec t18 = v_add(t16, x17);
-      v_store(blocks_norm1_add + (n + d * 50), t18);
+      const vec x5 = v_load(blocks_carry + (n + d * 50));
+      const vec t6 = v_set(real(8.0));
+      const vec t7 = v_div(sum0, t6);
+      const vec t8 = v_sub(x5, t7);
+      const vec t9 = v_div(sum1, t6);
+      const vec t10 = v_set(real(1e-05));
+      const vec t11 = v_add(t9, t10);
+      const vec t12 = v_rsqrt(t11);
+      const vec t13 = v_mul(t8, t12);
+      const vec x14 = v_set(blocks_norm1_weight[d]);
+      const vec t15 = v_mul(t13, x14);
+      const vec x16 = v_set(blocks_norm1_bias[d]);
+      const vec t17 = v_add(t15, x16);
+      v_store(blocks_norm1_add + (n + d * 50), t17);
     }
   }
   {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x19 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, x19);
+      const vec x18 = v_load_n(blocks_carry + (d * 50 + 48), 2);
+      sum0 = v_add(sum0, x18);
     }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x20 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      const vec t21 = v_set(real(8.0));
-      const vec t22 = v_div(sum0, t21);
-      const vec t23 = v_sub(x20, t22);
-      const vec t24 = v_mul(t23, t23);
-      sum1 = v_add(sum1, t24);
+      const vec x19 = v_load_n(blocks_carry + (d * 50 + 48), 2);
+      const vec t20 = v_set(real(8.0));
+      const vec t21 = v_div(sum0, t20);
+      const vec t22 = v_sub(x19, t21);
+      sum1 = v_fma(t22, t22, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x25 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      const vec t26 = v_set(real(8.0));
-      const vec t27 = v_div(sum0, t26);
-      const vec t28 = v_sub(x25, t27);
-      const vec t29 = v_div(sum1, t26);
-      const vec t30 = v_set(real(1e-05));
-      const vec t31 = v_add(t29, t30);
-      const vec t32 = v_rsqrt(t31);
-      const vec t33 = v_mul(t28, t32);
-      const vec x34 = v_set(blocks_norm1_weight[d]);
-      const vec t35 = v_mul(t33, x34);
-      const vec x36 = v_set(blocks_norm1_bias[d]);
-      const vec t37 = v_add(t35, x36);
-      v_store_n(blocks_norm1_add + (d * 50 + 48), t37, 2);
+      const vec x23 = v_load_n(blocks_carry + (d * 50 + 48), 2);
+      const vec t24 = v_set(real(8.0));
+      const vec t25 = v_div(sum0, t24);
+      const vec t26 = v_sub(x23, t25);
+      const vec t27 = v_div(sum1, t24);
+      const vec t28 = v_set(real(1e-05));
+      const vec t29 = v_add(t27, t28);
+      const vec t30 = v_rsqrt(t29);
+      const vec t31 = v_mul(t26, t30);
+      const vec x32 = v_set(blocks_norm1_weight[d]);
+      const vec t33 = v_mul(t31, x32);
+      const vec x34 = v_set(blocks_norm1_bias[d]);
+      const vec t35 = v_add(t33, x34);
+      v_store_n(blocks_norm1_add + (d * 50 + 48), t35, 2);
     }
   }
 }
@@ -1673,56 +1680,54 @@ static void blocks_norm2_forward(const real* blocks_concat, const real* blocks_n
       const vec t2 = v_set(real(8.0));
       const vec t3 = v_div(sum0, t2);
       const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+      sum1 = v_fma(t4, t4, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x6 = v_load(blocks_concat + (n + d * 50));
-      const vec t7 = v_set(real(8.0));
-      const vec t8 = v_div(sum0, t7);
-      const vec t9 = v_sub(x6, t8);
-      const vec t10 = v_div(sum1, t7);
-      const vec t11 = v_set(real(1e-05));
-      const vec t12 = v_add(t10, t11);
-      const vec t13 = v_rsqrt(t12);
-      const vec t14 = v_mul(t9, t13);
-      const vec x15 = v_set(blocks_norm2_weight[d]);
-      const vec t16 = v_mul(t14, x15);
-      const vec x17 = v_set(blocks_norm2_bias[d]);
-      const vec t18 = v_add(t16, x17);
-      v_store(blocks_norm2_add + (n + d * 50), t18);
+      const vec x5 = v_load(blocks_concat + (n + d * 50));
+      const vec t6 = v_set(real(8.0));
+      const vec t7 = v_div(sum0, t6);
+      const vec t8 = v_sub(x5, t7);
+      const vec t9 = v_div(sum1, t6);
+      const vec t10 = v_set(real(1e-05));
+      const vec t11 = v_add(t9, t10);
+      const vec t12 = v_rsqrt(t11);
+      const vec t13 = v_mul(t8, t12);
+      const vec x14 = v_set(blocks_norm2_weight[d]);
+      const vec t15 = v_mul(t13, x14);
+      const vec x16 = v_set(blocks_norm2_bias[d]);
+      const vec t17 = v_add(t15, x16);
+      v_store(blocks_norm2_add + (n + d * 50), t17);
     }
   }
   {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x19 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, x19);
+      const vec x18 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      sum0 = v_add(sum0, x18);
     }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x20 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      const vec t21 = v_set(real(8.0));
-      const vec t22 = v_div(sum0, t21);
-      const vec t23 = v_sub(x20, t22);
-      const vec t24 = v_mul(t23, t23);
-      sum1 = v_add(sum1, t24);
+      const vec x19 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      const vec t20 = v_set(real(8.0));
+      const vec t21 = v_div(sum0, t20);
+      const vec t22 = v_sub(x19, t21);
+      sum1 = v_fma(t22, t22, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x25 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      const vec t26 = v_set(real(8.0));
-      const vec t27 = v_div(sum0, t26);
-      const vec t28 = v_sub(x25, t27);
-      const vec t29 = v_div(sum1, t26);
-      const vec t30 = v_set(real(1e-05));
-      const vec t31 = v_add(t29, t30);
-      const vec t32 = v_rsqrt(t31);
-      const vec t33 = v_mul(t28, t32);
-      const vec x34 = v_set(blocks_norm2_weight[d]);
-      const vec t35 = v_mul(t33, x34);
-      const vec x36 = v_set(blocks_norm2_bias[d]);
-      const vec t37 = v_add(t35, x36);
-      v_store_n(blocks_norm2_add + (d * 50 + 48), t37, 2);
+      const vec x23 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      const vec t24 = v_set(real(8.0));
+      const vec t25 = v_div(sum0, t24);
+      const vec t26 = v_sub(x23, t25);
+      const vec t27 = v_div(sum1, t24);
+      const vec t28 = v_set(real(1e-05));
+      const vec t29 = v_add(t27, t28);
+      const vec t30 = v_rsqrt(t29);
+      const vec t31 = v_mul(t26, t30);
+      const vec x32 = v_set(blocks_norm2_weight[d]);
+      const vec t33 = v_mul(t31, x32);
+      const vec x34 = v_set(blocks_norm2_bias[d]);
+      const vec t35 = v_add(t33, x34);
+      v_store_n(blocks_norm2_add + (d * 50 + 48), t35, 2);
     }
   }
 }
@@ -1988,56 +1993,54 @@ static void blocks_1_norm1_forward(const real* blocks_carry_next, const real* bl
       const vec t2 = v_set(real(8.0));
       const vec t3 = v_div(sum0, t2);
       const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+      sum1 = v_fma(t4, t4, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x6 = v_load(blocks_carry_next + (n + d * 50));
-      const vec t7 = v_set(real(8.0));
-      const vec t8 = v_div(sum0, t7);
-      const vec t9 = v_sub(x6, t8);
-      const vec t10 = v_div(sum1, t7);
-      const vec t11 = v_set(real(1e-05));
-      const vec t12 = v_add(t10, t11);
-      const vec t13 = v_rsqrt(t12);
-      const vec t14 = v_mul(t9, t13);
-      const vec x15 = v_set(blocks_1_norm1_weight[d]);
-      const vec t16 = v_mul(t14, x15);
-      const vec x17 = v_set(blocks_1_norm1_bias[d]);
-      const vec t18 = v_add(t16, x17);
-      v_store(blocks_1_norm1_add + (n + d * 50), t18);
+      const vec x5 = v_load(blocks_carry_next + (n + d * 50));
+      const vec t6 = v_set(real(8.0));
+      const vec t7 = v_div(sum0, t6);
+      const vec t8 = v_sub(x5, t7);
+      const vec t9 = v_div(sum1, t6);
+      const vec t10 = v_set(real(1e-05));
+      const vec t11 = v_add(t9, t10);
+      const vec t12 = v_rsqrt(t11);
+      const vec t13 = v_mul(t8, t12);
+      const vec x14 = v_set(blocks_1_norm1_weight[d]);
+      const vec t15 = v_mul(t13, x14);
+      const vec x16 = v_set(blocks_1_norm1_bias[d]);
+      const vec t17 = v_add(t15, x16);
+      v_store(blocks_1_norm1_add + (n + d * 50), t17);
     }
   }
   {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x19 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, x19);
+      const vec x18 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
+      sum0 = v_add(sum0, x18);
     }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x20 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
-      const vec t21 = v_set(real(8.0));
-      const vec t22 = v_div(sum0, t21);
-      const vec t23 = v_sub(x20, t22);
-      const vec t24 = v_mul(t23, t23);
-      sum1 = v_add(sum1, t24);
+      const vec x19 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
+      const vec t20 = v_set(real(8.0));
+      const vec t21 = v_div(sum0, t20);
+      const vec t22 = v_sub(x19, t21);
+      sum1 = v_fma(t22, t22, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x25 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
-      const vec t26 = v_set(real(8.0));
-      const vec t27 = v_div(sum0, t26);
-      const vec t28 = v_sub(x25, t27);
-      const vec t29 = v_div(sum1, t26);
-      const vec t30 = v_set(real(1e-05));
-      const vec t31 = v_add(t29, t30);
-      const vec t32 = v_rsqrt(t31);
-      const vec t33 = v_mul(t28, t32);
-      const vec x34 = v_set(blocks_1_norm1_weight[d]);
-      const vec t35 = v_mul(t33, x34);
-      const vec x36 = v_set(blocks_1_norm1_bias[d]);
-      const vec t37 = v_add(t35, x36);
-      v_store_n(blocks_1_norm1_add + (d * 50 + 48), t37, 2);
+      const vec x23 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
+      const vec t24 = v_set(real(8.0));
+      const vec t25 = v_div(sum0, t24);
+      const vec t26 = v_sub(x23, t25);
+      const vec t27 = v_div(sum1, t24);
+      const vec t28 = v_set(real(1e-05));
+      const vec t29 = v_add(t27, t28);
+      const vec t30 = v_rsqrt(t29);
+      const vec t31 = v_mul(t26, t30);
+      const vec x32 = v_set(blocks_1_norm1_weight[d]);
+      const vec t33 = v_mul(t31, x32);
+      const vec x34 = v_set(blocks_1_norm1_bias[d]);
+      const vec t35 = v_add(t33, x34);
+      v_store_n(blocks_1_norm1_add + (d * 50 + 48), t35, 2);
     }
   }
 }
@@ -2555,86 +2558,191 @@ static void blocks_1_mhsa_forward_2(const real* blocks_1_mhsa_einsum, real* bloc
                                     const real* blocks_1_mhsa_einsum_2, real* blocks_1_mhsa_divide_2) {
   for (std::int64_t i = 0; i < 1; ++i) {
     vec most0 = v_set(-INFINITY);
-    for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(blocks_1_mhsa_einsum + (i * 50 + n));
+    vec most0_1 = v_set(-INFINITY);
+    vec most0_2 = v_set(-INFINITY);
+    vec most0_3 = v_set(-INFINITY);
+    {
+      const vec x0 = v_load(blocks_1_mhsa_einsum + i * 50);
       const vec t1 = v_set(real(0.5));
       const vec t2 = v_mul(x0, t1);
       most0 = v_max(most0, t2);
+      const vec x3 = v_load(blocks_1_mhsa_einsum + (i * 50 + 8));
+      const vec t4 = v_mul(x3, t1);
+      most0_1 = v_max(most0_1, t4);
+      const vec x5 = v_load(blocks_1_mhsa_einsum + (i * 50 + 16));
+      const vec t6 = v_mul(x5, t1);
+      most0_2 = v_max(most0_2, t6);
+      const vec x7 = v_load(blocks_1_mhsa_einsum + (i * 50 + 24));
+      const vec t8 = v_mul(x7, t1);
+      most0_3 = v_max(most0_3, t8);
+      const vec x9 = v_load(blocks_1_mhsa_einsum + (i * 50 + 32));
+      const vec t10 = v_set(real(0.5));
+      const vec t11 = v_mul(x9, t10);
+      most0 = v_max(most0, t11);
+      const vec x12 = v_load(blocks_1_mhsa_einsum + (i * 50 + 40));
+      const vec t13 = v_mul(x12, t10);
+      most0_1 = v_max(most0_1, t13);
     }
     {
-      const vec x3 = v_load_n(blocks_1_mhsa_einsum + (i * 50 + 48), 2);
-      const vec t4 = v_set(real(0.5));
-      const vec t5 = v_mul(x3, t4);
-      most0 = v_max(most0, v_keep_n(t5, 2, -INFINITY));
+      const vec x14 = v_load_n(blocks_1_mhsa_einsum + (i * 50 + 48), 2);
+      const vec t15 = v_set(real(0.5));
+      const vec t16 = v_mul(x14, t15);
+      most0 = v_max(most0, v_keep_n(t16, 2, -INFINITY));
     }
-    const vec row0 = v_set(v_max_lane(most0));
+    const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3))));
     vec sum1 = v_zero();
+    vec sum1_1 = v_zero();
+    vec sum1_2 = v_zero();
+    vec sum1_3 = v_zero();
     vec most2 = v_set(-INFINITY);
-    for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x6 = v_load(blocks_1_mhsa_einsum + (i * 50 + n));
-      const vec t7 = v_set(real(0.5));
-      const vec t8 = v_mul(x6, t7);
-      const vec t9 = v_sub(t8, row0);
-      const vec t10 = v_exp(t9);
-      sum1 = v_add(sum1, t10);
-      v_store(blocks_1_mhsa_divide + (i * 50 + n), t10);
-      const vec x11 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + n));
-      const vec t12 = v_mul(x11, t7);
-      most2 = v_max(most2, t12);
+    vec most2_1 = v_set(-INFINITY);
+    vec most2_2 = v_set(-INFINITY);
+    vec most2_3 = v_set(-INFINITY);
+    {
+      const vec x17 = v_load(blocks_1_mhsa_einsum + i * 50);
+      const vec t18 = v_set(real(0.5));
+      const vec t19 = v_mul(x17, t18);
+      const vec t20 = v_sub(t19, row0);
+      const vec t21 = v_exp(t20);
+      sum1 = v_add(sum1, t21);
+      v_store(blocks_1_mhsa_divide + i * 50, t21);
+      const vec x22 = v_load(blocks_1_mhsa_einsum_2 + i * 50);
+      const vec t23 = v_mul(x22, t18);
+      most2 = v_max(most2, t23);
+      const vec x24 = v_load(blocks_1_mhsa_einsum + (i * 50 + 8));
+      const vec t25 = v_mul(x24, t18);
+      const vec t26 = v_sub(t25, row0);
+      const vec t27 = v_exp(t26);
+      sum1_1 = v_add(sum1_1, t27);
+      v_store(blocks_1_mhsa_divide + (i * 50 + 8), t27);
+      const vec x28 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 8));
+      const vec t29 = v_mul(x28, t18);
+      most2_1 = v_max(most2_1, t29);
+      const vec x30 = v_load(blocks_1_mhsa_einsum + (i * 50 + 16));
+      const vec t31 = v_mul(x30, t18);
+      const vec t32 = v_sub(t31, row0);
+      const vec t33 = v_exp(t32);
+      sum1_2 = v_add(sum1_2, t33);
+      v_store(blocks_1_mhsa_divide + (i * 50 + 16), t33);
+      const vec x34 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 16));
+      const vec t35 = v_mul(x34, t18);
+      most2_2 = v_max(most2_2, t35);
+      const vec x36 = v_load(blocks_1_mhsa_einsum + (i * 50 + 24));
+      const vec t37 = v_mul(x36, t18);
+      const vec t38 = v_sub(t37, row0);
+      const vec t39 = v_exp(t38);
+      sum1_3 = v_add(sum1_3, t39);
+      v_store(blocks_1_mhsa_divide + (i * 50 + 24), t39);
+      const vec x40 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 24));
+      const vec t41 = v_mul(x40, t18);
+      most2_3 = v_max(most2_3, t41);
+      const vec x42 = v_load(blocks_1_mhsa_einsum + (i * 50 + 32));
+      const vec t43 = v_set(real(0.5));
+      const vec t44 = v_mul(x42, t43);
+      const vec t45 = v_sub(t44, row0);
+      const vec t46 = v_exp(t45);
+      sum1 = v_add(sum1, t46);
+      v_store(blocks_1_mhsa_divide + (i * 50 + 32), t46);
+      const vec x47 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 32));
+      const vec t48 = v_mul(x47, t43);
+      most2 = v_max(most2, t48);
+      const vec x49 = v_load(blocks_1_mhsa_einsum + (i * 50 + 40));
+      const vec t50 = v_mul(x49, t43);
+      const vec t51 = v_sub(t50, row0);
+      const vec t52 = v_exp(t51);
+      sum1_1 = v_add(sum1_1, t52);
+      v_store(blocks_1_mhsa_divide + (i * 50 + 40), t52);
+      const vec x53 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 40));
+      const vec t54 = v_mul(x53, t43);
+      most2_1 = v_max(most2_1, t54);
     }
     {
-      const vec x13 = v_load_n(blocks_1_mhsa_einsum + (i * 50 + 48), 2);
-      const vec t14 = v_set(real(0.5));
-      const vec t15 = v_mul(x13, t14);
-      const vec t16 = v_sub(t15, row0);
-      const vec t17 = v_exp(t16);
-      sum1 = v_add(sum1, v_keep_n(t17, 2, real(0.0)));
-      v_store_n(blocks_1_mhsa_divide + (i * 50 + 48), t17, 2);
-      const vec x18 = v_load_n(blocks_1_mhsa_einsum_2 + (i * 50 + 48), 2);
-      const vec t19 = v_mul(x18, t14);
-      most2 = v_max(most2, v_keep_n(t19, 2, -INFINITY));
+      const vec x55 = v_load_n(blocks_1_mhsa_einsum + (i * 50 + 48), 2);
+      const vec t56 = v_set(real(0.5));
+      const vec t57 = v_mul(x55, t56);
+      const vec t58 = v_sub(t57, row0);
+      const vec t59 = v_exp(t58);
+      sum1 = v_add(sum1, v_keep_n(t59, 2, real(0.0)));
+      v_store_n(blocks_1_mhsa_divide + (i * 50 + 48), t59, 2);
+      const vec x60 = v_load_n(blocks_1_mhsa_einsum_2 + (i * 50 + 48), 2);
+      const vec t61 = v_mul(x60, t56);
+      most2 = v_max(most2, v_keep_n(t61, 2, -INFINITY));
     }
-    const vec row1 = v_set(v_sum(sum1));
-    const vec row2 = v_set(v_max_lane(most2));
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+    const vec row2 = v_set(v_max_lane(v_max(v_max(most2, most2_1), v_max(most2_2, most2_3))));
     vec sum3 = v_zero();
-    for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x20 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + n));
-      const vec t21 = v_set(real(0.5));
-      const vec t22 = v_mul(x20, t21);
-      const vec t23 = v_sub(t22, row2);
-      const vec t24 = v_exp(t23);
-      sum3 = v_add(sum3, t24);
-      v_store(blocks_1_mhsa_divide_2 + (i * 50 + n), t24);
+    vec sum3_1 = v_zero();
+    vec sum3_2 = v_zero();
+    vec sum3_3 = v_zero();
+    {
+      const vec x62 = v_load(blocks_1_mhsa_einsum_2 + i * 50);
+      const vec t63 = v_set(real(0.5));
+      const vec t64 = v_mul(x62, t63);
+      const vec t65 = v_sub(t64, row2);
+      const vec t66 = v_exp(t65);
+      sum3 = v_add(sum3, t66);
+      v_store(blocks_1_mhsa_divide_2 + i * 50, t66);
+      const vec x67 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 8));
+      const vec t68 = v_mul(x67, t63);
+      const vec t69 = v_sub(t68, row2);
+      const vec t70 = v_exp(t69);
+      sum3_1 = v_add(sum3_1, t70);
+      v_store(blocks_1_mhsa_divide_2 + (i * 50 + 8), t70);
+      const vec x71 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 16));
+      const vec t72 = v_mul(x71, t63);
+      const vec t73 = v_sub(t72, row2);
+      const vec t74 = v_exp(t73);
+      sum3_2 = v_add(sum3_2, t74);
+      v_store(blocks_1_mhsa_divide_2 + (i * 50 + 16), t74);
+      const vec x75 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 24));
+      const vec t76 = v_mul(x75, t63);
+      const vec t77 = v_sub(t76, row2);
+      const vec t78 = v_exp(t77);
+      sum3_3 = v_add(sum3_3, t78);
+      v_store(blocks_1_mhsa_divide_2 + (i * 50 + 24), t78);
+      const vec x79 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 32));
+      const vec t80 = v_set(real(0.5));
+      const vec t81 = v_mul(x79, t80);
+      const vec t82 = v_sub(t81, row2);
+      const vec t83 = v_exp(t82);
+      sum3 = v_add(sum3, t83);
+      v_store(blocks_1_mhsa_divide_2 + (i * 50 + 32), t83);
+      const vec x84 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 40));
+      const vec t85 = v_mul(x84, t80);
+      const vec t86 = v_sub(t85, row2);
+      const vec t87 = v_exp(t86);
+      sum3_1 = v_add(sum3_1, t87);
+      v_store(blocks_1_mhsa_divide_2 + (i * 50 + 40), t87);
     }
     {
-      const vec x25 = v_load_n(blocks_1_mhsa_einsum_2 + (i * 50 + 48), 2);
-      const vec t26 = v_set(real(0.5));
-      const vec t27 = v_mul(x25, t26);
-      const vec t28 = v_sub(t27, row2);
-      const vec t29 = v_exp(t28);
-      sum3 = v_add(sum3, v_keep_n(t29, 2, real(0.0)));
-      v_store_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), t29, 2);
+      const vec x88 = v_load_n(blocks_1_mhsa_einsum_2 + (i * 50 + 48), 2);
+      const vec t89 = v_set(real(0.5));
+      const vec t90 = v_mul(x88, t89);
+      const vec t91 = v_sub(t90, row2);
+      const vec t92 = v_exp(t91);
+      sum3 = v_add(sum3, v_keep_n(t92, 2, real(0.0)));
+      v_store_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), t92, 2);
     }
-    const vec row3 = v_set(v_sum(sum3));
+    const vec row3 = v_set(v_sum(v_add(v_add(sum3, sum3_1), v_add(sum3_2, sum3_3))));
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x30 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
-      const vec t31 = v_div(v_set(real(1.0)), row1);
-      const vec t32 = v_mul(x30, t31);
-      v_store(blocks_1_mhsa_divide + (i * 50 + n), t32);
-      const vec x33 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
-      const vec t34 = v_div(v_set(real(1.0)), row3);
-      const vec t35 = v_mul(x33, t34);
-      v_store(blocks_1_mhsa_divide_2 + (i * 50 + n), t35);
+      const vec x93 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
+      const vec t94 = v_div_one(v_set(real(1.0)), row1);
+      const vec t95 = v_mul(x93, t94);
+      v_store(blocks_1_mhsa_divide + (i * 50 + n), t95);
+      const vec x96 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
+      const vec t97 = v_div_one(v_set(real(1.0)), row3);
+      const vec t98 = v_mul(x96, t97);
+      v_store(blocks_1_mhsa_divide_2 + (i * 50 + n), t98);
     }
     {
-      const vec x36 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
-      const vec t37 = v_div(v_set(real(1.0)), row1);
-      const vec t38 = v_mul(x36, t37);
-      v_store_n(blocks_1_mhsa_divide + (i * 50 + 48), t38, 2);
-      const vec x39 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
-      const vec t40 = v_div(v_set(real(1.0)), row3);
-      const vec t41 = v_mul(x39, t40);
-      v_store_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), t41, 2);
+      const vec x99 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
+      const vec t100 = v_div_one(v_set(real(1.0)), row1);
+      const vec t101 = v_mul(x99, t100);
+      v_store_n(blocks_1_mhsa_divide + (i * 50 + 48), t101, 2);
+      const vec x102 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
+      const vec t103 = v_div_one(v_set(real(1.0)), row3);
+      const vec t104 = v_mul(x102, t103);
+      v_store_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), t104, 2);
     }
   }
 }
@@ -2748,25 +2856,24 @@ static void blocks_1_norm2_forward(const real* blocks_1_concat, const real* bloc
     vec sum1 = v_zero();
     const vec x1 = v_load(blocks_1_concat + i * 8);
     const vec t2 = v_set(real(8.0));
-    const vec t3 = v_div(row0, t2);
+    const vec t3 = v_div_one(row0, t2);
     const vec t4 = v_sub(x1, t3);
-    const vec t5 = v_mul(t4, t4);
-    sum1 = v_add(sum1, t5);
+    sum1 = v_fma(t4, t4, sum1);
     const vec row1 = v_set(v_sum(sum1));
-    const vec x6 = v_load(blocks_1_concat + i * 8);
-    const vec t7 = v_set(real(8.0));
-    const vec t8 = v_div(row0, t7);
-    const vec t9 = v_sub(x6, t8);
-    const vec t10 = v_div(row1, t7);
-    const vec t11 = v_set(real(1e-05));
-    const vec t12 = v_add(t10, t11);
-    const vec t13 = v_rsqrt(t12);
-    const vec t14 = v_mul(t9, t13);
-    const vec x15 = v_load(blocks_1_norm2_weight);
-    const vec t16 = v_mul(t14, x15);
-    const vec x17 = v_load(blocks_1_norm2_bias);
-    const vec t18 = v_add(t16, x17);
-    v_store(blocks_1_norm2_add + i * 8, t18);
+    const vec x5 = v_load(blocks_1_concat + i * 8);
+    const vec t6 = v_set(real(8.0));
+    const vec t7 = v_div_one(row0, t6);
+    const vec t8 = v_sub(x5, t7);
+    const vec t9 = v_div_one(row1, t6);
+    const vec t10 = v_set(real(1e-05));
+    const vec t11 = v_add(t9, t10);
+    const vec t12 = v_rsqrt_one(t11);
+    const vec t13 = v_mul(t8, t12);
+    const vec x14 = v_load(blocks_1_norm2_weight);
+    const vec t15 = v_mul(t13, x14);
+    const vec x16 = v_load(blocks_1_norm2_bias);
+    const vec t17 = v_add(t15, x16);
+    v_store(blocks_1_norm2_add + i * 8, t17);
   }
 }
 
@@ -2879,13 +2986,13 @@ static void mlp_0_forward_2(const real* mlp_0_einsum, const real* mlp_0_bias, re
   const vec row1 = v_set(v_sum(sum1));
   {
     const vec x16 = v_load(outputs);
-    const vec t17 = v_div(v_set(real(1.0)), row1);
+    const vec t17 = v_div_one(v_set(real(1.0)), row1);
     const vec t18 = v_mul(x16, t17);
     v_store(outputs, t18);
   }
   {
     const vec x19 = v_load_n(outputs + 8, 2);
-    const vec t20 = v_div(v_set(real(1.0)), row1);
+    const vec t20 = v_div_one(v_set(real(1.0)), row1);
     const vec t21 = v_mul(x19, t20);
     v_store_n(outputs + 8, t21, 2);
   }
@@ -2953,7 +3060,7 @@ static void mlp_0_forward_2_evaluate(const real* mlp_0_einsum, const real* mlp_0
     const vec t18 = v_add(x16, x17);
     const vec t19 = v_sub(t18, row0);
     const vec t20 = v_exp(t19);
-    const vec t21 = v_div(v_set(real(1.0)), row1);
+    const vec t21 = v_div_one(v_set(real(1.0)), row1);
     const vec t22 = v_mul(t20, t21);
     most2 = v_max(most2, t22);
   }
@@ -2963,7 +3070,7 @@ static void mlp_0_forward_2_evaluate(const real* mlp_0_einsum, const real* mlp_0
     const vec t25 = v_add(x23, x24);
     const vec t26 = v_sub(t25, row0);
     const vec t27 = v_exp(t26);
-    const vec t28 = v_div(v_set(real(1.0)), row1);
+    const vec t28 = v_div_one(v_set(real(1.0)), row1);
     const vec t29 = v_mul(t27, t28);
     most2 = v_max(most2, v_keep_n(t29, 2, -INFINITY));
   }
@@ -2976,47 +3083,46 @@ static void mlp_0_forward_2_evaluate(const real* mlp_0_einsum, const real* mlp_0
     const vec t32 = v_add(x30, x31);
     const vec t33 = v_sub(t32, row0);
     const vec t34 = v_exp(t33);
-    const vec t35 = v_div(v_set(real(1.0)), row1);
+    const vec t35 = v_div_one(v_set(real(1.0)), row1);
     const vec t36 = v_mul(t34, t35);
     const vec t37 = v_sub(t36, row2);
     const vec t38 = v_exp(t37);
     sum3 = v_add(sum3, t38);
     const vec t39 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t40 = v_mul(t39, t36);
-    sum4 = v_add(sum4, t40);
+    sum4 = v_fma(t39, t36, sum4);
   }
   {
-    const vec x41 = v_load_n(mlp_0_einsum + 8, 2);
-    const vec x42 = v_load_n(mlp_0_bias + 8, 2);
-    const vec t43 = v_add(x41, x42);
-    const vec t44 = v_sub(t43, row0);
-    const vec t45 = v_exp(t44);
-    const vec t46 = v_div(v_set(real(1.0)), row1);
-    const vec t47 = v_mul(t45, t46);
-    const vec t48 = v_sub(t47, row2);
-    const vec t49 = v_exp(t48);
-    sum3 = v_add(sum3, v_keep_n(t49, 2, real(0.0)));
-    const vec t50 = v_equal(v_add(v_set(real(8.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t51 = v_mul(t50, t47);
-    sum4 = v_add(sum4, v_keep_n(t51, 2, real(0.0)));
+    const vec x40 = v_load_n(mlp_0_einsum + 8, 2);
+    const vec x41 = v_load_n(mlp_0_bias + 8, 2);
+    const vec t42 = v_add(x40, x41);
+    const vec t43 = v_sub(t42, row0);
+    const vec t44 = v_exp(t43);
+    const vec t45 = v_div_one(v_set(real(1.0)), row1);
+    const vec t46 = v_mul(t44, t45);
+    const vec t47 = v_sub(t46, row2);
+    const vec t48 = v_exp(t47);
+    sum3 = v_add(sum3, v_keep_n(t48, 2, real(0.0)));
+    const vec t49 = v_equal(v_add(v_set(real(8.0)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t50 = v_mul(t49, t46);
+    sum4 = v_add(sum4, v_keep_n(t50, 2, real(0.0)));
   }
   const vec row3 = v_set(v_sum(sum3));
   const vec row4 = v_set(v_sum(sum4));
-  const vec t52 = v_log(row3);
-  const vec t53 = v_add(t52, row2);
-  v_store_n(add, t53, 1);
+  const vec t51 = v_log(row3);
+  const vec t52 = v_add(t51, row2);
+  v_store_n(add, t52, 1);
   v_store_n(reduce_sum, row4, 1);
   {
-    const vec x54 = v_load(outputs);
-    const vec t55 = v_div(v_set(real(1.0)), row1);
-    const vec t56 = v_mul(x54, t55);
-    v_store(outputs, t56);
+    const vec x53 = v_load(outputs);
+    const vec t54 = v_div_one(v_set(real(1.0)), row1);
+    const vec t55 = v_mul(x53, t54);
+    v_store(outputs, t55);
   }
   {
-    const vec x57 = v_load_n(outputs + 8, 2);
-    const vec t58 = v_div(v_set(real(1.0)), row1);
-    const vec t59 = v_mul(x57, t58);
-    v_store_n(outputs + 8, t59, 2);
+    const vec x56 = v_load_n(outputs + 8, 2);
+    const vec t57 = v_div_one(v_set(real(1.0)), row1);
+    const vec t58 = v_mul(x56, t57);
+    v_store_n(outputs + 8, t58, 2);
   }
 }
 
@@ -3038,7 +3144,7 @@ static void divide_forward(const std::int64_t batch, const real* add, const real
   }
   const vec all0 = v_set(v_sum(sum0));
   const vec t6 = v_set(static_cast<real>(batch));
-  const vec t7 = v_div(all0, t6);
+  const vec t7 = v_div_one(all0, t6);
   v_store_n(loss, t7, 1);
 }
 
@@ -3058,70 +3164,68 @@ static void blocks_norm1_forward_train(const real* blocks_carry, real* blocks_no
       const vec t2 = v_set(real(8.0));
       const vec t3 = v_div(sum0, t2);
       const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+      sum1 = v_fma(t4, t4, sum1);
     }
-    const vec t6 = v_set(real(8.0));
-    const vec t7 = v_div(sum1, t6);
-    const vec t8 = v_set(real(1e-05));
-    const vec t9 = v_add(t7, t8);
-    const vec t10 = v_rsqrt(t9);
-    v_store(blocks_norm1_rsqrt + n, t10);
+    const vec t5 = v_set(real(8.0));
+    const vec t6 = v_div(sum1, t5);
+    const vec t7 = v_set(real(1e-05));
+    const vec t8 = v_add(t6, t7);
+    const vec t9 = v_rsqrt(t8);
+    v_store(blocks_norm1_rsqrt + n, t9);
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x11 = v_load(blocks_carry + (n + d * 50));
-      const vec t12 = v_set(real(8.0));
-      const vec t13 = v_div(sum0, t12);
-      const vec t14 = v_sub(x11, t13);
-      const vec t15 = v_div(sum1, t12);
-      const vec t16 = v_set(real(1e-05));
-      const vec t17 = v_add(t15, t16);
-      const vec t18 = v_rsqrt(t17);
-      const vec t19 = v_mul(t14, t18);
-      v_store(blocks_norm1_multiply + (n + d * 50), t19);
-      const vec x20 = v_set(blocks_norm1_weight[d]);
-      const vec t21 = v_mul(t19, x20);
-      const vec x22 = v_set(blocks_norm1_bias[d]);
-      const vec t23 = v_add(t21, x22);
-      v_store(blocks_norm1_add + (n + d * 50), t23);
+      const vec x10 = v_load(blocks_carry + (n + d * 50));
+      const vec t11 = v_set(real(8.0));
+      const vec t12 = v_div(sum0, t11);
+      const vec t13 = v_sub(x10, t12);
+      const vec t14 = v_div(sum1, t11);
+      const vec t15 = v_set(real(1e-05));
+      const vec t16 = v_add(t14, t15);
+      const vec t17 = v_rsqrt(t16);
+      const vec t18 = v_mul(t13, t17);
+      v_store(blocks_norm1_multiply + (n + d * 50), t18);
+      const vec x19 = v_set(blocks_norm1_weight[d]);
+      const vec t20 = v_mul(t18, x19);
+      const vec x21 = v_set(blocks_norm1_bias[d]);
+      const vec t22 = v_add(t20, x21);
+      v_store(blocks_norm1_add + (n + d * 50), t22);
     }
   }
   {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x24 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, x24);
+      const vec x23 = v_load_n(blocks_carry + (d * 50 + 48), 2);
+      sum0 = v_add(sum0, x23);
     }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x25 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      const vec t26 = v_set(real(8.0));
-      const vec t27 = v_div(sum0, t26);
-      const vec t28 = v_sub(x25, t27);
-      const vec t29 = v_mul(t28, t28);
-      sum1 = v_add(sum1, t29);
+      const vec x24 = v_load_n(blocks_carry + (d * 50 + 48), 2);
+      const vec t25 = v_set(real(8.0));
+      const vec t26 = v_div(sum0, t25);
+      const vec t27 = v_sub(x24, t26);
+      sum1 = v_fma(t27, t27, sum1);
     }
-    const vec t30 = v_set(real(8.0));
-    const vec t31 = v_div(sum1, t30);
-    const vec t32 = v_set(real(1e-05));
-    const vec t33 = v_add(t31, t32);
-    const vec t34 = v_rsqrt(t33);
-    v_store_n(blocks_norm1_rsqrt + 48, t34, 2);
+    const vec t28 = v_set(real(8.0));
+    const vec t29 = v_div(sum1, t28);
+    const vec t30 = v_set(real(1e-05));
+    const vec t31 = v_add(t29, t30);
+    const vec t32 = v_rsqrt(t31);
+    v_store_n(blocks_norm1_rsqrt + 48, t32, 2);
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x35 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      const vec t36 = v_set(real(8.0));
-      const vec t37 = v_div(sum0, t36);
-      const vec t38 = v_sub(x35, t37);
-      const vec t39 = v_div(sum1, t36);
-      const vec t40 = v_set(real(1e-05));
-      const vec t41 = v_add(t39, t40);
-      const vec t42 = v_rsqrt(t41);
-      const vec t43 = v_mul(t38, t42);
-      v_store_n(blocks_norm1_multiply + (d * 50 + 48), t43, 2);
-      const vec x44 = v_set(blocks_norm1_weight[d]);
-      const vec t45 = v_mul(t43, x44);
-      const vec x46 = v_set(blocks_norm1_bias[d]);
-      const vec t47 = v_add(t45, x46);
-      v_store_n(blocks_norm1_add + (d * 50 + 48), t47, 2);
+      const vec x33 = v_load_n(blocks_carry + (d * 50 + 48), 2);
+      const vec t34 = v_set(real(8.0));
+      const vec t35 = v_div(sum0, t34);
+      const vec t36 = v_sub(x33, t35);
+      const vec t37 = v_div(sum1, t34);
+      const vec t38 = v_set(real(1e-05));
+      const vec t39 = v_add(t37, t38);
+      const vec t40 = v_rsqrt(t39);
+      const vec t41 = v_mul(t36, t40);
+      v_store_n(blocks_norm1_multiply + (d * 50 + 48), t41, 2);
+      const vec x42 = v_set(blocks_norm1_weight[d]);
+      const vec t43 = v_mul(t41, x42);
+      const vec x44 = v_set(blocks_norm1_bias[d]);
+      const vec t45 = v_add(t43, x44);
+      v_store_n(blocks_norm1_add + (d * 50 + 48), t45, 2);
     }
   }
 }
@@ -3142,70 +3246,68 @@ static void blocks_norm2_forward_train(const real* blocks_concat, real* blocks_n
       const vec t2 = v_set(real(8.0));
       const vec t3 = v_div(sum0, t2);
       const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+      sum1 = v_fma(t4, t4, sum1);
     }
-    const vec t6 = v_set(real(8.0));
-    const vec t7 = v_div(sum1, t6);
-    const vec t8 = v_set(real(1e-05));
-    const vec t9 = v_add(t7, t8);
-    const vec t10 = v_rsqrt(t9);
-    v_store(blocks_norm2_rsqrt + n, t10);
+    const vec t5 = v_set(real(8.0));
+    const vec t6 = v_div(sum1, t5);
+    const vec t7 = v_set(real(1e-05));
+    const vec t8 = v_add(t6, t7);
+    const vec t9 = v_rsqrt(t8);
+    v_store(blocks_norm2_rsqrt + n, t9);
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x11 = v_load(blocks_concat + (n + d * 50));
-      const vec t12 = v_set(real(8.0));
-      const vec t13 = v_div(sum0, t12);
-      const vec t14 = v_sub(x11, t13);
-      const vec t15 = v_div(sum1, t12);
-      const vec t16 = v_set(real(1e-05));
-      const vec t17 = v_add(t15, t16);
-      const vec t18 = v_rsqrt(t17);
-      const vec t19 = v_mul(t14, t18);
-      v_store(blocks_norm2_multiply + (n + d * 50), t19);
-      const vec x20 = v_set(blocks_norm2_weight[d]);
-      const vec t21 = v_mul(t19, x20);
-      const vec x22 = v_set(blocks_norm2_bias[d]);
-      const vec t23 = v_add(t21, x22);
-      v_store(blocks_norm2_add + (n + d * 50), t23);
+      const vec x10 = v_load(blocks_concat + (n + d * 50));
+      const vec t11 = v_set(real(8.0));
+      const vec t12 = v_div(sum0, t11);
+      const vec t13 = v_sub(x10, t12);
+      const vec t14 = v_div(sum1, t11);
+      const vec t15 = v_set(real(1e-05));
+      const vec t16 = v_add(t14, t15);
+      const vec t17 = v_rsqrt(t16);
+      const vec t18 = v_mul(t13, t17);
+      v_store(blocks_norm2_multiply + (n + d * 50), t18);
+      const vec x19 = v_set(blocks_norm2_weight[d]);
+      const vec t20 = v_mul(t18, x19);
+      const vec x21 = v_set(blocks_norm2_bias[d]);
+      const vec t22 = v_add(t20, x21);
+      v_store(blocks_norm2_add + (n + d * 50), t22);
     }
   }
   {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x24 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, x24);
+      const vec x23 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      sum0 = v_add(sum0, x23);
     }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x25 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      const vec t26 = v_set(real(8.0));
-      const vec t27 = v_div(sum0, t26);
-      const vec t28 = v_sub(x25, t27);
-      const vec t29 = v_mul(t28, t28);
-      sum1 = v_add(sum1, t29);
+      const vec x24 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      const vec t25 = v_set(real(8.0));
+      const vec t26 = v_div(sum0, t25);
+      const vec t27 = v_sub(x24, t26);
+      sum1 = v_fma(t27, t27, sum1);
     }
-    const vec t30 = v_set(real(8.0));
-    const vec t31 = v_div(sum1, t30);
-    const vec t32 = v_set(real(1e-05));
-    const vec t33 = v_add(t31, t32);
-    const vec t34 = v_rsqrt(t33);
-    v_store_n(blocks_norm2_rsqrt + 48, t34, 2);
+    const vec t28 = v_set(real(8.0));
+    const vec t29 = v_div(sum1, t28);
+    const vec t30 = v_set(real(1e-05));
+    const vec t31 = v_add(t29, t30);
+    const vec t32 = v_rsqrt(t31);
+    v_store_n(blocks_norm2_rsqrt + 48, t32, 2);
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x35 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      const vec t36 = v_set(real(8.0));
-      const vec t37 = v_div(sum0, t36);
-      const vec t38 = v_sub(x35, t37);
-      const vec t39 = v_div(sum1, t36);
-      const vec t40 = v_set(real(1e-05));
-      const vec t41 = v_add(t39, t40);
-      const vec t42 = v_rsqrt(t41);
-      const vec t43 = v_mul(t38, t42);
-      v_store_n(blocks_norm2_multiply + (d * 50 + 48), t43, 2);
-      const vec x44 = v_set(blocks_norm2_weight[d]);
-      const vec t45 = v_mul(t43, x44);
-      const vec x46 = v_set(blocks_norm2_bias[d]);
-      const vec t47 = v_add(t45, x46);
-      v_store_n(blocks_norm2_add + (d * 50 + 48), t47, 2);
+      const vec x33 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      const vec t34 = v_set(real(8.0));
+      const vec t35 = v_div(sum0, t34);
+      const vec t36 = v_sub(x33, t35);
+      const vec t37 = v_div(sum1, t34);
+      const vec t38 = v_set(real(1e-05));
+      const vec t39 = v_add(t37, t38);
+      const vec t40 = v_rsqrt(t39);
+      const vec t41 = v_mul(t36, t40);
+      v_store_n(blocks_norm2_multiply + (d * 50 + 48), t41, 2);
+      const vec x42 = v_set(blocks_norm2_weight[d]);
+      const vec t43 = v_mul(t41, x42);
+      const vec x44 = v_set(blocks_norm2_bias[d]);
+      const vec t45 = v_add(t43, x44);
+      v_store_n(blocks_norm2_add + (d * 50 + 48), t45, 2);
     }
   }
 }
@@ -3357,70 +3459,68 @@ static void blocks_1_norm1_forward_train(const real* blocks_carry_next, real* bl
       const vec t2 = v_set(real(8.0));
       const vec t3 = v_div(sum0, t2);
       const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+      sum1 = v_fma(t4, t4, sum1);
     }
-    const vec t6 = v_set(real(8.0));
-    const vec t7 = v_div(sum1, t6);
-    const vec t8 = v_set(real(1e-05));
-    const vec t9 = v_add(t7, t8);
-    const vec t10 = v_rsqrt(t9);
-    v_store(blocks_1_norm1_rsqrt + n, t10);
+    const vec t5 = v_set(real(8.0));
+    const vec t6 = v_div(sum1, t5);
+    const vec t7 = v_set(real(1e-05));
+    const vec t8 = v_add(t6, t7);
+    const vec t9 = v_rsqrt(t8);
+    v_store(blocks_1_norm1_rsqrt + n, t9);
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x11 = v_load(blocks_carry_next + (n + d * 50));
-      const vec t12 = v_set(real(8.0));
-      const vec t13 = v_div(sum0, t12);
-      const vec t14 = v_sub(x11, t13);
-      const vec t15 = v_div(sum1, t12);
-      const vec t16 = v_set(real(1e-05));
-      const vec t17 = v_add(t15, t16);
-      const vec t18 = v_rsqrt(t17);
-      const vec t19 = v_mul(t14, t18);
-      v_store(blocks_1_norm1_multiply + (n + d * 50), t19);
-      const vec x20 = v_set(blocks_1_norm1_weight[d]);
-      const vec t21 = v_mul(t19, x20);
-      const vec x22 = v_set(blocks_1_norm1_bias[d]);
-      const vec t23 = v_add(t21, x22);
-      v_store(blocks_1_norm1_add + (n + d * 50), t23);
+      const vec x10 = v_load(blocks_carry_next + (n + d * 50));
+      const vec t11 = v_set(real(8.0));
+      const vec t12 = v_div(sum0, t11);
+      const vec t13 = v_sub(x10, t12);
+      const vec t14 = v_div(sum1, t11);
+      const vec t15 = v_set(real(1e-05));
+      const vec t16 = v_add(t14, t15);
+      const vec t17 = v_rsqrt(t16);
+      const vec t18 = v_mul(t13, t17);
+      v_store(blocks_1_norm1_multiply + (n + d * 50), t18);
+      const vec x19 = v_set(blocks_1_norm1_weight[d]);
+      const vec t20 = v_mul(t18, x19);
+      const vec x21 = v_set(blocks_1_norm1_bias[d]);
+      const vec t22 = v_add(t20, x21);
+      v_store(blocks_1_norm1_add + (n + d * 50), t22);
     }
   }
   {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x24 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, x24);
+      const vec x23 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
+      sum0 = v_add(sum0, x23);
     }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x25 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
-      const vec t26 = v_set(real(8.0));
-      const vec t27 = v_div(sum0, t26);
-      const vec t28 = v_sub(x25, t27);
-      const vec t29 = v_mul(t28, t28);
-      sum1 = v_add(sum1, t29);
+      const vec x24 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
+      const vec t25 = v_set(real(8.0));
+      const vec t26 = v_div(sum0, t25);
+      const vec t27 = v_sub(x24, t26);
+      sum1 = v_fma(t27, t27, sum1);
     }
-    const vec t30 = v_set(real(8.0));
-    const vec t31 = v_div(sum1, t30);
-    const vec t32 = v_set(real(1e-05));
-    const vec t33 = v_add(t31, t32);
-    const vec t34 = v_rsqrt(t33);
-    v_store_n(blocks_1_norm1_rsqrt + 48, t34, 2);
+    const vec t28 = v_set(real(8.0));
+    const vec t29 = v_div(sum1, t28);
+    const vec t30 = v_set(real(1e-05));
+    const vec t31 = v_add(t29, t30);
+    const vec t32 = v_rsqrt(t31);
+    v_store_n(blocks_1_norm1_rsqrt + 48, t32, 2);
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x35 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
-      const vec t36 = v_set(real(8.0));
-      const vec t37 = v_div(sum0, t36);
-      const vec t38 = v_sub(x35, t37);
-      const vec t39 = v_div(sum1, t36);
-      const vec t40 = v_set(real(1e-05));
-      const vec t41 = v_add(t39, t40);
-      const vec t42 = v_rsqrt(t41);
-      const vec t43 = v_mul(t38, t42);
-      v_store_n(blocks_1_norm1_multiply + (d * 50 + 48), t43, 2);
-      const vec x44 = v_set(blocks_1_norm1_weight[d]);
-      const vec t45 = v_mul(t43, x44);
-      const vec x46 = v_set(blocks_1_norm1_bias[d]);
-      const vec t47 = v_add(t45, x46);
-      v_store_n(blocks_1_norm1_add + (d * 50 + 48), t47, 2);
+      const vec x33 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
+      const vec t34 = v_set(real(8.0));
+      const vec t35 = v_div(sum0, t34);
+      const vec t36 = v_sub(x33, t35);
+      const vec t37 = v_div(sum1, t34);
+      const vec t38 = v_set(real(1e-05));
+      const vec t39 = v_add(t37, t38);
+      const vec t40 = v_rsqrt(t39);
+      const vec t41 = v_mul(t36, t40);
+      v_store_n(blocks_1_norm1_multiply + (d * 50 + 48), t41, 2);
+      const vec x42 = v_set(blocks_1_norm1_weight[d]);
+      const vec t43 = v_mul(t41, x42);
+      const vec x44 = v_set(blocks_1_norm1_bias[d]);
+      const vec t45 = v_add(t43, x44);
+      v_store_n(blocks_1_norm1_add + (d * 50 + 48), t45, 2);
     }
   }
 }
@@ -3437,32 +3537,31 @@ static void blocks_1_norm2_forward_train(const real* blocks_1_concat, real* bloc
     vec sum1 = v_zero();
     const vec x1 = v_load(blocks_1_concat + i * 8);
     const vec t2 = v_set(real(8.0));
-    const vec t3 = v_div(row0, t2);
+    const vec t3 = v_div_one(row0, t2);
     const vec t4 = v_sub(x1, t3);
-    const vec t5 = v_mul(t4, t4);
-    sum1 = v_add(sum1, t5);
+    sum1 = v_fma(t4, t4, sum1);
     const vec row1 = v_set(v_sum(sum1));
-    const vec t6 = v_set(real(8.0));
-    const vec t7 = v_div(row1, t6);
-    const vec t8 = v_set(real(1e-05));
-    const vec t9 = v_add(t7, t8);
-    const vec t10 = v_rsqrt(t9);
-    v_store_n(blocks_1_norm2_rsqrt + i, t10, 1);
-    const vec x11 = v_load(blocks_1_concat + i * 8);
-    const vec t12 = v_set(real(8.0));
-    const vec t13 = v_div(row0, t12);
-    const vec t14 = v_sub(x11, t13);
-    const vec t15 = v_div(row1, t12);
-    const vec t16 = v_set(real(1e-05));
-    const vec t17 = v_add(t15, t16);
-    const vec t18 = v_rsqrt(t17);
-    const vec t19 = v_mul(t14, t18);
-    v_store(blocks_1_norm2_multiply + i * 8, t19);
-    const vec x20 = v_load(blocks_1_norm2_weight);
-    const vec t21 = v_mul(t19, x20);
-    const vec x22 = v_load(blocks_1_norm2_bias);
-    const vec t23 = v_add(t21, x22);
-    v_store(blocks_1_norm2_add + i * 8, t23);
+    const vec t5 = v_set(real(8.0));
+    const vec t6 = v_div_one(row1, t5);
+    const vec t7 = v_set(real(1e-05));
+    const vec t8 = v_add(t6, t7);
+    const vec t9 = v_rsqrt_one(t8);
+    v_store_n(blocks_1_norm2_rsqrt + i, t9, 1);
+    const vec x10 = v_load(blocks_1_concat + i * 8);
+    const vec t11 = v_set(real(8.0));
+    const vec t12 = v_div_one(row0, t11);
+    const vec t13 = v_sub(x10, t12);
+    const vec t14 = v_div_one(row1, t11);
+    const vec t15 = v_set(real(1e-05));
+    const vec t16 = v_add(t14, t15);
+    const vec t17 = v_rsqrt_one(t16);
+    const vec t18 = v_mul(t13, t17);
+    v_store(blocks_1_norm2_multiply + i * 8, t18);
+    const vec x19 = v_load(blocks_1_norm2_weight);
+    const vec t20 = v_mul(t18, x19);
+    const vec x21 = v_load(blocks_1_norm2_bias);
+    const vec t22 = v_add(t20, x21);
+    v_store(blocks_1_norm2_add + i * 8, t22);
   }
 }
 
@@ -3557,7 +3656,7 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
     const vec t18 = v_add(x16, x17);
     const vec t19 = v_sub(t18, row0);
     const vec t20 = v_exp(t19);
-    const vec t21 = v_div(v_set(real(1.0)), row1);
+    const vec t21 = v_div_one(v_set(real(1.0)), row1);
     const vec t22 = v_mul(t20, t21);
     most2 = v_max(most2, t22);
   }
@@ -3567,7 +3666,7 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
     const vec t25 = v_add(x23, x24);
     const vec t26 = v_sub(t25, row0);
     const vec t27 = v_exp(t26);
-    const vec t28 = v_div(v_set(real(1.0)), row1);
+    const vec t28 = v_div_one(v_set(real(1.0)), row1);
     const vec t29 = v_mul(t27, t28);
     most2 = v_max(most2, v_keep_n(t29, 2, -INFINITY));
   }
@@ -3580,131 +3679,129 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
     const vec t32 = v_add(x30, x31);
     const vec t33 = v_sub(t32, row0);
     const vec t34 = v_exp(t33);
-    const vec t35 = v_div(v_set(real(1.0)), row1);
+    const vec t35 = v_div_one(v_set(real(1.0)), row1);
     const vec t36 = v_mul(t34, t35);
     const vec t37 = v_sub(t36, row2);
     const vec t38 = v_exp(t37);
     sum3 = v_add(sum3, t38);
     v_store(d_mlp_1_multiply, t38);
     const vec t39 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t40 = v_mul(t39, t36);
-    sum4 = v_add(sum4, t40);
+    sum4 = v_fma(t39, t36, sum4);
   }
   {
-    const vec x41 = v_load_n(mlp_0_einsum + 8, 2);
-    const vec x42 = v_load_n(mlp_0_bias + 8, 2);
-    const vec t43 = v_add(x41, x42);
-    const vec t44 = v_sub(t43, row0);
-    const vec t45 = v_exp(t44);
-    const vec t46 = v_div(v_set(real(1.0)), row1);
-    const vec t47 = v_mul(t45, t46);
-    const vec t48 = v_sub(t47, row2);
-    const vec t49 = v_exp(t48);
-    sum3 = v_add(sum3, v_keep_n(t49, 2, real(0.0)));
-    v_store_n(d_mlp_1_multiply + 8, t49, 2);
-    const vec t50 = v_equal(v_add(v_set(real(8.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t51 = v_mul(t50, t47);
-    sum4 = v_add(sum4, v_keep_n(t51, 2, real(0.0)));
+    const vec x40 = v_load_n(mlp_0_einsum + 8, 2);
+    const vec x41 = v_load_n(mlp_0_bias + 8, 2);
+    const vec t42 = v_add(x40, x41);
+    const vec t43 = v_sub(t42, row0);
+    const vec t44 = v_exp(t43);
+    const vec t45 = v_div_one(v_set(real(1.0)), row1);
+    const vec t46 = v_mul(t44, t45);
+    const vec t47 = v_sub(t46, row2);
+    const vec t48 = v_exp(t47);
+    sum3 = v_add(sum3, v_keep_n(t48, 2, real(0.0)));
+    v_store_n(d_mlp_1_multiply + 8, t48, 2);
+    const vec t49 = v_equal(v_add(v_set(real(8.0)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t50 = v_mul(t49, t46);
+    sum4 = v_add(sum4, v_keep_n(t50, 2, real(0.0)));
   }
   const vec row3 = v_set(v_sum(sum3));
   const vec row4 = v_set(v_sum(sum4));
   vec sum5 = v_zero();
   {
-    const vec x52 = v_load(mlp_0_einsum);
-    const vec x53 = v_load(mlp_0_bias);
-    const vec t54 = v_add(x52, x53);
-    const vec t55 = v_sub(t54, row0);
-    const vec t56 = v_exp(t55);
-    const vec t57 = v_div(v_set(real(1.0)), row1);
-    const vec t58 = v_mul(t56, t57);
-    const vec t59 = v_sub(t58, row2);
-    const vec t60 = v_exp(t59);
-    const vec t61 = v_div(v_set(real(1.0)), row3);
-    const vec t62 = v_mul(t60, t61);
-    const vec t63 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t64 = v_sub(t62, t63);
-    const vec t65 = v_set(real(1.0));
-    const vec t66 = v_set(static_cast<real>(batch));
-    const vec t67 = v_div(t65, t66);
-    const vec t68 = v_mul(t64, t67);
-    const vec t69 = v_mul(t68, t58);
-    sum5 = v_add(sum5, t69);
+    const vec x51 = v_load(mlp_0_einsum);
+    const vec x52 = v_load(mlp_0_bias);
+    const vec t53 = v_add(x51, x52);
+    const vec t54 = v_sub(t53, row0);
+    const vec t55 = v_exp(t54);
+    const vec t56 = v_div_one(v_set(real(1.0)), row1);
+    const vec t57 = v_mul(t55, t56);
+    const vec t58 = v_sub(t57, row2);
+    const vec t59 = v_exp(t58);
+    const vec t60 = v_div_one(v_set(real(1.0)), row3);
+    const vec t61 = v_mul(t59, t60);
+    const vec t62 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t63 = v_sub(t61, t62);
+    const vec t64 = v_set(real(1.0));
+    const vec t65 = v_set(static_cast<real>(batch));
+    const vec t66 = v_div_one(t64, t65);
+    const vec t67 = v_mul(t63, t66);
+    sum5 = v_fma(t67, t57, sum5);
   }
   {
-    const vec x70 = v_load_n(mlp_0_einsum + 8, 2);
-    const vec x71 = v_load_n(mlp_0_bias + 8, 2);
-    const vec t72 = v_add(x70, x71);
-    const vec t73 = v_sub(t72, row0);
-    const vec t74 = v_exp(t73);
-    const vec t75 = v_div(v_set(real(1.0)), row1);
-    const vec t76 = v_mul(t74, t75);
-    const vec t77 = v_sub(t76, row2);
-    const vec t78 = v_exp(t77);
-    const vec t79 = v_div(v_set(real(1.0)), row3);
-    const vec t80 = v_mul(t78, t79);
-    const vec t81 = v_equal(v_add(v_set(real(8.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t82 = v_sub(t80, t81);
-    const vec t83 = v_set(real(1.0));
-    const vec t84 = v_set(static_cast<real>(batch));
-    const vec t85 = v_div(t83, t84);
-    const vec t86 = v_mul(t82, t85);
-    const vec t87 = v_mul(t86, t76);
-    sum5 = v_add(sum5, v_keep_n(t87, 2, real(0.0)));
+    const vec x68 = v_load_n(mlp_0_einsum + 8, 2);
+    const vec x69 = v_load_n(mlp_0_bias + 8, 2);
+    const vec t70 = v_add(x68, x69);
+    const vec t71 = v_sub(t70, row0);
+    const vec t72 = v_exp(t71);
+    const vec t73 = v_div_one(v_set(real(1.0)), row1);
+    const vec t74 = v_mul(t72, t73);
+    const vec t75 = v_sub(t74, row2);
+    const vec t76 = v_exp(t75);
+    const vec t77 = v_div_one(v_set(real(1.0)), row3);
+    const vec t78 = v_mul(t76, t77);
+    const vec t79 = v_equal(v_add(v_set(real(8.0)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t80 = v_sub(t78, t79);
+    const vec t81 = v_set(real(1.0));
+    const vec t82 = v_set(static_cast<real>(batch));
+    const vec t83 = v_div_one(t81, t82);
+    const vec t84 = v_mul(t80, t83);
+    const vec t85 = v_mul(t84, t74);
+    sum5 = v_add(sum5, v_keep_n(t85, 2, real(0.0)));
   }
   const vec row5 = v_set(v_sum(sum5));
-  const vec t88 = v_log(row3);
-  const vec t89 = v_add(t88, row2);
-  v_store_n(add, t89, 1);
+  const vec t86 = v_log(row3);
+  const vec t87 = v_add(t86, row2);
+  v_store_n(add, t87, 1);
   v_store_n(reduce_sum, row4, 1);
   {
-    const vec x90 = v_load(outputs);
-    const vec t91 = v_div(v_set(real(1.0)), row1);
-    const vec t92 = v_mul(x90, t91);
-    v_store(outputs, t92);
-    const vec x93 = v_load(mlp_0_einsum);
-    const vec x94 = v_load(mlp_0_bias);
-    const vec t95 = v_add(x93, x94);
-    const vec t96 = v_sub(t95, row0);
-    const vec t97 = v_exp(t96);
-    const vec t98 = v_div(v_set(real(1.0)), row1);
-    const vec t99 = v_mul(t97, t98);
-    const vec x100 = v_load(d_mlp_1_multiply);
-    const vec t101 = v_div(v_set(real(1.0)), row3);
-    const vec t102 = v_mul(x100, t101);
-    const vec t103 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t104 = v_sub(t102, t103);
-    const vec t105 = v_set(real(1.0));
-    const vec t106 = v_set(static_cast<real>(batch));
-    const vec t107 = v_div(t105, t106);
-    const vec t108 = v_mul(t104, t107);
-    const vec t109 = v_sub(t108, row5);
-    const vec t110 = v_mul(t99, t109);
-    v_store(d_mlp_1_multiply, t110);
+    const vec x88 = v_load(outputs);
+    const vec t89 = v_div_one(v_set(real(1.0)), row1);
+    const vec t90 = v_mul(x88, t89);
+    v_store(outputs, t90);
+    const vec x91 = v_load(mlp_0_einsum);
+    const vec x92 = v_load(mlp_0_bias);
+    const vec t93 = v_add(x91, x92);
+    const vec t94 = v_sub(t93, row0);
+    const vec t95 = v_exp(t94);
+    const vec t96 = v_div_one(v_set(real(1.0)), row1);
+    const vec t97 = v_mul(t95, t96);
+    const vec x98 = v_load(d_mlp_1_multiply);
+    const vec t99 = v_div_one(v_set(real(1.0)), row3);
+    const vec t100 = v_mul(x98, t99);
+    const vec t101 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t102 = v_sub(t100, t101);
+    const vec t103 = v_set(real(1.0));
+    const vec t104 = v_set(static_cast<real>(batch));
+    const vec t105 = v_div_one(t103, t104);
+    const vec t106 = v_mul(t102, t105);
+    const vec t107 = v_sub(t106, row5);
+    const vec t108 = v_mul(t97, t107);
+    v_store(d_mlp_1_multiply, t108);
   }
   {
-    const vec x111 = v_load_n(outputs + 8, 2);
-    const vec t112 = v_div(v_set(real(1.0)), row1);
-    const vec t113 = v_mul(x111, t112);
-    v_store_n(outputs + 8, t113, 2);
-    const vec x114 = v_load_n(mlp_0_einsum + 8, 2);
-    const vec x115 = v_load_n(mlp_0_bias + 8, 2);
-    const vec t116 = v_add(x114, x115);
-    const vec t117 = v_sub(t116, row0);
-    const vec t118 = v_exp(t117);
-    const vec t119 = v_div(v_set(real(1.0)), row1);
-    const vec t120 = v_mul(t118, t119);
-    const vec x121 = v_load_n(d_mlp_1_multiply + 8, 2);
-    const vec t122 = v_div(v_set(real(1.0)), row3);
-    const vec t123 = v_mul(x121, t122);
-    const vec t124 = v_equal(v_add(v_set(real(8.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t125 = v_sub(t123, t124);
-    const vec t126 = v_set(real(1.0));
-    const vec t127 = v_set(static_cast<real>(batch));
-    const vec t128 = v_div(t126, t127);
-    const vec t129 = v_mul(t125, t128);
-    const vec t130 = v_sub(t129, row5);
-    const vec t131 = v_mul(t120, t130);
-    v_store_n(d_mlp_1_multiply + 8, t131, 2);
+    const vec x109 = v_load_n(outputs + 8, 2);
+    const vec t110 = v_div_one(v_set(real(1.0)), row1);
+    const vec t111 = v_mul(x109, t110);
+    v_store_n(outputs + 8, t111, 2);
+    const vec x112 = v_load_n(mlp_0_einsum + 8, 2);
+    const vec x113 = v_load_n(mlp_0_bias + 8, 2);
+    const vec t114 = v_add(x112, x113);
+    const vec t115 = v_sub(t114, row0);
+    const vec t116 = v_exp(t115);
+    const vec t117 = v_div_one(v_set(real(1.0)), row1);
+    const vec t118 = v_mul(t116, t117);
+    const vec x119 = v_load_n(d_mlp_1_multiply + 8, 2);
+    const vec t120 = v_div_one(v_set(real(1.0)), row3);
+    const vec t121 = v_mul(x119, t120);
+    const vec t122 = v_equal(v_add(v_set(real(8.0)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t123 = v_sub(t121, t122);
+    const vec t124 = v_set(real(1.0));
+    const vec t125 = v_set(static_cast<real>(batch));
+    const vec t126 = v_div_one(t124, t125);
+    const vec t127 = v_mul(t123, t126);
+    const vec t128 = v_sub(t127, row5);
+    const vec t129 = v_mul(t118, t128);
+    v_store_n(d_mlp_1_multiply + 8, t129, 2);
   }
 }
 
@@ -3778,26 +3875,25 @@ static void blocks_1_norm2_backward(const real* d_blocks_1_mlp_0_einsum, const r
     const vec x1 = v_load(blocks_1_norm2_weight);
     const vec t2 = v_mul(x0, x1);
     const vec x3 = v_load(blocks_1_norm2_multiply + i * 8);
-    const vec t4 = v_mul(t2, x3);
-    sum0 = v_add(sum0, t4);
-    sum1 = v_add(sum1, t2);
+    sum0 = v_fma(t2, x3, sum0);
+    sum1 = v_fma(x0, x1, sum1);
     const vec row0 = v_set(v_sum(sum0));
     const vec row1 = v_set(v_sum(sum1));
-    const vec x5 = v_load(d_mlp_0_einsum);
-    const vec x6 = v_set(blocks_1_norm2_rsqrt[i]);
-    const vec x7 = v_load(d_blocks_1_mlp_0_einsum + i * 8);
-    const vec x8 = v_load(blocks_1_norm2_weight);
-    const vec t9 = v_mul(x7, x8);
-    const vec t10 = v_set(real(8.0));
-    const vec t11 = v_div(row1, t10);
-    const vec t12 = v_sub(t9, t11);
-    const vec x13 = v_load(blocks_1_norm2_multiply + i * 8);
-    const vec t14 = v_div(row0, t10);
-    const vec t15 = v_mul(x13, t14);
-    const vec t16 = v_sub(t12, t15);
-    const vec t17 = v_mul(x6, t16);
-    const vec t18 = v_add(x5, t17);
-    v_store(d_blocks_1_add + i, t18);
+    const vec x4 = v_load(d_mlp_0_einsum);
+    const vec x5 = v_set(blocks_1_norm2_rsqrt[i]);
+    const vec x6 = v_load(d_blocks_1_mlp_0_einsum + i * 8);
+    const vec x7 = v_load(blocks_1_norm2_weight);
+    const vec t8 = v_mul(x6, x7);
+    const vec t9 = v_set(real(8.0));
+    const vec t10 = v_div_one(row1, t9);
+    const vec t11 = v_sub(t8, t10);
+    const vec x12 = v_load(blocks_1_norm2_multiply + i * 8);
+    const vec t13 = v_div_one(row0, t9);
+    const vec t14 = v_mul(x12, t13);
+    const vec t15 = v_sub(t11, t14);
+    const vec t16 = v_mul(x5, t15);
+    const vec t17 = v_add(x4, t16);
+    v_store(d_blocks_1_add + i, t17);
   }
 }
 
@@ -3956,58 +4052,90 @@ static void blocks_1_mhsa_backward_3(const real* d_blocks_1_mhsa_einsum, const r
                                      real* d_blocks_1_mhsa_multiply, real* d_blocks_1_mhsa_multiply_2) {
   for (std::int64_t i = 0; i < 1; ++i) {
     vec sum0 = v_zero();
+    vec sum0_1 = v_zero();
+    vec sum0_2 = v_zero();
+    vec sum0_3 = v_zero();
     vec sum1 = v_zero();
-    for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + n));
-      const vec x1 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
-      const vec t2 = v_mul(x0, x1);
-      sum0 = v_add(sum0, t2);
-      const vec x3 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + n));
-      const vec x4 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
-      const vec t5 = v_mul(x3, x4);
-      sum1 = v_add(sum1, t5);
+    vec sum1_1 = v_zero();
+    vec sum1_2 = v_zero();
+    vec sum1_3 = v_zero();
+    {
+      const vec x0 = v_load(d_blocks_1_mhsa_einsum + i * 50);
+      const vec x1 = v_load(blocks_1_mhsa_divide_2 + i * 50);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load(d_blocks_1_mhsa_einsum_3 + i * 50);
+      const vec x3 = v_load(blocks_1_mhsa_divide + i * 50);
+      sum1 = v_fma(x2, x3, sum1);
+      const vec x4 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + 8));
+      const vec x5 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + 8));
+      sum0_1 = v_fma(x4, x5, sum0_1);
+      const vec x6 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + 8));
+      const vec x7 = v_load(blocks_1_mhsa_divide + (i * 50 + 8));
+      sum1_1 = v_fma(x6, x7, sum1_1);
+      const vec x8 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + 16));
+      const vec x9 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + 16));
+      sum0_2 = v_fma(x8, x9, sum0_2);
+      const vec x10 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + 16));
+      const vec x11 = v_load(blocks_1_mhsa_divide + (i * 50 + 16));
+      sum1_2 = v_fma(x10, x11, sum1_2);
+      const vec x12 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + 24));
+      const vec x13 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + 24));
+      sum0_3 = v_fma(x12, x13, sum0_3);
+      const vec x14 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + 24));
+      const vec x15 = v_load(blocks_1_mhsa_divide + (i * 50 + 24));
+      sum1_3 = v_fma(x14, x15, sum1_3);
+      const vec x16 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + 32));
+      const vec x17 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + 32));
+      sum0 = v_fma(x16, x17, sum0);
+      const vec x18 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + 32));
+      const vec x19 = v_load(blocks_1_mhsa_divide + (i * 50 + 32));
+      sum1 = v_fma(x18, x19, sum1);
+      const vec x20 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + 40));
+      const vec x21 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + 40));
+      sum0_1 = v_fma(x20, x21, sum0_1);
+      const vec x22 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + 40));
+      const vec x23 = v_load(blocks_1_mhsa_divide + (i * 50 + 40));
+      sum1_1 = v_fma(x22, x23, sum1_1);
     }
     {
-      const vec x6 = v_load_n(d_blocks_1_mhsa_einsum + (i * 50 + 48), 2);
-      const vec x7 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
-      const vec t8 = v_mul(x6, x7);
-      sum0 = v_add(sum0, v_keep_n(t8, 2, real(0.0)));
-      const vec x9 = v_load_n(d_blocks_1_mhsa_einsum_3 + (i * 50 + 48), 2);
-      const vec x10 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
-      const vec t11 = v_mul(x9, x10);
-      sum1 = v_add(sum1, v_keep_n(t11, 2, real(0.0)));
-    }
-    const vec row0 = v_set(v_sum(sum0));
-    const vec row1 = v_set(v_sum(sum1));
-    for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x12 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
-      const vec x13 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + n));
-      const vec t14 = v_sub(x13, row0);
-      const vec t15 = v_mul(x12, t14);
-      const vec t16 = v_set(real(0.5));
-      const vec t17 = v_mul(t15, t16);
-      v_store(d_blocks_1_mhsa_multiply + (i * 50 + n), t17);
-      const vec x18 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
-      const vec x19 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + n));
-      const vec t20 = v_sub(x19, row1);
-      const vec t21 = v_mul(x18, t20);
-      const vec t22 = v_mul(t21, t16);
-      v_store(d_blocks_1_mhsa_multiply_2 + (i * 50 + n), t22);
-    }
-    {
-      const vec x23 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
       const vec x24 = v_load_n(d_blocks_1_mhsa_einsum + (i * 50 + 48), 2);
-      const vec t25 = v_sub(x24, row0);
-      const vec t26 = v_mul(x23, t25);
-      const vec t27 = v_set(real(0.5));
-      const vec t28 = v_mul(t26, t27);
-      v_store_n(d_blocks_1_mhsa_multiply + (i * 50 + 48), t28, 2);
-      const vec x29 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
-      const vec x30 = v_load_n(d_blocks_1_mhsa_einsum_3 + (i * 50 + 48), 2);
-      const vec t31 = v_sub(x30, row1);
-      const vec t32 = v_mul(x29, t31);
-      const vec t33 = v_mul(t32, t27);
-      v_store_n(d_blocks_1_mhsa_multiply_2 + (i * 50 + 48), t33, 2);
+      const vec x25 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
+      sum0 = v_fma(x24, x25, sum0);
+      const vec x26 = v_load_n(d_blocks_1_mhsa_einsum_3 + (i * 50 + 48), 2);
+      const vec x27 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
+      sum1 = v_fma(x26, x27, sum1);
+    }
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+    for (std::int64_t n = 0; n < 48; n += 8) {
+      const vec x28 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
+      const vec x29 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + n));
+      const vec t30 = v_sub(x29, row0);
+      const vec t31 = v_mul(x28, t30);
+      const vec t32 = v_set(real(0.5));
+      const vec t33 = v_mul(t31, t32);
+      v_store(d_blocks_1_mhsa_multiply + (i * 50 + n), t33);
+      const vec x34 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
+      const vec x35 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + n));
+      const vec t36 = v_sub(x35, row1);
+      const vec t37 = v_mul(x34, t36);
+      const vec t38 = v_mul(t37, t32);
+      v_store(d_blocks_1_mhsa_multiply_2 + (i * 50 + n), t38);
+    }
+    {
+      const vec x39 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
+      const vec x40 = v_load_n(d_blocks_1_mhsa_einsum + (i * 50 + 48), 2);
+      const vec t41 = v_sub(x40, row0);
+      const vec t42 = v_mul(x39, t41);
+      const vec t43 = v_set(real(0.5));
+      const vec t44 = v_mul(t42, t43);
+      v_store_n(d_blocks_1_mhsa_multiply + (i * 50 + 48), t44, 2);
+      const vec x45 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
+      const vec x46 = v_load_n(d_blocks_1_mhsa_einsum_3 + (i * 50 + 48), 2);
+      const vec t47 = v_sub(x46, row1);
+      const vec t48 = v_mul(x45, t47);
+      const vec t49 = v_mul(t48, t43);
+      v_store_n(d_blocks_1_mhsa_multiply_2 + (i * 50 + 48), t49, 2);
     }
   }
 }
@@ -4749,52 +4877,50 @@ static void blocks_1_norm1_backward(const real* d_blocks_1_norm1_concat, const r
       const vec x1 = v_set(blocks_1_norm1_weight[d]);
       const vec t2 = v_mul(x0, x1);
       const vec x3 = v_load(blocks_1_norm1_multiply + (n + d * 50));
-      const vec t4 = v_mul(t2, x3);
-      sum0 = v_add(sum0, t4);
-      sum1 = v_add(sum1, t2);
+      sum0 = v_fma(t2, x3, sum0);
+      sum1 = v_fma(x0, x1, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x5 = v_load(blocks_1_norm1_rsqrt + n);
-      const vec x6 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
-      const vec x7 = v_set(blocks_1_norm1_weight[d]);
-      const vec t8 = v_mul(x6, x7);
-      const vec t9 = v_set(real(8.0));
-      const vec t10 = v_div(sum1, t9);
-      const vec t11 = v_sub(t8, t10);
-      const vec x12 = v_load(blocks_1_norm1_multiply + (n + d * 50));
-      const vec t13 = v_div(sum0, t9);
-      const vec t14 = v_mul(x12, t13);
-      const vec t15 = v_sub(t11, t14);
-      const vec t16 = v_mul(x5, t15);
-      v_store(d_blocks_1_norm1_multiply + (n + d * 50), t16);
+      const vec x4 = v_load(blocks_1_norm1_rsqrt + n);
+      const vec x5 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
+      const vec x6 = v_set(blocks_1_norm1_weight[d]);
+      const vec t7 = v_mul(x5, x6);
+      const vec t8 = v_set(real(8.0));
+      const vec t9 = v_div(sum1, t8);
+      const vec t10 = v_sub(t7, t9);
+      const vec x11 = v_load(blocks_1_norm1_multiply + (n + d * 50));
+      const vec t12 = v_div(sum0, t8);
+      const vec t13 = v_mul(x11, t12);
+      const vec t14 = v_sub(t10, t13);
+      const vec t15 = v_mul(x4, t14);
+      v_store(d_blocks_1_norm1_multiply + (n + d * 50), t15);
     }
   }
   {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x17 = v_load_n(d_blocks_1_norm1_concat + (d * 50 + 48), 2);
-      const vec x18 = v_set(blocks_1_norm1_weight[d]);
-      const vec t19 = v_mul(x17, x18);
-      const vec x20 = v_load_n(blocks_1_norm1_multiply + (d * 50 + 48), 2);
-      const vec t21 = v_mul(t19, x20);
-      sum0 = v_add(sum0, t21);
-      sum1 = v_add(sum1, t19);
+      const vec x16 = v_load_n(d_blocks_1_norm1_concat + (d * 50 + 48), 2);
+      const vec x17 = v_set(blocks_1_norm1_weight[d]);
+      const vec t18 = v_mul(x16, x17);
+      const vec x19 = v_load_n(blocks_1_norm1_multiply + (d * 50 + 48), 2);
+      sum0 = v_fma(t18, x19, sum0);
+      sum1 = v_fma(x16, x17, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x22 = v_load_n(blocks_1_norm1_rsqrt + 48, 2);
-      const vec x23 = v_load_n(d_blocks_1_norm1_concat + (d * 50 + 48), 2);
-      const vec x24 = v_set(blocks_1_norm1_weight[d]);
-      const vec t25 = v_mul(x23, x24);
-      const vec t26 = v_set(real(8.0));
-      const vec t27 = v_div(sum1, t26);
-      const vec t28 = v_sub(t25, t27);
-      const vec x29 = v_load_n(blocks_1_norm1_multiply + (d * 50 + 48), 2);
-      const vec t30 = v_div(sum0, t26);
-      const vec t31 = v_mul(x29, t30);
-      const vec t32 = v_sub(t28, t31);
-      const vec t33 = v_mul(x22, t32);
-      v_store_n(d_blocks_1_norm1_multiply + (d * 50 + 48), t33, 2);
+      const vec x20 = v_load_n(blocks_1_norm1_rsqrt + 48, 2);
+      const vec x21 = v_load_n(d_blocks_1_norm1_concat + (d * 50 + 48), 2);
+      const vec x22 = v_set(blocks_1_norm1_weight[d]);
+      const vec t23 = v_mul(x21, x22);
+      const vec t24 = v_set(real(8.0));
+      const vec t25 = v_div(sum1, t24);
+      const vec t26 = v_sub(t23, t25);
+      const vec x27 = v_load_n(blocks_1_norm1_multiply + (d * 50 + 48), 2);
+      const vec t28 = v_div(sum0, t24);
+      const vec t29 = v_mul(x27, t28);
+      const vec t30 = v_sub(t26, t29);
+      const vec t31 = v_mul(x20, t30);
+      v_store_n(d_blocks_1_norm1_multiply + (d * 50 + 48), t31, 2);
     }
   }
 }
@@ -6302,7 +6428,8 @@ static void blocks_1_norm1_bias_gradient_sum(const Group& group, real* gradient_
 
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed); lanes along n
 static void blocks_mlp_2_backward(const real* d_blocks_carry, const real* blocks_mlp_2_weight,
-                                  const real* blocks_mlp_0_add, real* d_blocks_mlp_1_multiply) {
+                                  const real* blocks_mlp_0_add, real* d_blocks_mlp_2_copy,
+                                  real* d_blocks_mlp_1_multiply) {
   for (std::int64_t m = 0; m < 32; m += 4) {
     for (std::int64_t n = 0; n < 48; n += 24) {
       vec sum0 = v_zero();
@@ -6339,53 +6466,77 @@ static void blocks_mlp_2_backward(const real* d_blocks_carry, const real* blocks
         sum11 = v_fma(x3, x6, sum11);
       }
       const vec x7 = v_load(blocks_mlp_0_add + (n + m * 50));
-      const vec t8 = v_gelu_gradient(x7);
-      const vec t9 = v_mul(sum0, t8);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50), t9);
-      const vec x10 = v_load(blocks_mlp_0_add + (n + m * 50 + 8));
-      const vec t11 = v_gelu_gradient(x10);
-      const vec t12 = v_mul(sum1, t11);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 8), t12);
-      const vec x13 = v_load(blocks_mlp_0_add + (n + m * 50 + 16));
-      const vec t14 = v_gelu_gradient(x13);
-      const vec t15 = v_mul(sum2, t14);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 16), t15);
-      const vec x16 = v_load(blocks_mlp_0_add + (n + m * 50 + 50));
-      const vec t17 = v_gelu_gradient(x16);
-      const vec t18 = v_mul(sum3, t17);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 50), t18);
-      const vec x19 = v_load(blocks_mlp_0_add + (n + m * 50 + 58));
-      const vec t20 = v_gelu_gradient(x19);
-      const vec t21 = v_mul(sum4, t20);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 58), t21);
-      const vec x22 = v_load(blocks_mlp_0_add + (n + m * 50 + 66));
-      const vec t23 = v_gelu_gradient(x22);
-      const vec t24 = v_mul(sum5, t23);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 66), t24);
-      const vec x25 = v_load(blocks_mlp_0_add + (n + m * 50 + 100));
-      const vec t26 = v_gelu_gradient(x25);
-      const vec t27 = v_mul(sum6, t26);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 100), t27);
-      const vec x28 = v_load(blocks_mlp_0_add + (n + m * 50 + 108));
-      const vec t29 = v_gelu_gradient(x28);
-      const vec t30 = v_mul(sum7, t29);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 108), t30);
-      const vec x31 = v_load(blocks_mlp_0_add + (n + m * 50 + 116));
-      const vec t32 = v_gelu_gradient(x31);
-      const vec t33 = v_mul(sum8, t32);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 116), t33);
-      const vec x34 = v_load(blocks_mlp_0_add + (n + m * 50 + 150));
-      const vec t35 = v_gelu_gradient(x34);
-      const vec t36 = v_mul(sum9, t35);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 150), t36);
-      const vec x37 = v_load(blocks_mlp_0_add + (n + m * 50 + 158));
-      const vec t38 = v_gelu_gradient(x37);
-      const vec t39 = v_mul(sum10, t38);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 158), t39);
-      const vec x40 = v_load(blocks_mlp_0_add + (n + m * 50 + 166));
-      const vec t41 = v_gelu_gradient(x40);
-      const vec t42 = v_mul(sum11, t41);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 166), t42);
+      const vec t8 = v_gelu(x7);
+      v_store(d_blocks_mlp_2_copy + (n + m * 50), t8);
+      const vec t9 = v_gelu_gradient(x7);
+      const vec t10 = v_mul(sum0, t9);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50), t10);
+      const vec x11 = v_load(blocks_mlp_0_add + (n + m * 50 + 8));
+      const vec t12 = v_gelu(x11);
+      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 8), t12);
+      const vec t13 = v_gelu_gradient(x11);
+      const vec t14 = v_mul(sum1, t13);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 8), t14);
+      const vec x15 = v_load(blocks_mlp_0_add + (n + m * 50 + 16));
+      const vec t16 = v_gelu(x15);
+      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 16), t16);
+      const vec t17 = v_gelu_gradient(x15);
+      const vec t18 = v_mul(sum2, t17);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 16), t18);
+      const vec x19 = v_load(blocks_mlp_0_add + (n + m * 50 + 50));
+      const vec t20 = v_gelu(x19);
+      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 50), t20);
+      const vec t21 = v_gelu_gradient(x19);
+      const vec t22 = v_mul(sum3, t21);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 50), t22);
+      const vec x23 = v_load(blocks_mlp_0_add + (n + m * 50 + 58));
+      const vec t24 = v_gelu(x23);
+      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 58), t24);
+      const vec t25 = v_gelu_gradient(x23);
+      const vec t26 = v_mul(sum4, t25);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 58), t26);
+      const vec x27 = v_load(blocks_mlp_0_add + (n + m * 50 + 66));
+      const vec t28 = v_gelu(x27);
+      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 66), t28);
+      const vec t29 = v_gelu_gradient(x27);
+      const vec t30 = v_mul(sum5, t29);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 66), t30);
+      const vec x31 = v_load(blocks_mlp_0_add + (n + m * 50 + 100));
+      const vec t32 = v_gelu(x31);
+      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 100), t32);
+      const vec t33 = v_gelu_gradient(x31);
+      const vec t34 = v_mul(sum6, t33);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 100), t34);
+      const vec x35 = v_load(blocks_mlp_0_add + (n + m * 50 + 108));
+      const vec t36 = v_gelu(x35);
+      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 108), t36);
+      const vec t37 = v_gelu_gradient(x35);
+      const vec t38 = v_mul(sum7, t37);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 108), t38);
+      const vec x39 = v_load(blocks_mlp_0_add + (n + m * 50 + 116));
+      const vec t40 = v_gelu(x39);
+      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 116), t40);
+      const vec t41 = v_gelu_gradient(x39);
+      const vec t42 = v_mul(sum8, t41);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 116), t42);
+      const vec x43 = v_load(blocks_mlp_0_add + (n + m * 50 + 150));
+      const vec t44 = v_gelu(x43);
+      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 150), t44);
+      const vec t45 = v_gelu_gradient(x43);
+      const vec t46 = v_mul(sum9, t45);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 150), t46);
+      const vec x47 = v_load(blocks_mlp_0_add + (n + m * 50 + 158));
+      const vec t48 = v_gelu(x47);
+      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 158), t48);
+      const vec t49 = v_gelu_gradient(x47);
+      const vec t50 = v_mul(sum10, t49);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 158), t50);
+      const vec x51 = v_load(blocks_mlp_0_add + (n + m * 50 + 166));
+      const vec t52 = v_gelu(x51);
+      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 166), t52);
+      const vec t53 = v_gelu_gradient(x51);
+      const vec t54 = v_mul(sum11, t53);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 166), t54);
     }
     {
       vec sum0 = v_zero();
@@ -6393,43 +6544,40 @@ static void blocks_mlp_2_backward(const real* d_blocks_carry, const real* blocks
       vec sum2 = v_zero();
       vec sum3 = v_zero();
       for (std::int64_t d = 0; d < 8; ++d) {
-        const vec x43 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
-        const vec x44 = v_set(blocks_mlp_2_weight[m + d * 32]);
-        sum0 = v_fma(x43, x44, sum0);
-        const vec x45 = v_set(blocks_mlp_2_weight[m + d * 32 + 1]);
-        sum1 = v_fma(x43, x45, sum1);
-        const vec x46 = v_set(blocks_mlp_2_weight[m + d * 32 + 2]);
-        sum2 = v_fma(x43, x46, sum2);
-        const vec x47 = v_set(blocks_mlp_2_weight[m + d * 32 + 3]);
-        sum3 = v_fma(x43, x47, sum3);
+        const vec x55 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
+        const vec x56 = v_set(blocks_mlp_2_weight[m + d * 32]);
+        sum0 = v_fma(x55, x56, sum0);
+        const vec x57 = v_set(blocks_mlp_2_weight[m + d * 32 + 1]);
+        sum1 = v_fma(x55, x57, sum1);
+        const vec x58 = v_set(blocks_mlp_2_weight[m + d * 32 + 2]);
+        sum2 = v_fma(x55, x58, sum2);
+        const vec x59 = v_set(blocks_mlp_2_weight[m + d * 32 + 3]);
+        sum3 = v_fma(x55, x59, sum3);
       }
-      const vec x48 = v_load_n(blocks_mlp_0_add + (m * 50 + 48), 2);
-      const vec t49 = v_gelu_gradient(x48);
-      const vec t50 = v_mul(sum0, t49);
-      v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 48), t50, 2);
-      const vec x51 = v_load_n(blocks_mlp_0_add + (m * 50 + 98), 2);
-      const vec t52 = v_gelu_gradient(x51);
-      const vec t53 = v_mul(sum1, t52);
-      v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 98), t53, 2);
-      const vec x54 = v_load_n(blocks_mlp_0_add + (m * 50 + 148), 2);
-      const vec t55 = v_gelu_gradient(x54);
-      const vec t56 = v_mul(sum2, t55);
-      v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 148), t56, 2);
-      const vec x57 = v_load_n(blocks_mlp_0_add + (m * 50 + 198), 2);
-      const vec t58 = v_gelu_gradient(x57);
-      const vec t59 = v_mul(sum3, t58);
-      v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 198), t59, 2);
-    }
-  }
-}
-
-// b < B, n < N+1=50, m < M=32; lanes along m
-static void blocks_mlp_1_backward(const real* blocks_mlp_0_add, real* d_blocks_mlp_2_copy) {
-  for (std::int64_t n = 0; n < 50; ++n) {
-    for (std::int64_t m = 0; m < 32; m += 8) {
-      const vec x0 = v_load_strided(blocks_mlp_0_add + (n + m * 50), 50, lanes);
-      const vec t1 = v_gelu(x0);
-      v_store(d_blocks_mlp_2_copy + (n * 32 + m), t1);
+      const vec x60 = v_load_n(blocks_mlp_0_add + (m * 50 + 48), 2);
+      const vec t61 = v_gelu(x60);
+      v_store_n(d_blocks_mlp_2_copy + (m * 50 + 48), t61, 2);
+      const vec t62 = v_gelu_gradient(x60);
+      const vec t63 = v_mul(sum0, t62);
+      v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 48), t63, 2);
+      const vec x64 = v_load_n(blocks_mlp_0_add + (m * 50 + 98), 2);
+      const vec t65 = v_gelu(x64);
+      v_store_n(d_blocks_mlp_2_copy + (m * 50 + 98), t65, 2);
+      const vec t66 = v_gelu_gradient(x64);
+      const vec t67 = v_mul(sum1, t66);
+      v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 98), t67, 2);
+      const vec x68 = v_load_n(blocks_mlp_0_add + (m * 50 + 148), 2);
+      const vec t69 = v_gelu(x68);
+      v_store_n(d_blocks_mlp_2_copy + (m * 50 + 148), t69, 2);
+      const vec t70 = v_gelu_gradient(x68);
+      const vec t71 = v_mul(sum2, t70);
+      v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 148), t71, 2);
+      const vec x72 = v_load_n(blocks_mlp_0_add + (m * 50 + 198), 2);
+      const vec t73 = v_gelu(x72);
+      v_store_n(d_blocks_mlp_2_copy + (m * 50 + 198), t73, 2);
+      const vec t74 = v_gelu_gradient(x72);
+      const vec t75 = v_mul(sum3, t74);
+      v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 198), t75, 2);
     }
   }
 }
@@ -6509,33 +6657,11 @@ static void blocks_mlp_0_backward(const real* d_blocks_mlp_1_multiply, const rea
   }
 }
 
-// b < B, n < N+1=50, d < D=8; lanes along n
-static void blocks_norm2_backward(const real* blocks_norm2_multiply, const real* blocks_norm2_weight,
-                                  const real* blocks_norm2_bias, real* d_blocks_mlp_0_copy) {
-  for (std::int64_t d = 0; d < 8; ++d) {
-    for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(blocks_norm2_multiply + (n + d * 50));
-      const vec x1 = v_set(blocks_norm2_weight[d]);
-      const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_set(blocks_norm2_bias[d]);
-      const vec t4 = v_add(t2, x3);
-      v_store(d_blocks_mlp_0_copy + (n + d * 50), t4);
-    }
-    {
-      const vec x5 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
-      const vec x6 = v_set(blocks_norm2_weight[d]);
-      const vec t7 = v_mul(x5, x6);
-      const vec x8 = v_set(blocks_norm2_bias[d]);
-      const vec t9 = v_add(t7, x8);
-      v_store_n(d_blocks_mlp_0_copy + (d * 50 + 48), t9, 2);
-    }
-  }
-}
-
 // b < B, n < N+1=50, d < D=8 (row); lanes along n
-static void blocks_norm2_backward_2(const real* d_blocks_mlp_0_einsum, const real* blocks_norm2_weight,
-                                    const real* blocks_norm2_multiply, const real* d_blocks_carry,
-                                    const real* blocks_norm2_rsqrt, real* d_blocks_add) {
+static void blocks_norm2_backward(const real* d_blocks_mlp_0_einsum, const real* blocks_norm2_weight,
+                                  const real* blocks_norm2_multiply, const real* blocks_norm2_bias,
+                                  real* d_blocks_mlp_0_copy, const real* d_blocks_carry, const real* blocks_norm2_rsqrt,
+                                  real* d_blocks_add) {
   for (std::int64_t n = 0; n < 48; n += 8) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -6544,56 +6670,62 @@ static void blocks_norm2_backward_2(const real* d_blocks_mlp_0_einsum, const rea
       const vec x1 = v_set(blocks_norm2_weight[d]);
       const vec t2 = v_mul(x0, x1);
       const vec x3 = v_load(blocks_norm2_multiply + (n + d * 50));
-      const vec t4 = v_mul(t2, x3);
-      sum0 = v_add(sum0, t4);
-      sum1 = v_add(sum1, t2);
+      sum0 = v_fma(t2, x3, sum0);
+      sum1 = v_fma(x0, x1, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x5 = v_load(d_blocks_carry + (n + d * 50));
-      const vec x6 = v_load(blocks_norm2_rsqrt + n);
-      const vec x7 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
-      const vec x8 = v_set(blocks_norm2_weight[d]);
-      const vec t9 = v_mul(x7, x8);
-      const vec t10 = v_set(real(8.0));
-      const vec t11 = v_div(sum1, t10);
-      const vec t12 = v_sub(t9, t11);
-      const vec x13 = v_load(blocks_norm2_multiply + (n + d * 50));
-      const vec t14 = v_div(sum0, t10);
-      const vec t15 = v_mul(x13, t14);
-      const vec t16 = v_sub(t12, t15);
-      const vec t17 = v_mul(x6, t16);
-      const vec t18 = v_add(x5, t17);
-      v_store(d_blocks_add + (n + d * 50), t18);
+      const vec x4 = v_load(blocks_norm2_multiply + (n + d * 50));
+      const vec x5 = v_set(blocks_norm2_weight[d]);
+      const vec t6 = v_mul(x4, x5);
+      const vec x7 = v_set(blocks_norm2_bias[d]);
+      const vec t8 = v_add(t6, x7);
+      v_store(d_blocks_mlp_0_copy + (n + d * 50), t8);
+      const vec x9 = v_load(d_blocks_carry + (n + d * 50));
+      const vec x10 = v_load(blocks_norm2_rsqrt + n);
+      const vec x11 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
+      const vec t12 = v_mul(x11, x5);
+      const vec t13 = v_set(real(8.0));
+      const vec t14 = v_div(sum1, t13);
+      const vec t15 = v_sub(t12, t14);
+      const vec t16 = v_div(sum0, t13);
+      const vec t17 = v_mul(x4, t16);
+      const vec t18 = v_sub(t15, t17);
+      const vec t19 = v_mul(x10, t18);
+      const vec t20 = v_add(x9, t19);
+      v_store(d_blocks_add + (n + d * 50), t20);
     }
   }
   {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x19 = v_load_n(d_blocks_mlp_0_einsum + (d * 50 + 48), 2);
-      const vec x20 = v_set(blocks_norm2_weight[d]);
-      const vec t21 = v_mul(x19, x20);
-      const vec x22 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
-      const vec t23 = v_mul(t21, x22);
-      sum0 = v_add(sum0, t23);
-      sum1 = v_add(sum1, t21);
+      const vec x21 = v_load_n(d_blocks_mlp_0_einsum + (d * 50 + 48), 2);
+      const vec x22 = v_set(blocks_norm2_weight[d]);
+      const vec t23 = v_mul(x21, x22);
+      const vec x24 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
+      sum0 = v_fma(t23, x24, sum0);
+      sum1 = v_fma(x21, x22, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x24 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
-      const vec x25 = v_load_n(blocks_norm2_rsqrt + 48, 2);
-      const vec x26 = v_load_n(d_blocks_mlp_0_einsum + (d * 50 + 48), 2);
-      const vec x27 = v_set(blocks_norm2_weight[d]);
-      const vec t28 = v_mul(x26, x27);
-      const vec t29 = v_set(real(8.0));
-      const vec t30 = v_div(sum1, t29);
-      const vec t31 = v_sub(t28, t30);
-      const vec x32 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
-      const vec t33 = v_div(sum0, t29);
-      const vec t34 = v_mul(x32, t33);
-      const vec t35 = v_sub(t31, t34);
-      const vec t36 = v_mul(x25, t35);
-      const vec t37 = v_add(x24, t36);
-      v_store_n(d_blocks_add + (d * 50 + 48), t37, 2);
+      const vec x25 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
+      const vec x26 = v_set(blocks_norm2_weight[d]);
+      const vec t27 = v_mul(x25, x26);
+      const vec x28 = v_set(blocks_norm2_bias[d]);
+      const vec t29 = v_add(t27, x28);
+      v_store_n(d_blocks_mlp_0_copy + (d * 50 + 48), t29, 2);
+      const vec x30 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
+      const vec x31 = v_load_n(blocks_norm2_rsqrt + 48, 2);
+      const vec x32 = v_load_n(d_blocks_mlp_0_einsum + (d * 50 + 48), 2);
+      const vec t33 = v_mul(x32, x26);
+      const vec t34 = v_set(real(8.0));
+      const vec t35 = v_div(sum1, t34);
+      const vec t36 = v_sub(t33, t35);
+      const vec t37 = v_div(sum0, t34);
+      const vec t38 = v_mul(x25, t37);
+      const vec t39 = v_sub(t36, t38);
+      const vec t40 = v_mul(x31, t39);
+      const vec t41 = v_add(x30, t40);
+      v_store_n(d_blocks_add + (d * 50 + 48), t41, 2);
     }
   }
 }
@@ -6961,56 +7093,52 @@ static void blocks_mhsa_backward_3(const real* d_blocks_mhsa_einsum, const real*
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       const vec x0 = v_load(d_blocks_mhsa_einsum + (n + n2 * 50));
       const vec x1 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50));
-      const vec t2 = v_mul(x0, x1);
-      sum0 = v_add(sum0, t2);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_3 + (n + n2 * 50));
-      const vec x4 = v_load(blocks_mhsa_divide + (n + n2 * 50));
-      const vec t5 = v_mul(x3, x4);
-      sum1 = v_add(sum1, t5);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load(d_blocks_mhsa_einsum_3 + (n + n2 * 50));
+      const vec x3 = v_load(blocks_mhsa_divide + (n + n2 * 50));
+      sum1 = v_fma(x2, x3, sum1);
     }
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x6 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50));
-      const vec x7 = v_load(d_blocks_mhsa_einsum + (n + n2 * 50));
-      const vec t8 = v_sub(x7, sum0);
-      const vec t9 = v_mul(x6, t8);
-      const vec t10 = v_set(real(0.5));
-      const vec t11 = v_mul(t9, t10);
-      v_store(d_blocks_mhsa_multiply + (n + n2 * 50), t11);
-      const vec x12 = v_load(blocks_mhsa_divide + (n + n2 * 50));
-      const vec x13 = v_load(d_blocks_mhsa_einsum_3 + (n + n2 * 50));
-      const vec t14 = v_sub(x13, sum1);
-      const vec t15 = v_mul(x12, t14);
-      const vec t16 = v_mul(t15, t10);
-      v_store(d_blocks_mhsa_multiply_2 + (n + n2 * 50), t16);
+      const vec x4 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50));
+      const vec x5 = v_load(d_blocks_mhsa_einsum + (n + n2 * 50));
+      const vec t6 = v_sub(x5, sum0);
+      const vec t7 = v_mul(x4, t6);
+      const vec t8 = v_set(real(0.5));
+      const vec t9 = v_mul(t7, t8);
+      v_store(d_blocks_mhsa_multiply + (n + n2 * 50), t9);
+      const vec x10 = v_load(blocks_mhsa_divide + (n + n2 * 50));
+      const vec x11 = v_load(d_blocks_mhsa_einsum_3 + (n + n2 * 50));
+      const vec t12 = v_sub(x11, sum1);
+      const vec t13 = v_mul(x10, t12);
+      const vec t14 = v_mul(t13, t8);
+      v_store(d_blocks_mhsa_multiply_2 + (n + n2 * 50), t14);
     }
   }
   {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x17 = v_load_n(d_blocks_mhsa_einsum + (n2 * 50 + 48), 2);
-      const vec x18 = v_load_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), 2);
-      const vec t19 = v_mul(x17, x18);
-      sum0 = v_add(sum0, t19);
-      const vec x20 = v_load_n(d_blocks_mhsa_einsum_3 + (n2 * 50 + 48), 2);
-      const vec x21 = v_load_n(blocks_mhsa_divide + (n2 * 50 + 48), 2);
-      const vec t22 = v_mul(x20, x21);
-      sum1 = v_add(sum1, t22);
+      const vec x15 = v_load_n(d_blocks_mhsa_einsum + (n2 * 50 + 48), 2);
+      const vec x16 = v_load_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), 2);
+      sum0 = v_fma(x15, x16, sum0);
+      const vec x17 = v_load_n(d_blocks_mhsa_einsum_3 + (n2 * 50 + 48), 2);
+      const vec x18 = v_load_n(blocks_mhsa_divide + (n2 * 50 + 48), 2);
+      sum1 = v_fma(x17, x18, sum1);
     }
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x23 = v_load_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), 2);
-      const vec x24 = v_load_n(d_blocks_mhsa_einsum + (n2 * 50 + 48), 2);
-      const vec t25 = v_sub(x24, sum0);
-      const vec t26 = v_mul(x23, t25);
-      const vec t27 = v_set(real(0.5));
-      const vec t28 = v_mul(t26, t27);
-      v_store_n(d_blocks_mhsa_multiply + (n2 * 50 + 48), t28, 2);
-      const vec x29 = v_load_n(blocks_mhsa_divide + (n2 * 50 + 48), 2);
-      const vec x30 = v_load_n(d_blocks_mhsa_einsum_3 + (n2 * 50 + 48), 2);
-      const vec t31 = v_sub(x30, sum1);
-      const vec t32 = v_mul(x29, t31);
-      const vec t33 = v_mul(t32, t27);
-      v_store_n(d_blocks_mhsa_multiply_2 + (n2 * 50 + 48), t33, 2);
+      const vec x19 = v_load_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), 2);
+      const vec x20 = v_load_n(d_blocks_mhsa_einsum + (n2 * 50 + 48), 2);
+      const vec t21 = v_sub(x20, sum0);
+      const vec t22 = v_mul(x19, t21);
+      const vec t23 = v_set(real(0.5));
+      const vec t24 = v_mul(t22, t23);
+      v_store_n(d_blocks_mhsa_multiply + (n2 * 50 + 48), t24, 2);
+      const vec x25 = v_load_n(blocks_mhsa_divide + (n2 * 50 + 48), 2);
+      const vec x26 = v_load_n(d_blocks_mhsa_einsum_3 + (n2 * 50 + 48), 2);
+      const vec t27 = v_sub(x26, sum1);
+      const vec t28 = v_mul(x25, t27);
+      const vec t29 = v_mul(t28, t23);
+      v_store_n(d_blocks_mhsa_multiply_2 + (n2 * 50 + 48), t29, 2);
     }
   }
 }
@@ -8101,56 +8229,54 @@ static void blocks_norm1_backward(const real* d_blocks_norm1_concat, const real*
       const vec x1 = v_set(blocks_norm1_weight[d]);
       const vec t2 = v_mul(x0, x1);
       const vec x3 = v_load(blocks_norm1_multiply + (n + d * 50));
-      const vec t4 = v_mul(t2, x3);
-      sum0 = v_add(sum0, t4);
-      sum1 = v_add(sum1, t2);
+      sum0 = v_fma(t2, x3, sum0);
+      sum1 = v_fma(x0, x1, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x5 = v_load(d_blocks_add + (n + d * 50));
-      const vec x6 = v_load(blocks_norm1_rsqrt + n);
-      const vec x7 = v_load(d_blocks_norm1_concat + (n + d * 50));
-      const vec x8 = v_set(blocks_norm1_weight[d]);
-      const vec t9 = v_mul(x7, x8);
-      const vec t10 = v_set(real(8.0));
-      const vec t11 = v_div(sum1, t10);
-      const vec t12 = v_sub(t9, t11);
-      const vec x13 = v_load(blocks_norm1_multiply + (n + d * 50));
-      const vec t14 = v_div(sum0, t10);
-      const vec t15 = v_mul(x13, t14);
-      const vec t16 = v_sub(t12, t15);
-      const vec t17 = v_mul(x6, t16);
-      const vec t18 = v_add(x5, t17);
-      v_store(d_blocks_carry_next + (n + d * 50), t18);
+      const vec x4 = v_load(d_blocks_add + (n + d * 50));
+      const vec x5 = v_load(blocks_norm1_rsqrt + n);
+      const vec x6 = v_load(d_blocks_norm1_concat + (n + d * 50));
+      const vec x7 = v_set(blocks_norm1_weight[d]);
+      const vec t8 = v_mul(x6, x7);
+      const vec t9 = v_set(real(8.0));
+      const vec t10 = v_div(sum1, t9);
+      const vec t11 = v_sub(t8, t10);
+      const vec x12 = v_load(blocks_norm1_multiply + (n + d * 50));
+      const vec t13 = v_div(sum0, t9);
+      const vec t14 = v_mul(x12, t13);
+      const vec t15 = v_sub(t11, t14);
+      const vec t16 = v_mul(x5, t15);
+      const vec t17 = v_add(x4, t16);
+      v_store(d_blocks_carry_next + (n + d * 50), t17);
     }
   }
   {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x19 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
-      const vec x20 = v_set(blocks_norm1_weight[d]);
-      const vec t21 = v_mul(x19, x20);
-      const vec x22 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
-      const vec t23 = v_mul(t21, x22);
-      sum0 = v_add(sum0, t23);
-      sum1 = v_add(sum1, t21);
+      const vec x18 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
+      const vec x19 = v_set(blocks_norm1_weight[d]);
+      const vec t20 = v_mul(x18, x19);
+      const vec x21 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
+      sum0 = v_fma(t20, x21, sum0);
+      sum1 = v_fma(x18, x19, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x24 = v_load_n(d_blocks_add + (d * 50 + 48), 2);
-      const vec x25 = v_load_n(blocks_norm1_rsqrt + 48, 2);
-      const vec x26 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
-      const vec x27 = v_set(blocks_norm1_weight[d]);
-      const vec t28 = v_mul(x26, x27);
-      const vec t29 = v_set(real(8.0));
-      const vec t30 = v_div(sum1, t29);
-      const vec t31 = v_sub(t28, t30);
-      const vec x32 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
-      const vec t33 = v_div(sum0, t29);
-      const vec t34 = v_mul(x32, t33);
-      const vec t35 = v_sub(t31, t34);
-      const vec t36 = v_mul(x25, t35);
-      const vec t37 = v_add(x24, t36);
-      v_store_n(d_blocks_carry_next + (d * 50 + 48), t37, 2);
+      const vec x22 = v_load_n(d_blocks_add + (d * 50 + 48), 2);
+      const vec x23 = v_load_n(blocks_norm1_rsqrt + 48, 2);
+      const vec x24 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
+      const vec x25 = v_set(blocks_norm1_weight[d]);
+      const vec t26 = v_mul(x24, x25);
+      const vec t27 = v_set(real(8.0));
+      const vec t28 = v_div(sum1, t27);
+      const vec t29 = v_sub(t26, t28);
+      const vec x30 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
+      const vec t31 = v_div(sum0, t27);
+      const vec t32 = v_mul(x30, t31);
+      const vec t33 = v_sub(t29, t32);
+      const vec t34 = v_mul(x23, t33);
+      const vec t35 = v_add(x22, t34);
+      v_store_n(d_blocks_carry_next + (d * 50 + 48), t35, 2);
     }
   }
 }
@@ -8232,62 +8358,97 @@ static void blocks_mlp_2_bias_gradient_sum(const Group& group, real* gradient_bl
   v_store(gradient_blocks_mlp_2_bias, sum0);
 }
 
-// d < D=8, m < M=32, b < B (summed), n < N+1=50 (summed); lanes along m
+// d < D=8, m < M=32, b < B (summed), n < N+1=50 (summed); lanes along n
 static void blocks_mlp_2_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                  const real* d_blocks_carry, const real* d_blocks_mlp_2_copy,
                                                  real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 6; d += 3) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 50; ++n) {
-        const vec x0 = v_set(d_blocks_carry[d * 50 + b * 27088 + n]);
-        const vec x1 = v_load(d_blocks_mlp_2_copy + (b * 27088 + n * 32));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_blocks_mlp_2_copy + (b * 27088 + n * 32 + 8));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(d_blocks_mlp_2_copy + (b * 27088 + n * 32 + 16));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(d_blocks_mlp_2_copy + (b * 27088 + n * 32 + 24));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_blocks_carry[d * 50 + b * 27088 + n + 50]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_set(d_blocks_carry[d * 50 + b * 27088 + n + 100]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        sum10 = v_fma(x6, x3, sum10);
-        sum11 = v_fma(x6, x4, sum11);
+    for (std::int64_t m = 0; m < 32; m += 4) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      for (std::int64_t b = begin; b < end; ++b) {
+        for (std::int64_t n = 0; n < 48; n += 8) {
+          const vec x0 = v_load(d_blocks_carry + (d * 50 + b * 27088 + n));
+          const vec x1 = v_load(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n));
+          sum0 = v_fma(x0, x1, sum0);
+          const vec x2 = v_load(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n + 50));
+          sum1 = v_fma(x0, x2, sum1);
+          const vec x3 = v_load(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n + 100));
+          sum2 = v_fma(x0, x3, sum2);
+          const vec x4 = v_load(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n + 150));
+          sum3 = v_fma(x0, x4, sum3);
+          const vec x5 = v_load(d_blocks_carry + (d * 50 + b * 27088 + n + 50));
+          sum4 = v_fma(x5, x1, sum4);
+          sum5 = v_fma(x5, x2, sum5);
+          sum6 = v_fma(x5, x3, sum6);
+          sum7 = v_fma(x5, x4, sum7);
+          const vec x6 = v_load(d_blocks_carry + (d * 50 + b * 27088 + n + 100));
+          sum8 = v_fma(x6, x1, sum8);
+          sum9 = v_fma(x6, x2, sum9);
+          sum10 = v_fma(x6, x3, sum10);
+          sum11 = v_fma(x6, x4, sum11);
+        }
+        {
+          const vec x7 = v_load_n(d_blocks_carry + (d * 50 + b * 27088 + 48), 2);
+          const vec x8 = v_load_n(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + 48), 2);
+          sum0 = v_fma(x7, x8, sum0);
+          const vec x9 = v_load_n(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + 98), 2);
+          sum1 = v_fma(x7, x9, sum1);
+          const vec x10 = v_load_n(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + 148), 2);
+          sum2 = v_fma(x7, x10, sum2);
+          const vec x11 = v_load_n(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + 198), 2);
+          sum3 = v_fma(x7, x11, sum3);
+          const vec x12 = v_load_n(d_blocks_carry + (d * 50 + b * 27088 + 98), 2);
+          sum4 = v_fma(x12, x8, sum4);
+          sum5 = v_fma(x12, x9, sum5);
+          sum6 = v_fma(x12, x10, sum6);
+          sum7 = v_fma(x12, x11, sum7);
+          const vec x13 = v_load_n(d_blocks_carry + (d * 50 + b * 27088 + 148), 2);
+          sum8 = v_fma(x13, x8, sum8);
+          sum9 = v_fma(x13, x9, sum9);
+          sum10 = v_fma(x13, x10, sum10);
+          sum11 = v_fma(x13, x11, sum11);
+        }
       }
+      const vec all0 = v_set(v_sum(sum0));
+      v_store_n(partial + (chunk * 256 + (d * 32 + m)), all0, 1);
+      const vec all1 = v_set(v_sum(sum1));
+      v_store_n(partial + (chunk * 256 + (d * 32 + (m + 1))), all1, 1);
+      const vec all2 = v_set(v_sum(sum2));
+      v_store_n(partial + (chunk * 256 + (d * 32 + (m + 2))), all2, 1);
+      const vec all3 = v_set(v_sum(sum3));
+      v_store_n(partial + (chunk * 256 + (d * 32 + (m + 3))), all3, 1);
+      const vec all4 = v_set(v_sum(sum4));
+      v_store_n(partial + (chunk * 256 + (d * 32 + 32 + m)), all4, 1);
+      const vec all5 = v_set(v_sum(sum5));
+      v_store_n(partial + (chunk * 256 + (d * 32 + 32 + (m + 1))), all5, 1);
+      const vec all6 = v_set(v_sum(sum6));
+      v_store_n(partial + (chunk * 256 + (d * 32 + 32 + (m + 2))), all6, 1);
+      const vec all7 = v_set(v_sum(sum7));
+      v_store_n(partial + (chunk * 256 + (d * 32 + 32 + (m + 3))), all7, 1);
+      const vec all8 = v_set(v_sum(sum8));
+      v_store_n(partial + (chunk * 256 + (d * 32 + 64 + m)), all8, 1);
+      const vec all9 = v_set(v_sum(sum9));
+      v_store_n(partial + (chunk * 256 + (d * 32 + 64 + (m + 1))), all9, 1);
+      const vec all10 = v_set(v_sum(sum10));
+      v_store_n(partial + (chunk * 256 + (d * 32 + 64 + (m + 2))), all10, 1);
+      const vec all11 = v_set(v_sum(sum11));
+      v_store_n(partial + (chunk * 256 + (d * 32 + 64 + (m + 3))), all11, 1);
     }
-    v_store(partial + (chunk * 256 + d * 32), sum0);
-    v_store(partial + (chunk * 256 + (d * 32 + 8)), sum1);
-    v_store(partial + (chunk * 256 + (d * 32 + 16)), sum2);
-    v_store(partial + (chunk * 256 + (d * 32 + 24)), sum3);
-    v_store(partial + (chunk * 256 + (d * 32 + 32)), sum4);
-    v_store(partial + (chunk * 256 + (d * 32 + 32 + 8)), sum5);
-    v_store(partial + (chunk * 256 + (d * 32 + 32 + 16)), sum6);
-    v_store(partial + (chunk * 256 + (d * 32 + 32 + 24)), sum7);
-    v_store(partial + (chunk * 256 + (d * 32 + 64)), sum8);
-    v_store(partial + (chunk * 256 + (d * 32 + 64 + 8)), sum9);
-    v_store(partial + (chunk * 256 + (d * 32 + 64 + 16)), sum10);
-    v_store(partial + (chunk * 256 + (d * 32 + 64 + 24)), sum11);
   }
-  {
+  for (std::int64_t m = 0; m < 32; m += 4) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     vec sum2 = v_zero();
@@ -8297,35 +8458,59 @@ static void blocks_mlp_2_weight_gradient_partial(const std::int64_t chunk, const
     vec sum6 = v_zero();
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 50; ++n) {
-        const vec x7 = v_set(d_blocks_carry[b * 27088 + n + 300]);
-        const vec x8 = v_load(d_blocks_mlp_2_copy + (b * 27088 + n * 32));
-        sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load(d_blocks_mlp_2_copy + (b * 27088 + n * 32 + 8));
-        sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_load(d_blocks_mlp_2_copy + (b * 27088 + n * 32 + 16));
-        sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_load(d_blocks_mlp_2_copy + (b * 27088 + n * 32 + 24));
-        sum3 = v_fma(x7, x11, sum3);
-        const vec x12 = v_set(d_blocks_carry[b * 27088 + n + 350]);
-        sum4 = v_fma(x12, x8, sum4);
-        sum5 = v_fma(x12, x9, sum5);
-        sum6 = v_fma(x12, x10, sum6);
-        sum7 = v_fma(x12, x11, sum7);
+      for (std::int64_t n = 0; n < 48; n += 8) {
+        const vec x14 = v_load(d_blocks_carry + (b * 27088 + n + 300));
+        const vec x15 = v_load(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n));
+        sum0 = v_fma(x14, x15, sum0);
+        const vec x16 = v_load(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n + 50));
+        sum1 = v_fma(x14, x16, sum1);
+        const vec x17 = v_load(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n + 100));
+        sum2 = v_fma(x14, x17, sum2);
+        const vec x18 = v_load(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n + 150));
+        sum3 = v_fma(x14, x18, sum3);
+        const vec x19 = v_load(d_blocks_carry + (b * 27088 + n + 350));
+        sum4 = v_fma(x19, x15, sum4);
+        sum5 = v_fma(x19, x16, sum5);
+        sum6 = v_fma(x19, x17, sum6);
+        sum7 = v_fma(x19, x18, sum7);
+      }
+      {
+        const vec x20 = v_load_n(d_blocks_carry + (b * 27088 + 348), 2);
+        const vec x21 = v_load_n(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + 48), 2);
+        sum0 = v_fma(x20, x21, sum0);
+        const vec x22 = v_load_n(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + 98), 2);
+        sum1 = v_fma(x20, x22, sum1);
+        const vec x23 = v_load_n(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + 148), 2);
+        sum2 = v_fma(x20, x23, sum2);
+        const vec x24 = v_load_n(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + 198), 2);
+        sum3 = v_fma(x20, x24, sum3);
+        const vec x25 = v_load_n(d_blocks_carry + (b * 27088 + 398), 2);
+        sum4 = v_fma(x25, x21, sum4);
+        sum5 = v_fma(x25, x22, sum5);
+        sum6 = v_fma(x25, x23, sum6);
+        sum7 = v_fma(x25, x24, sum7);
       }
     }
-    v_store(partial + (chunk * 256 + 192), sum0);
-    v_store(partial + (chunk * 256 + 200), sum1);
-    v_store(partial + (chunk * 256 + 208), sum2);
-    v_store(partial + (chunk * 256 + 216), sum3);
-    v_store(partial + (chunk * 256 + 224), sum4);
-    v_store(partial + (chunk * 256 + 232), sum5);
-    v_store(partial + (chunk * 256 + 240), sum6);
-    v_store(partial + (chunk * 256 + 248), sum7);
+    const vec all0 = v_set(v_sum(sum0));
+    v_store_n(partial + (chunk * 256 + (192 + m)), all0, 1);
+    const vec all1 = v_set(v_sum(sum1));
+    v_store_n(partial + (chunk * 256 + (192 + (m + 1))), all1, 1);
+    const vec all2 = v_set(v_sum(sum2));
+    v_store_n(partial + (chunk * 256 + (192 + (m + 2))), all2, 1);
+    const vec all3 = v_set(v_sum(sum3));
+    v_store_n(partial + (chunk * 256 + (192 + (m + 3))), all3, 1);
+    const vec all4 = v_set(v_sum(sum4));
+    v_store_n(partial + (chunk * 256 + (224 + m)), all4, 1);
+    const vec all5 = v_set(v_sum(sum5));
+    v_store_n(partial + (chunk * 256 + (224 + (m + 1))), all5, 1);
+    const vec all6 = v_set(v_sum(sum6));
+    v_store_n(partial + (chunk * 256 + (224 + (m + 2))), all6, 1);
+    const vec all7 = v_set(v_sum(sum7));
+    v_store_n(partial + (chunk * 256 + (224 + (m + 3))), all7, 1);
   }
 }
 
-// d < D=8, m < M=32, b < B (summed), n < N+1=50 (summed); lanes along m
+// d < D=8, m < M=32, b < B (summed), n < N+1=50 (summed); lanes along n
 static void blocks_mlp_2_weight_gradient_sum(const Group& group, real* gradient_blocks_mlp_2_weight,
                                              const real* partial) {
   for (std::int64_t d = 0; d < 8; ++d) {
@@ -10458,46 +10643,44 @@ static void blocks_1_norm1_backward_input_gradient(const real* d_blocks_1_norm1_
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x0 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
       const vec x1 = v_load(blocks_1_norm1_multiply + (n + d * 50));
-      const vec t2 = v_mul(x0, x1);
-      sum0 = v_add(sum0, t2);
+      sum0 = v_fma(x0, x1, sum0);
       sum1 = v_add(sum1, x0);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x3 = v_load(blocks_1_norm1_rsqrt + n);
-      const vec x4 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
-      const vec t5 = v_set(real(8.0));
-      const vec t6 = v_div(sum1, t5);
-      const vec t7 = v_sub(x4, t6);
-      const vec x8 = v_load(blocks_1_norm1_multiply + (n + d * 50));
-      const vec t9 = v_div(sum0, t5);
-      const vec t10 = v_mul(x8, t9);
-      const vec t11 = v_sub(t7, t10);
-      const vec t12 = v_mul(x3, t11);
-      v_store(d_blocks_1_norm1_multiply + (n + d * 50), t12);
+      const vec x2 = v_load(blocks_1_norm1_rsqrt + n);
+      const vec x3 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
+      const vec t4 = v_set(real(8.0));
+      const vec t5 = v_div(sum1, t4);
+      const vec t6 = v_sub(x3, t5);
+      const vec x7 = v_load(blocks_1_norm1_multiply + (n + d * 50));
+      const vec t8 = v_div(sum0, t4);
+      const vec t9 = v_mul(x7, t8);
+      const vec t10 = v_sub(t6, t9);
+      const vec t11 = v_mul(x2, t10);
+      v_store(d_blocks_1_norm1_multiply + (n + d * 50), t11);
     }
   }
   {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x13 = v_load_n(d_blocks_1_norm1_concat + (d * 50 + 48), 2);
-      const vec x14 = v_load_n(blocks_1_norm1_multiply + (d * 50 + 48), 2);
-      const vec t15 = v_mul(x13, x14);
-      sum0 = v_add(sum0, t15);
-      sum1 = v_add(sum1, x13);
+      const vec x12 = v_load_n(d_blocks_1_norm1_concat + (d * 50 + 48), 2);
+      const vec x13 = v_load_n(blocks_1_norm1_multiply + (d * 50 + 48), 2);
+      sum0 = v_fma(x12, x13, sum0);
+      sum1 = v_add(sum1, x12);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x16 = v_load_n(blocks_1_norm1_rsqrt + 48, 2);
-      const vec x17 = v_load_n(d_blocks_1_norm1_concat + (d * 50 + 48), 2);
-      const vec t18 = v_set(real(8.0));
-      const vec t19 = v_div(sum1, t18);
-      const vec t20 = v_sub(x17, t19);
-      const vec x21 = v_load_n(blocks_1_norm1_multiply + (d * 50 + 48), 2);
-      const vec t22 = v_div(sum0, t18);
-      const vec t23 = v_mul(x21, t22);
-      const vec t24 = v_sub(t20, t23);
-      const vec t25 = v_mul(x16, t24);
-      v_store_n(d_blocks_1_norm1_multiply + (d * 50 + 48), t25, 2);
+      const vec x14 = v_load_n(blocks_1_norm1_rsqrt + 48, 2);
+      const vec x15 = v_load_n(d_blocks_1_norm1_concat + (d * 50 + 48), 2);
+      const vec t16 = v_set(real(8.0));
+      const vec t17 = v_div(sum1, t16);
+      const vec t18 = v_sub(x15, t17);
+      const vec x19 = v_load_n(blocks_1_norm1_multiply + (d * 50 + 48), 2);
+      const vec t20 = v_div(sum0, t16);
+      const vec t21 = v_mul(x19, t20);
+      const vec t22 = v_sub(t18, t21);
+      const vec t23 = v_mul(x14, t22);
+      v_store_n(d_blocks_1_norm1_multiply + (d * 50 + 48), t23, 2);
     }
   }
 }
@@ -10521,8 +10704,195 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
   }
   const vec all0 = v_set(v_sum(sum0));
   const vec t6 = v_set(static_cast<real>(batch));
-  const vec t7 = v_div(all0, t6);
+  const vec t7 = v_div_one(all0, t6);
   v_store_n(loss, t7, 1);
+}
+
+// b < B, n < N+1=50, m < M=32, d < D=8 (summed); lanes along n
+static void blocks_mlp_2_backward_input_gradient(const real* d_blocks_carry, const real* blocks_mlp_2_weight,
+                                                 const real* blocks_mlp_0_add, real* d_blocks_mlp_1_multiply) {
+  for (std::int64_t m = 0; m < 32; m += 4) {
+    for (std::int64_t n = 0; n < 48; n += 24) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      for (std::int64_t d = 0; d < 8; ++d) {
+        const vec x0 = v_load(d_blocks_carry + (n + d * 50));
+        const vec x1 = v_set(blocks_mlp_2_weight[m + d * 32]);
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(d_blocks_carry + (n + d * 50 + 8));
+        sum1 = v_fma(x2, x1, sum1);
+        const vec x3 = v_load(d_blocks_carry + (n + d * 50 + 16));
+        sum2 = v_fma(x3, x1, sum2);
+        const vec x4 = v_set(blocks_mlp_2_weight[m + d * 32 + 1]);
+        sum3 = v_fma(x0, x4, sum3);
+        sum4 = v_fma(x2, x4, sum4);
+        sum5 = v_fma(x3, x4, sum5);
+        const vec x5 = v_set(blocks_mlp_2_weight[m + d * 32 + 2]);
+        sum6 = v_fma(x0, x5, sum6);
+        sum7 = v_fma(x2, x5, sum7);
+        sum8 = v_fma(x3, x5, sum8);
+        const vec x6 = v_set(blocks_mlp_2_weight[m + d * 32 + 3]);
+        sum9 = v_fma(x0, x6, sum9);
+        sum10 = v_fma(x2, x6, sum10);
+        sum11 = v_fma(x3, x6, sum11);
+      }
+      const vec x7 = v_load(blocks_mlp_0_add + (n + m * 50));
+      const vec t8 = v_gelu_gradient(x7);
+      const vec t9 = v_mul(sum0, t8);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50), t9);
+      const vec x10 = v_load(blocks_mlp_0_add + (n + m * 50 + 8));
+      const vec t11 = v_gelu_gradient(x10);
+      const vec t12 = v_mul(sum1, t11);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 8), t12);
+      const vec x13 = v_load(blocks_mlp_0_add + (n + m * 50 + 16));
+      const vec t14 = v_gelu_gradient(x13);
+      const vec t15 = v_mul(sum2, t14);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 16), t15);
+      const vec x16 = v_load(blocks_mlp_0_add + (n + m * 50 + 50));
+      const vec t17 = v_gelu_gradient(x16);
+      const vec t18 = v_mul(sum3, t17);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 50), t18);
+      const vec x19 = v_load(blocks_mlp_0_add + (n + m * 50 + 58));
+      const vec t20 = v_gelu_gradient(x19);
+      const vec t21 = v_mul(sum4, t20);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 58), t21);
+      const vec x22 = v_load(blocks_mlp_0_add + (n + m * 50 + 66));
+      const vec t23 = v_gelu_gradient(x22);
+      const vec t24 = v_mul(sum5, t23);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 66), t24);
+      const vec x25 = v_load(blocks_mlp_0_add + (n + m * 50 + 100));
+      const vec t26 = v_gelu_gradient(x25);
+      const vec t27 = v_mul(sum6, t26);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 100), t27);
+      const vec x28 = v_load(blocks_mlp_0_add + (n + m * 50 + 108));
+      const vec t29 = v_gelu_gradient(x28);
+      const vec t30 = v_mul(sum7, t29);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 108), t30);
+      const vec x31 = v_load(blocks_mlp_0_add + (n + m * 50 + 116));
+      const vec t32 = v_gelu_gradient(x31);
+      const vec t33 = v_mul(sum8, t32);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 116), t33);
+      const vec x34 = v_load(blocks_mlp_0_add + (n + m * 50 + 150));
+      const vec t35 = v_gelu_gradient(x34);
+      const vec t36 = v_mul(sum9, t35);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 150), t36);
+      const vec x37 = v_load(blocks_mlp_0_add + (n + m * 50 + 158));
+      const vec t38 = v_gelu_gradient(x37);
+      const vec t39 = v_mul(sum10, t38);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 158), t39);
+      const vec x40 = v_load(blocks_mlp_0_add + (n + m * 50 + 166));
+      const vec t41 = v_gelu_gradient(x40);
+      const vec t42 = v_mul(sum11, t41);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 166), t42);
+    }
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      for (std::int64_t d = 0; d < 8; ++d) {
+        const vec x43 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
+        const vec x44 = v_set(blocks_mlp_2_weight[m + d * 32]);
+        sum0 = v_fma(x43, x44, sum0);
+        const vec x45 = v_set(blocks_mlp_2_weight[m + d * 32 + 1]);
+        sum1 = v_fma(x43, x45, sum1);
+        const vec x46 = v_set(blocks_mlp_2_weight[m + d * 32 + 2]);
+        sum2 = v_fma(x43, x46, sum2);
+        const vec x47 = v_set(blocks_mlp_2_weight[m + d * 32 + 3]);
+        sum3 = v_fma(x43, x47, sum3);
+      }
+      const vec x48 = v_load_n(blocks_mlp_0_add + (m * 50 + 48), 2);
+      const vec t49 = v_gelu_gradient(x48);
+      const vec t50 = v_mul(sum0, t49);
+      v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 48), t50, 2);
+      const vec x51 = v_load_n(blocks_mlp_0_add + (m * 50 + 98), 2);
+      const vec t52 = v_gelu_gradient(x51);
+      const vec t53 = v_mul(sum1, t52);
+      v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 98), t53, 2);
+      const vec x54 = v_load_n(blocks_mlp_0_add + (m * 50 + 148), 2);
+      const vec t55 = v_gelu_gradient(x54);
+      const vec t56 = v_mul(sum2, t55);
+      v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 148), t56, 2);
+      const vec x57 = v_load_n(blocks_mlp_0_add + (m * 50 + 198), 2);
+      const vec t58 = v_gelu_gradient(x57);
+      const vec t59 = v_mul(sum3, t58);
+      v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 198), t59, 2);
+    }
+  }
+}
+
+// b < B, n < N+1=50, d < D=8 (row); lanes along n
+static void blocks_norm2_backward_input_gradient(const real* d_blocks_mlp_0_einsum, const real* blocks_norm2_weight,
+                                                 const real* blocks_norm2_multiply, const real* d_blocks_carry,
+                                                 const real* blocks_norm2_rsqrt, real* d_blocks_add) {
+  for (std::int64_t n = 0; n < 48; n += 8) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x0 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
+      const vec x1 = v_set(blocks_norm2_weight[d]);
+      const vec t2 = v_mul(x0, x1);
+      const vec x3 = v_load(blocks_norm2_multiply + (n + d * 50));
+      sum0 = v_fma(t2, x3, sum0);
+      sum1 = v_fma(x0, x1, sum1);
+    }
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x4 = v_load(d_blocks_carry + (n + d * 50));
+      const vec x5 = v_load(blocks_norm2_rsqrt + n);
+      const vec x6 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
+      const vec x7 = v_set(blocks_norm2_weight[d]);
+      const vec t8 = v_mul(x6, x7);
+      const vec t9 = v_set(real(8.0));
+      const vec t10 = v_div(sum1, t9);
+      const vec t11 = v_sub(t8, t10);
+      const vec x12 = v_load(blocks_norm2_multiply + (n + d * 50));
+      const vec t13 = v_div(sum0, t9);
+      const vec t14 = v_mul(x12, t13);
+      const vec t15 = v_sub(t11, t14);
+      const vec t16 = v_mul(x5, t15);
+      const vec t17 = v_add(x4, t16);
+      v_store(d_blocks_add + (n + d * 50), t17);
+    }
+  }
+  {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x18 = v_load_n(d_blocks_mlp_0_einsum + (d * 50 + 48), 2);
+      const vec x19 = v_set(blocks_norm2_weight[d]);
+      const vec t20 = v_mul(x18, x19);
+      const vec x21 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
+      sum0 = v_fma(t20, x21, sum0);
+      sum1 = v_fma(x18, x19, sum1);
+    }
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x22 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
+      const vec x23 = v_load_n(blocks_norm2_rsqrt + 48, 2);
+      const vec x24 = v_load_n(d_blocks_mlp_0_einsum + (d * 50 + 48), 2);
+      const vec x25 = v_set(blocks_norm2_weight[d]);
+      const vec t26 = v_mul(x24, x25);
+      const vec t27 = v_set(real(8.0));
+      const vec t28 = v_div(sum1, t27);
+      const vec t29 = v_sub(t26, t28);
+      const vec x30 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
+      const vec t31 = v_div(sum0, t27);
+      const vec t32 = v_mul(x30, t31);
+      const vec t33 = v_sub(t29, t32);
+      const vec t34 = v_mul(x23, t33);
+      const vec t35 = v_add(x22, t34);
+      v_store_n(d_blocks_add + (d * 50 + 48), t35, 2);
+    }
+  }
 }
 
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
@@ -10799,50 +11169,48 @@ static void blocks_norm1_backward_input_gradient(const real* d_blocks_norm1_conc
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x0 = v_load(d_blocks_norm1_concat + (n + d * 50));
       const vec x1 = v_load(blocks_norm1_multiply + (n + d * 50));
-      const vec t2 = v_mul(x0, x1);
-      sum0 = v_add(sum0, t2);
+      sum0 = v_fma(x0, x1, sum0);
       sum1 = v_add(sum1, x0);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x3 = v_load(d_blocks_add + (n + d * 50));
-      const vec x4 = v_load(blocks_norm1_rsqrt + n);
-      const vec x5 = v_load(d_blocks_norm1_concat + (n + d * 50));
-      const vec t6 = v_set(real(8.0));
-      const vec t7 = v_div(sum1, t6);
-      const vec t8 = v_sub(x5, t7);
-      const vec x9 = v_load(blocks_norm1_multiply + (n + d * 50));
-      const vec t10 = v_div(sum0, t6);
-      const vec t11 = v_mul(x9, t10);
-      const vec t12 = v_sub(t8, t11);
-      const vec t13 = v_mul(x4, t12);
-      const vec t14 = v_add(x3, t13);
-      v_store(d_blocks_carry_next + (n + d * 50), t14);
+      const vec x2 = v_load(d_blocks_add + (n + d * 50));
+      const vec x3 = v_load(blocks_norm1_rsqrt + n);
+      const vec x4 = v_load(d_blocks_norm1_concat + (n + d * 50));
+      const vec t5 = v_set(real(8.0));
+      const vec t6 = v_div(sum1, t5);
+      const vec t7 = v_sub(x4, t6);
+      const vec x8 = v_load(blocks_norm1_multiply + (n + d * 50));
+      const vec t9 = v_div(sum0, t5);
+      const vec t10 = v_mul(x8, t9);
+      const vec t11 = v_sub(t7, t10);
+      const vec t12 = v_mul(x3, t11);
+      const vec t13 = v_add(x2, t12);
+      v_store(d_blocks_carry_next + (n + d * 50), t13);
     }
   }
   {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x15 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
-      const vec x16 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
-      const vec t17 = v_mul(x15, x16);
-      sum0 = v_add(sum0, t17);
-      sum1 = v_add(sum1, x15);
+      const vec x14 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
+      const vec x15 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
+      sum0 = v_fma(x14, x15, sum0);
+      sum1 = v_add(sum1, x14);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x18 = v_load_n(d_blocks_add + (d * 50 + 48), 2);
-      const vec x19 = v_load_n(blocks_norm1_rsqrt + 48, 2);
-      const vec x20 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
-      const vec t21 = v_set(real(8.0));
-      const vec t22 = v_div(sum1, t21);
-      const vec t23 = v_sub(x20, t22);
-      const vec x24 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
-      const vec t25 = v_div(sum0, t21);
-      const vec t26 = v_mul(x24, t25);
-      const vec t27 = v_sub(t23, t26);
-      const vec t28 = v_mul(x19, t27);
-      const vec t29 = v_add(x18, t28);
-      v_store_n(d_blocks_carry_next + (d * 50 + 48), t29, 2);
+      const vec x16 = v_load_n(d_blocks_add + (d * 50 + 48), 2);
+      const vec x17 = v_load_n(blocks_norm1_rsqrt + 48, 2);
+      const vec x18 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
+      const vec t19 = v_set(real(8.0));
+      const vec t20 = v_div(sum1, t19);
+      const vec t21 = v_sub(x18, t20);
+      const vec x22 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
+      const vec t23 = v_div(sum0, t19);
+      const vec t24 = v_mul(x22, t23);
+      const vec t25 = v_sub(t21, t24);
+      const vec t26 = v_mul(x17, t25);
+      const vec t27 = v_add(x16, t26);
+      v_store_n(d_blocks_carry_next + (d * 50 + 48), t27, 2);
     }
   }
 }
@@ -11071,44 +11439,73 @@ static void linear_mapper_forward_inspect(const real* rearrange, const real* lin
 static void linear_mapper_forward_2(const real* linear_mapper_einsum, const real* linear_mapper_bias, real* magnitude_0,
                                     const real* sinusoidal_50x8, real* concat) {
   vec sum0 = v_zero();
+  vec sum0_1 = v_zero();
+  vec sum0_2 = v_zero();
+  vec sum0_3 = v_zero();
   for (std::int64_t d = 0; d < 8; ++d) {
-    for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(linear_mapper_einsum + (n + d * 49));
+    {
+      const vec x0 = v_load(linear_mapper_einsum + d * 49);
       const vec x1 = v_set(linear_mapper_bias[d]);
       const vec t2 = v_add(x0, x1);
       const vec t3 = v_neg(t2);
       const vec t4 = v_max(t2, t3);
       sum0 = v_add(sum0, t4);
-    }
-    {
-      const vec x5 = v_load_n(linear_mapper_einsum + (d * 49 + 48), 1);
-      const vec x6 = v_set(linear_mapper_bias[d]);
-      const vec t7 = v_add(x5, x6);
-      const vec t8 = v_neg(t7);
-      const vec t9 = v_max(t7, t8);
-      sum0 = v_add(sum0, v_keep_n(t9, 1, real(0.0)));
-    }
-  }
-  const vec row0 = v_set(v_sum(sum0));
-  const vec t10 = v_set(real(0.002551020408163265));
-  const vec t11 = v_mul(row0, t10);
-  v_store_n(magnitude_0, t11, 1);
-  for (std::int64_t d = 0; d < 8; ++d) {
-    for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x12 = v_load(linear_mapper_einsum + (n + d * 49));
-      const vec x13 = v_set(linear_mapper_bias[d]);
-      const vec t14 = v_add(x12, x13);
-      const vec x15 = v_load(sinusoidal_50x8 + (n + d * 50 + 1));
-      const vec t16 = v_add(t14, x15);
-      v_store(concat + (n + d * 50 + 1), t16);
-    }
-    {
-      const vec x17 = v_load_n(linear_mapper_einsum + (d * 49 + 48), 1);
+      const vec x5 = v_load(linear_mapper_einsum + (d * 49 + 8));
+      const vec t6 = v_add(x5, x1);
+      const vec t7 = v_neg(t6);
+      const vec t8 = v_max(t6, t7);
+      sum0_1 = v_add(sum0_1, t8);
+      const vec x9 = v_load(linear_mapper_einsum + (d * 49 + 16));
+      const vec t10 = v_add(x9, x1);
+      const vec t11 = v_neg(t10);
+      const vec t12 = v_max(t10, t11);
+      sum0_2 = v_add(sum0_2, t12);
+      const vec x13 = v_load(linear_mapper_einsum + (d * 49 + 24));
+      const vec t14 = v_add(x13, x1);
+      const vec t15 = v_neg(t14);
+      const vec t16 = v_max(t14, t15);
+      sum0_3 = v_add(sum0_3, t16);
+      const vec x17 = v_load(linear_mapper_einsum + (d * 49 + 32));
       const vec x18 = v_set(linear_mapper_bias[d]);
       const vec t19 = v_add(x17, x18);
-      const vec x20 = v_load_n(sinusoidal_50x8 + (d * 50 + 49), 1);
-      const vec t21 = v_add(t19, x20);
-      v_store_n(concat + (d * 50 + 49), t21, 1);
+      const vec t20 = v_neg(t19);
+      const vec t21 = v_max(t19, t20);
+      sum0 = v_add(sum0, t21);
+      const vec x22 = v_load(linear_mapper_einsum + (d * 49 + 40));
+      const vec t23 = v_add(x22, x18);
+      const vec t24 = v_neg(t23);
+      const vec t25 = v_max(t23, t24);
+      sum0_1 = v_add(sum0_1, t25);
+    }
+    {
+      const vec x26 = v_load_n(linear_mapper_einsum + (d * 49 + 48), 1);
+      const vec x27 = v_set(linear_mapper_bias[d]);
+      const vec t28 = v_add(x26, x27);
+      const vec t29 = v_neg(t28);
+      const vec t30 = v_max(t28, t29);
+      sum0 = v_add(sum0, v_keep_n(t30, 1, real(0.0)));
+    }
+  }
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+  const vec t31 = v_set(real(0.002551020408163265));
+  const vec t32 = v_mul(row0, t31);
+  v_store_n(magnitude_0, t32, 1);
+  for (std::int64_t d = 0; d < 8; ++d) {
+    for (std::int64_t n = 0; n < 48; n += 8) {
+      const vec x33 = v_load(linear_mapper_einsum + (n + d * 49));
+      const vec x34 = v_set(linear_mapper_bias[d]);
+      const vec t35 = v_add(x33, x34);
+      const vec x36 = v_load(sinusoidal_50x8 + (n + d * 50 + 1));
+      const vec t37 = v_add(t35, x36);
+      v_store(concat + (n + d * 50 + 1), t37);
+    }
+    {
+      const vec x38 = v_load_n(linear_mapper_einsum + (d * 49 + 48), 1);
+      const vec x39 = v_set(linear_mapper_bias[d]);
+      const vec t40 = v_add(x38, x39);
+      const vec x41 = v_load_n(sinusoidal_50x8 + (d * 50 + 49), 1);
+      const vec t42 = v_add(t40, x41);
+      v_store_n(concat + (d * 50 + 49), t42, 1);
     }
   }
 }
@@ -11124,24 +11521,47 @@ static void inspect_3(const real* add, real* concat) {
 // b < B, n < N+1=50 (row), d < D=8 (row); lanes along n
 static void inspect_2(const real* concat, real* magnitude_1) {
   vec sum0 = v_zero();
+  vec sum0_1 = v_zero();
+  vec sum0_2 = v_zero();
+  vec sum0_3 = v_zero();
   for (std::int64_t d = 0; d < 8; ++d) {
-    for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(concat + (n + d * 50));
+    {
+      const vec x0 = v_load(concat + d * 50);
       const vec t1 = v_neg(x0);
       const vec t2 = v_max(x0, t1);
       sum0 = v_add(sum0, t2);
-    }
-    {
-      const vec x3 = v_load_n(concat + (d * 50 + 48), 2);
+      const vec x3 = v_load(concat + (d * 50 + 8));
       const vec t4 = v_neg(x3);
       const vec t5 = v_max(x3, t4);
-      sum0 = v_add(sum0, v_keep_n(t5, 2, real(0.0)));
+      sum0_1 = v_add(sum0_1, t5);
+      const vec x6 = v_load(concat + (d * 50 + 16));
+      const vec t7 = v_neg(x6);
+      const vec t8 = v_max(x6, t7);
+      sum0_2 = v_add(sum0_2, t8);
+      const vec x9 = v_load(concat + (d * 50 + 24));
+      const vec t10 = v_neg(x9);
+      const vec t11 = v_max(x9, t10);
+      sum0_3 = v_add(sum0_3, t11);
+      const vec x12 = v_load(concat + (d * 50 + 32));
+      const vec t13 = v_neg(x12);
+      const vec t14 = v_max(x12, t13);
+      sum0 = v_add(sum0, t14);
+      const vec x15 = v_load(concat + (d * 50 + 40));
+      const vec t16 = v_neg(x15);
+      const vec t17 = v_max(x15, t16);
+      sum0_1 = v_add(sum0_1, t17);
+    }
+    {
+      const vec x18 = v_load_n(concat + (d * 50 + 48), 2);
+      const vec t19 = v_neg(x18);
+      const vec t20 = v_max(x18, t19);
+      sum0 = v_add(sum0, v_keep_n(t20, 2, real(0.0)));
     }
   }
-  const vec row0 = v_set(v_sum(sum0));
-  const vec t6 = v_set(real(0.0025));
-  const vec t7 = v_mul(row0, t6);
-  v_store_n(magnitude_1, t7, 1);
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+  const vec t21 = v_set(real(0.0025));
+  const vec t22 = v_mul(row0, t21);
+  v_store_n(magnitude_1, t22, 1);
 }
 
 // b < B, n < N+1=50, d < D=8; lanes along n
@@ -11174,62 +11594,60 @@ static void blocks_norm1_forward_inspect(const real* blocks_carry, const real* b
       const vec t2 = v_set(real(8.0));
       const vec t3 = v_div(sum0, t2);
       const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+      sum1 = v_fma(t4, t4, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x6 = v_load(blocks_carry + (n + d * 50));
-      const vec t7 = v_set(real(8.0));
-      const vec t8 = v_div(sum0, t7);
-      const vec t9 = v_sub(x6, t8);
-      const vec t10 = v_div(sum1, t7);
-      const vec t11 = v_set(real(1e-05));
-      const vec t12 = v_add(t10, t11);
-      const vec t13 = v_rsqrt(t12);
-      const vec t14 = v_mul(t9, t13);
-      const vec x15 = v_set(blocks_norm1_weight[d]);
-      const vec t16 = v_mul(t14, x15);
-      const vec x17 = v_set(blocks_norm1_bias[d]);
-      const vec t18 = v_add(t16, x17);
-      v_store(blocks_norm1_add + (n + d * 50), t18);
-      const vec t19 = v_neg(t18);
-      const vec t20 = v_max(t18, t19);
-      v_store(blocks_norm1_maximum + (n + d * 50), t20);
+      const vec x5 = v_load(blocks_carry + (n + d * 50));
+      const vec t6 = v_set(real(8.0));
+      const vec t7 = v_div(sum0, t6);
+      const vec t8 = v_sub(x5, t7);
+      const vec t9 = v_div(sum1, t6);
+      const vec t10 = v_set(real(1e-05));
+      const vec t11 = v_add(t9, t10);
+      const vec t12 = v_rsqrt(t11);
+      const vec t13 = v_mul(t8, t12);
+      const vec x14 = v_set(blocks_norm1_weight[d]);
+      const vec t15 = v_mul(t13, x14);
+      const vec x16 = v_set(blocks_norm1_bias[d]);
+      const vec t17 = v_add(t15, x16);
+      v_store(blocks_norm1_add + (n + d * 50), t17);
+      const vec t18 = v_neg(t17);
+      const vec t19 = v_max(t17, t18);
+      v_store(blocks_norm1_maximum + (n + d * 50), t19);
     }
   }
   {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x21 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, x21);
+      const vec x20 = v_load_n(blocks_carry + (d * 50 + 48), 2);
+      sum0 = v_add(sum0, x20);
     }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x22 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      const vec t23 = v_set(real(8.0));
-      const vec t24 = v_div(sum0, t23);
-      const vec t25 = v_sub(x22, t24);
-      const vec t26 = v_mul(t25, t25);
-      sum1 = v_add(sum1, t26);
+      const vec x21 = v_load_n(blocks_carry + (d * 50 + 48), 2);
+      const vec t22 = v_set(real(8.0));
+      const vec t23 = v_div(sum0, t22);
+      const vec t24 = v_sub(x21, t23);
+      sum1 = v_fma(t24, t24, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x27 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      const vec t28 = v_set(real(8.0));
-      const vec t29 = v_div(sum0, t28);
-      const vec t30 = v_sub(x27, t29);
-      const vec t31 = v_div(sum1, t28);
-      const vec t32 = v_set(real(1e-05));
-      const vec t33 = v_add(t31, t32);
-      const vec t34 = v_rsqrt(t33);
-      const vec t35 = v_mul(t30, t34);
-      const vec x36 = v_set(blocks_norm1_weight[d]);
-      const vec t37 = v_mul(t35, x36);
-      const vec x38 = v_set(blocks_norm1_bias[d]);
-      const vec t39 = v_add(t37, x38);
-      v_store_n(blocks_norm1_add + (d * 50 + 48), t39, 2);
-      const vec t40 = v_neg(t39);
-      const vec t41 = v_max(t39, t40);
-      v_store_n(blocks_norm1_maximum + (d * 50 + 48), t41, 2);
+      const vec x25 = v_load_n(blocks_carry + (d * 50 + 48), 2);
+      const vec t26 = v_set(real(8.0));
+      const vec t27 = v_div(sum0, t26);
+      const vec t28 = v_sub(x25, t27);
+      const vec t29 = v_div(sum1, t26);
+      const vec t30 = v_set(real(1e-05));
+      const vec t31 = v_add(t29, t30);
+      const vec t32 = v_rsqrt(t31);
+      const vec t33 = v_mul(t28, t32);
+      const vec x34 = v_set(blocks_norm1_weight[d]);
+      const vec t35 = v_mul(t33, x34);
+      const vec x36 = v_set(blocks_norm1_bias[d]);
+      const vec t37 = v_add(t35, x36);
+      v_store_n(blocks_norm1_add + (d * 50 + 48), t37, 2);
+      const vec t38 = v_neg(t37);
+      const vec t39 = v_max(t37, t38);
+      v_store_n(blocks_norm1_maximum + (d * 50 + 48), t39, 2);
     }
   }
 }
@@ -11376,124 +11794,229 @@ static void blocks_mhsa_forward_2_inspect(const real* blocks_mhsa_einsum_3, real
                                           real* blocks_mhsa_maximum, real* blocks_mhsa_maximum_2) {
   for (std::int64_t n = 0; n < 50; ++n) {
     vec most0 = v_set(-INFINITY);
-    for (std::int64_t n2 = 0; n2 < 48; n2 += 8) {
-      const vec x0 = v_load(blocks_mhsa_einsum_3 + (n * 50 + n2));
+    vec most0_1 = v_set(-INFINITY);
+    vec most0_2 = v_set(-INFINITY);
+    vec most0_3 = v_set(-INFINITY);
+    {
+      const vec x0 = v_load(blocks_mhsa_einsum_3 + n * 50);
       const vec t1 = v_set(real(0.5));
       const vec t2 = v_mul(x0, t1);
       most0 = v_max(most0, t2);
+      const vec x3 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 8));
+      const vec t4 = v_mul(x3, t1);
+      most0_1 = v_max(most0_1, t4);
+      const vec x5 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 16));
+      const vec t6 = v_mul(x5, t1);
+      most0_2 = v_max(most0_2, t6);
+      const vec x7 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 24));
+      const vec t8 = v_mul(x7, t1);
+      most0_3 = v_max(most0_3, t8);
+      const vec x9 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 32));
+      const vec t10 = v_set(real(0.5));
+      const vec t11 = v_mul(x9, t10);
+      most0 = v_max(most0, t11);
+      const vec x12 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 40));
+      const vec t13 = v_mul(x12, t10);
+      most0_1 = v_max(most0_1, t13);
     }
     {
-      const vec x3 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
-      const vec t4 = v_set(real(0.5));
-      const vec t5 = v_mul(x3, t4);
-      most0 = v_max(most0, v_keep_n(t5, 2, -INFINITY));
+      const vec x14 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
+      const vec t15 = v_set(real(0.5));
+      const vec t16 = v_mul(x14, t15);
+      most0 = v_max(most0, v_keep_n(t16, 2, -INFINITY));
     }
-    const vec row0 = v_set(v_max_lane(most0));
+    const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3))));
     vec sum1 = v_zero();
+    vec sum1_1 = v_zero();
+    vec sum1_2 = v_zero();
+    vec sum1_3 = v_zero();
     vec most2 = v_set(-INFINITY);
-    for (std::int64_t n2 = 0; n2 < 48; n2 += 8) {
-      const vec x6 = v_load(blocks_mhsa_einsum_3 + (n * 50 + n2));
-      const vec t7 = v_set(real(0.5));
-      const vec t8 = v_mul(x6, t7);
-      const vec t9 = v_sub(t8, row0);
-      const vec t10 = v_exp(t9);
-      sum1 = v_add(sum1, t10);
-      v_store(attention_0 + (n * 50 + n2), t10);
-      const vec x11 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
-      const vec t12 = v_mul(x11, t7);
-      most2 = v_max(most2, t12);
-    }
+    vec most2_1 = v_set(-INFINITY);
+    vec most2_2 = v_set(-INFINITY);
+    vec most2_3 = v_set(-INFINITY);
     {
-      const vec x13 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
-      const vec t14 = v_set(real(0.5));
-      const vec t15 = v_mul(x13, t14);
-      const vec t16 = v_sub(t15, row0);
-      const vec t17 = v_exp(t16);
-      sum1 = v_add(sum1, v_keep_n(t17, 2, real(0.0)));
-      v_store_n(attention_0 + (n * 50 + 48), t17, 2);
-      const vec x18 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
-      const vec t19 = v_mul(x18, t14);
-      most2 = v_max(most2, v_keep_n(t19, 2, -INFINITY));
-    }
-    const vec row1 = v_set(v_sum(sum1));
-    const vec row2 = v_set(v_max_lane(most2));
-    vec sum3 = v_zero();
-    for (std::int64_t n2 = 0; n2 < 48; n2 += 8) {
-      const vec x20 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
-      const vec t21 = v_set(real(0.5));
-      const vec t22 = v_mul(x20, t21);
-      const vec t23 = v_sub(t22, row2);
-      const vec t24 = v_exp(t23);
-      sum3 = v_add(sum3, t24);
-      v_store(attention_1 + (n * 50 + n2), t24);
-    }
-    {
-      const vec x25 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
-      const vec t26 = v_set(real(0.5));
-      const vec t27 = v_mul(x25, t26);
-      const vec t28 = v_sub(t27, row2);
-      const vec t29 = v_exp(t28);
-      sum3 = v_add(sum3, v_keep_n(t29, 2, real(0.0)));
-      v_store_n(attention_1 + (n * 50 + 48), t29, 2);
-    }
-    const vec row3 = v_set(v_sum(sum3));
-    for (std::int64_t n2 = 0; n2 < 48; n2 += 8) {
-      const vec x30 = v_load(attention_0 + (n * 50 + n2));
-      const vec t31 = v_div(v_set(real(1.0)), row1);
-      const vec t32 = v_mul(x30, t31);
-      v_store(attention_0 + (n * 50 + n2), t32);
-      const vec x33 = v_load(blocks_mhsa_einsum_3 + (n * 50 + n2));
-      const vec t34 = v_set(real(0.5));
-      const vec t35 = v_mul(x33, t34);
-      const vec t36 = v_sub(t35, row0);
-      const vec t37 = v_exp(t36);
-      const vec t38 = v_div(v_set(real(1.0)), row1);
-      const vec t39 = v_mul(t37, t38);
-      const vec t40 = v_neg(t39);
-      const vec t41 = v_max(t39, t40);
-      v_store(blocks_mhsa_maximum + (n * 50 + n2), t41);
-      const vec x42 = v_load(attention_1 + (n * 50 + n2));
-      const vec t43 = v_div(v_set(real(1.0)), row3);
+      const vec x17 = v_load(blocks_mhsa_einsum_3 + n * 50);
+      const vec t18 = v_set(real(0.5));
+      const vec t19 = v_mul(x17, t18);
+      const vec t20 = v_sub(t19, row0);
+      const vec t21 = v_exp(t20);
+      sum1 = v_add(sum1, t21);
+      v_store(attention_0 + n * 50, t21);
+      const vec x22 = v_load(blocks_mhsa_einsum_4 + n * 50);
+      const vec t23 = v_mul(x22, t18);
+      most2 = v_max(most2, t23);
+      const vec x24 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 8));
+      const vec t25 = v_mul(x24, t18);
+      const vec t26 = v_sub(t25, row0);
+      const vec t27 = v_exp(t26);
+      sum1_1 = v_add(sum1_1, t27);
+      v_store(attention_0 + (n * 50 + 8), t27);
+      const vec x28 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 8));
+      const vec t29 = v_mul(x28, t18);
+      most2_1 = v_max(most2_1, t29);
+      const vec x30 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 16));
+      const vec t31 = v_mul(x30, t18);
+      const vec t32 = v_sub(t31, row0);
+      const vec t33 = v_exp(t32);
+      sum1_2 = v_add(sum1_2, t33);
+      v_store(attention_0 + (n * 50 + 16), t33);
+      const vec x34 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 16));
+      const vec t35 = v_mul(x34, t18);
+      most2_2 = v_max(most2_2, t35);
+      const vec x36 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 24));
+      const vec t37 = v_mul(x36, t18);
+      const vec t38 = v_sub(t37, row0);
+      const vec t39 = v_exp(t38);
+      sum1_3 = v_add(sum1_3, t39);
+      v_store(attention_0 + (n * 50 + 24), t39);
+      const vec x40 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 24));
+      const vec t41 = v_mul(x40, t18);
+      most2_3 = v_max(most2_3, t41);
+      const vec x42 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 32));
+      const vec t43 = v_set(real(0.5));
       const vec t44 = v_mul(x42, t43);
-      v_store(attention_1 + (n * 50 + n2), t44);
-      const vec x45 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
-      const vec t46 = v_mul(x45, t34);
-      const vec t47 = v_sub(t46, row2);
-      const vec t48 = v_exp(t47);
-      const vec t49 = v_div(v_set(real(1.0)), row3);
-      const vec t50 = v_mul(t48, t49);
-      const vec t51 = v_neg(t50);
-      const vec t52 = v_max(t50, t51);
-      v_store(blocks_mhsa_maximum_2 + (n * 50 + n2), t52);
+      const vec t45 = v_sub(t44, row0);
+      const vec t46 = v_exp(t45);
+      sum1 = v_add(sum1, t46);
+      v_store(attention_0 + (n * 50 + 32), t46);
+      const vec x47 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 32));
+      const vec t48 = v_mul(x47, t43);
+      most2 = v_max(most2, t48);
+      const vec x49 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 40));
+      const vec t50 = v_mul(x49, t43);
+      const vec t51 = v_sub(t50, row0);
+      const vec t52 = v_exp(t51);
+      sum1_1 = v_add(sum1_1, t52);
+      v_store(attention_0 + (n * 50 + 40), t52);
+      const vec x53 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 40));
+      const vec t54 = v_mul(x53, t43);
+      most2_1 = v_max(most2_1, t54);
     }
     {
-      const vec x53 = v_load_n(attention_0 + (n * 50 + 48), 2);
-      const vec t54 = v_div(v_set(real(1.0)), row1);
-      const vec t55 = v_mul(x53, t54);
-      v_store_n(attention_0 + (n * 50 + 48), t55, 2);
-      const vec x56 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
-      const vec t57 = v_set(real(0.5));
-      const vec t58 = v_mul(x56, t57);
-      const vec t59 = v_sub(t58, row0);
-      const vec t60 = v_exp(t59);
-      const vec t61 = v_div(v_set(real(1.0)), row1);
-      const vec t62 = v_mul(t60, t61);
-      const vec t63 = v_neg(t62);
-      const vec t64 = v_max(t62, t63);
-      v_store_n(blocks_mhsa_maximum + (n * 50 + 48), t64, 2);
-      const vec x65 = v_load_n(attention_1 + (n * 50 + 48), 2);
-      const vec t66 = v_div(v_set(real(1.0)), row3);
-      const vec t67 = v_mul(x65, t66);
-      v_store_n(attention_1 + (n * 50 + 48), t67, 2);
-      const vec x68 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
-      const vec t69 = v_mul(x68, t57);
-      const vec t70 = v_sub(t69, row2);
-      const vec t71 = v_exp(t70);
-      const vec t72 = v_div(v_set(real(1.0)), row3);
-      const vec t73 = v_mul(t71, t72);
-      const vec t74 = v_neg(t73);
-      const vec t75 = v_max(t73, t74);
-      v_store_n(blocks_mhsa_maximum_2 + (n * 50 + 48), t75, 2);
+      const vec x55 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
+      const vec t56 = v_set(real(0.5));
+      const vec t57 = v_mul(x55, t56);
+      const vec t58 = v_sub(t57, row0);
+      const vec t59 = v_exp(t58);
+      sum1 = v_add(sum1, v_keep_n(t59, 2, real(0.0)));
+      v_store_n(attention_0 + (n * 50 + 48), t59, 2);
+      const vec x60 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
+      const vec t61 = v_mul(x60, t56);
+      most2 = v_max(most2, v_keep_n(t61, 2, -INFINITY));
+    }
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+    const vec row2 = v_set(v_max_lane(v_max(v_max(most2, most2_1), v_max(most2_2, most2_3))));
+    vec sum3 = v_zero();
+    vec sum3_1 = v_zero();
+    vec sum3_2 = v_zero();
+    vec sum3_3 = v_zero();
+    {
+      const vec x62 = v_load(blocks_mhsa_einsum_4 + n * 50);
+      const vec t63 = v_set(real(0.5));
+      const vec t64 = v_mul(x62, t63);
+      const vec t65 = v_sub(t64, row2);
+      const vec t66 = v_exp(t65);
+      sum3 = v_add(sum3, t66);
+      v_store(attention_1 + n * 50, t66);
+      const vec x67 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 8));
+      const vec t68 = v_mul(x67, t63);
+      const vec t69 = v_sub(t68, row2);
+      const vec t70 = v_exp(t69);
+      sum3_1 = v_add(sum3_1, t70);
+      v_store(attention_1 + (n * 50 + 8), t70);
+      const vec x71 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 16));
+      const vec t72 = v_mul(x71, t63);
+      const vec t73 = v_sub(t72, row2);
+      const vec t74 = v_exp(t73);
+      sum3_2 = v_add(sum3_2, t74);
+      v_store(attention_1 + (n * 50 + 16), t74);
+      const vec x75 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 24));
+      const vec t76 = v_mul(x75, t63);
+      const vec t77 = v_sub(t76, row2);
+      const vec t78 = v_exp(t77);
+      sum3_3 = v_add(sum3_3, t78);
+      v_store(attention_1 + (n * 50 + 24), t78);
+      const vec x79 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 32));
+      const vec t80 = v_set(real(0.5));
+      const vec t81 = v_mul(x79, t80);
+      const vec t82 = v_sub(t81, row2);
+      const vec t83 = v_exp(t82);
+      sum3 = v_add(sum3, t83);
+      v_store(attention_1 + (n * 50 + 32), t83);
+      const vec x84 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 40));
+      const vec t85 = v_mul(x84, t80);
+      const vec t86 = v_sub(t85, row2);
+      const vec t87 = v_exp(t86);
+      sum3_1 = v_add(sum3_1, t87);
+      v_store(attention_1 + (n * 50 + 40), t87);
+    }
+    {
+      const vec x88 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
+      const vec t89 = v_set(real(0.5));
+      const vec t90 = v_mul(x88, t89);
+      const vec t91 = v_sub(t90, row2);
+      const vec t92 = v_exp(t91);
+      sum3 = v_add(sum3, v_keep_n(t92, 2, real(0.0)));
+      v_store_n(attention_1 + (n * 50 + 48), t92, 2);
+    }
+    const vec row3 = v_set(v_sum(v_add(v_add(sum3, sum3_1), v_add(sum3_2, sum3_3))));
+    for (std::int64_t n2 = 0; n2 < 48; n2 += 8) {
+      const vec x93 = v_load(attention_0 + (n * 50 + n2));
+      const vec t94 = v_div_one(v_set(real(1.0)), row1);
+      const vec t95 = v_mul(x93, t94);
+      v_store(attention_0 + (n * 50 + n2), t95);
+      const vec x96 = v_load(blocks_mhsa_einsum_3 + (n * 50 + n2));
+      const vec t97 = v_set(real(0.5));
+      const vec t98 = v_mul(x96, t97);
+      const vec t99 = v_sub(t98, row0);
+      const vec t100 = v_exp(t99);
+      const vec t101 = v_div_one(v_set(real(1.0)), row1);
+      const vec t102 = v_mul(t100, t101);
+      const vec t103 = v_neg(t102);
+      const vec t104 = v_max(t102, t103);
+      v_store(blocks_mhsa_maximum + (n * 50 + n2), t104);
+      const vec x105 = v_load(attention_1 + (n * 50 + n2));
+      const vec t106 = v_div_one(v_set(real(1.0)), row3);
+      const vec t107 = v_mul(x105, t106);
+      v_store(attention_1 + (n * 50 + n2), t107);
+      const vec x108 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
+      const vec t109 = v_mul(x108, t97);
+      const vec t110 = v_sub(t109, row2);
+      const vec t111 = v_exp(t110);
+      const vec t112 = v_div_one(v_set(real(1.0)), row3);
+      const vec t113 = v_mul(t111, t112);
+      const vec t114 = v_neg(t113);
+      const vec t115 = v_max(t113, t114);
+      v_store(blocks_mhsa_maximum_2 + (n * 50 + n2), t115);
+    }
+    {
+      const vec x116 = v_load_n(attention_0 + (n * 50 + 48), 2);
+      const vec t117 = v_div_one(v_set(real(1.0)), row1);
+      const vec t118 = v_mul(x116, t117);
+      v_store_n(attention_0 + (n * 50 + 48), t118, 2);
+      const vec x119 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
+      const vec t120 = v_set(real(0.5));
+      const vec t121 = v_mul(x119, t120);
+      const vec t122 = v_sub(t121, row0);
+      const vec t123 = v_exp(t122);
+      const vec t124 = v_div_one(v_set(real(1.0)), row1);
+      const vec t125 = v_mul(t123, t124);
+      const vec t126 = v_neg(t125);
+      const vec t127 = v_max(t125, t126);
+      v_store_n(blocks_mhsa_maximum + (n * 50 + 48), t127, 2);
+      const vec x128 = v_load_n(attention_1 + (n * 50 + 48), 2);
+      const vec t129 = v_div_one(v_set(real(1.0)), row3);
+      const vec t130 = v_mul(x128, t129);
+      v_store_n(attention_1 + (n * 50 + 48), t130, 2);
+      const vec x131 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
+      const vec t132 = v_mul(x131, t120);
+      const vec t133 = v_sub(t132, row2);
+      const vec t134 = v_exp(t133);
+      const vec t135 = v_div_one(v_set(real(1.0)), row3);
+      const vec t136 = v_mul(t134, t135);
+      const vec t137 = v_neg(t136);
+      const vec t138 = v_max(t136, t137);
+      v_store_n(blocks_mhsa_maximum_2 + (n * 50 + 48), t138, 2);
     }
   }
 }
@@ -11502,28 +12025,54 @@ static void blocks_mhsa_forward_2_inspect(const real* blocks_mhsa_einsum_3, real
 static void blocks_mhsa_forward_3_inspect(const real* blocks_mhsa_maximum, const real* blocks_mhsa_maximum_2,
                                           real* magnitude_5, real* magnitude_10) {
   vec sum0 = v_zero();
+  vec sum0_1 = v_zero();
+  vec sum0_2 = v_zero();
+  vec sum0_3 = v_zero();
   vec sum1 = v_zero();
+  vec sum1_1 = v_zero();
+  vec sum1_2 = v_zero();
+  vec sum1_3 = v_zero();
   for (std::int64_t n = 0; n < 50; ++n) {
-    for (std::int64_t n2 = 0; n2 < 48; n2 += 8) {
-      const vec x0 = v_load(blocks_mhsa_maximum + (n * 50 + n2));
+    {
+      const vec x0 = v_load(blocks_mhsa_maximum + n * 50);
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(blocks_mhsa_maximum_2 + (n * 50 + n2));
+      const vec x1 = v_load(blocks_mhsa_maximum_2 + n * 50);
       sum1 = v_add(sum1, x1);
+      const vec x2 = v_load(blocks_mhsa_maximum + (n * 50 + 8));
+      sum0_1 = v_add(sum0_1, x2);
+      const vec x3 = v_load(blocks_mhsa_maximum_2 + (n * 50 + 8));
+      sum1_1 = v_add(sum1_1, x3);
+      const vec x4 = v_load(blocks_mhsa_maximum + (n * 50 + 16));
+      sum0_2 = v_add(sum0_2, x4);
+      const vec x5 = v_load(blocks_mhsa_maximum_2 + (n * 50 + 16));
+      sum1_2 = v_add(sum1_2, x5);
+      const vec x6 = v_load(blocks_mhsa_maximum + (n * 50 + 24));
+      sum0_3 = v_add(sum0_3, x6);
+      const vec x7 = v_load(blocks_mhsa_maximum_2 + (n * 50 + 24));
+      sum1_3 = v_add(sum1_3, x7);
+      const vec x8 = v_load(blocks_mhsa_maximum + (n * 50 + 32));
+      sum0 = v_add(sum0, x8);
+      const vec x9 = v_load(blocks_mhsa_maximum_2 + (n * 50 + 32));
+      sum1 = v_add(sum1, x9);
+      const vec x10 = v_load(blocks_mhsa_maximum + (n * 50 + 40));
+      sum0_1 = v_add(sum0_1, x10);
+      const vec x11 = v_load(blocks_mhsa_maximum_2 + (n * 50 + 40));
+      sum1_1 = v_add(sum1_1, x11);
     }
     {
-      const vec x2 = v_load_n(blocks_mhsa_maximum + (n * 50 + 48), 2);
-      sum0 = v_add(sum0, v_keep_n(x2, 2, real(0.0)));
-      const vec x3 = v_load_n(blocks_mhsa_maximum_2 + (n * 50 + 48), 2);
-      sum1 = v_add(sum1, v_keep_n(x3, 2, real(0.0)));
+      const vec x12 = v_load_n(blocks_mhsa_maximum + (n * 50 + 48), 2);
+      sum0 = v_add(sum0, v_keep_n(x12, 2, real(0.0)));
+      const vec x13 = v_load_n(blocks_mhsa_maximum_2 + (n * 50 + 48), 2);
+      sum1 = v_add(sum1, v_keep_n(x13, 2, real(0.0)));
     }
   }
-  const vec row0 = v_set(v_sum(sum0));
-  const vec row1 = v_set(v_sum(sum1));
-  const vec t4 = v_set(real(0.0004));
-  const vec t5 = v_mul(row0, t4);
-  v_store_n(magnitude_5, t5, 1);
-  const vec t6 = v_mul(row1, t4);
-  v_store_n(magnitude_10, t6, 1);
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+  const vec t14 = v_set(real(0.0004));
+  const vec t15 = v_mul(row0, t14);
+  v_store_n(magnitude_5, t15, 1);
+  const vec t16 = v_mul(row1, t14);
+  v_store_n(magnitude_10, t16, 1);
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n2
@@ -11943,108 +12492,292 @@ static void blocks_mhsa_q_mappings_0_forward_2(const real* blocks_mhsa_q_mapping
                                                real* magnitude_6, real* magnitude_7, real* magnitude_8,
                                                real* magnitude_9, real* magnitude_11, real* magnitude_12) {
   vec sum0 = v_zero();
+  vec sum0_1 = v_zero();
+  vec sum0_2 = v_zero();
+  vec sum0_3 = v_zero();
   vec sum1 = v_zero();
+  vec sum1_1 = v_zero();
+  vec sum1_2 = v_zero();
+  vec sum1_3 = v_zero();
   vec sum2 = v_zero();
+  vec sum2_1 = v_zero();
+  vec sum2_2 = v_zero();
+  vec sum2_3 = v_zero();
   vec sum3 = v_zero();
+  vec sum3_1 = v_zero();
+  vec sum3_2 = v_zero();
+  vec sum3_3 = v_zero();
   vec sum4 = v_zero();
+  vec sum4_1 = v_zero();
+  vec sum4_2 = v_zero();
+  vec sum4_3 = v_zero();
   vec sum5 = v_zero();
+  vec sum5_1 = v_zero();
+  vec sum5_2 = v_zero();
+  vec sum5_3 = v_zero();
   vec sum6 = v_zero();
+  vec sum6_1 = v_zero();
+  vec sum6_2 = v_zero();
+  vec sum6_3 = v_zero();
   vec sum7 = v_zero();
+  vec sum7_1 = v_zero();
+  vec sum7_2 = v_zero();
+  vec sum7_3 = v_zero();
   for (std::int64_t k = 0; k < 4; ++k) {
-    for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(blocks_mhsa_q_mappings_0_add + (n + k * 50));
+    {
+      const vec x0 = v_load(blocks_mhsa_q_mappings_0_add + k * 50);
       const vec t1 = v_neg(x0);
       const vec t2 = v_max(x0, t1);
       sum0 = v_add(sum0, t2);
-      const vec x3 = v_load(blocks_mhsa_k_mappings_0_add + (n + k * 50));
+      const vec x3 = v_load(blocks_mhsa_k_mappings_0_add + k * 50);
       const vec t4 = v_neg(x3);
       const vec t5 = v_max(x3, t4);
       sum1 = v_add(sum1, t5);
-      const vec x6 = v_load(blocks_mhsa_v_mappings_0_add + (n + k * 50));
+      const vec x6 = v_load(blocks_mhsa_v_mappings_0_add + k * 50);
       const vec t7 = v_neg(x6);
       const vec t8 = v_max(x6, t7);
       sum2 = v_add(sum2, t8);
-      const vec x9 = v_load(blocks_mhsa_einsum + (n + k * 50));
+      const vec x9 = v_load(blocks_mhsa_einsum + k * 50);
       const vec t10 = v_neg(x9);
       const vec t11 = v_max(x9, t10);
       sum3 = v_add(sum3, t11);
-      const vec x12 = v_load(blocks_mhsa_q_mappings_1_add + (n + k * 50));
+      const vec x12 = v_load(blocks_mhsa_q_mappings_1_add + k * 50);
       const vec t13 = v_neg(x12);
       const vec t14 = v_max(x12, t13);
       sum4 = v_add(sum4, t14);
-      const vec x15 = v_load(blocks_mhsa_k_mappings_1_add + (n + k * 50));
+      const vec x15 = v_load(blocks_mhsa_k_mappings_1_add + k * 50);
       const vec t16 = v_neg(x15);
       const vec t17 = v_max(x15, t16);
       sum5 = v_add(sum5, t17);
-      const vec x18 = v_load(blocks_mhsa_v_mappings_1_add + (n + k * 50));
+      const vec x18 = v_load(blocks_mhsa_v_mappings_1_add + k * 50);
       const vec t19 = v_neg(x18);
       const vec t20 = v_max(x18, t19);
       sum6 = v_add(sum6, t20);
-      const vec x21 = v_load(blocks_mhsa_einsum_2 + (n + k * 50));
+      const vec x21 = v_load(blocks_mhsa_einsum_2 + k * 50);
       const vec t22 = v_neg(x21);
       const vec t23 = v_max(x21, t22);
       sum7 = v_add(sum7, t23);
-    }
-    {
-      const vec x24 = v_load_n(blocks_mhsa_q_mappings_0_add + (k * 50 + 48), 2);
+      const vec x24 = v_load(blocks_mhsa_q_mappings_0_add + (k * 50 + 8));
       const vec t25 = v_neg(x24);
       const vec t26 = v_max(x24, t25);
-      sum0 = v_add(sum0, v_keep_n(t26, 2, real(0.0)));
-      const vec x27 = v_load_n(blocks_mhsa_k_mappings_0_add + (k * 50 + 48), 2);
+      sum0_1 = v_add(sum0_1, t26);
+      const vec x27 = v_load(blocks_mhsa_k_mappings_0_add + (k * 50 + 8));
       const vec t28 = v_neg(x27);
       const vec t29 = v_max(x27, t28);
-      sum1 = v_add(sum1, v_keep_n(t29, 2, real(0.0)));
-      const vec x30 = v_load_n(blocks_mhsa_v_mappings_0_add + (k * 50 + 48), 2);
+      sum1_1 = v_add(sum1_1, t29);
+      const vec x30 = v_load(blocks_mhsa_v_mappings_0_add + (k * 50 + 8));
       const vec t31 = v_neg(x30);
       const vec t32 = v_max(x30, t31);
-      sum2 = v_add(sum2, v_keep_n(t32, 2, real(0.0)));
-      const vec x33 = v_load_n(blocks_mhsa_einsum + (k * 50 + 48), 2);
+      sum2_1 = v_add(sum2_1, t32);
+      const vec x33 = v_load(blocks_mhsa_einsum + (k * 50 + 8));
       const vec t34 = v_neg(x33);
       const vec t35 = v_max(x33, t34);
-      sum3 = v_add(sum3, v_keep_n(t35, 2, real(0.0)));
-      const vec x36 = v_load_n(blocks_mhsa_q_mappings_1_add + (k * 50 + 48), 2);
+      sum3_1 = v_add(sum3_1, t35);
+      const vec x36 = v_load(blocks_mhsa_q_mappings_1_add + (k * 50 + 8));
       const vec t37 = v_neg(x36);
       const vec t38 = v_max(x36, t37);
-      sum4 = v_add(sum4, v_keep_n(t38, 2, real(0.0)));
-      const vec x39 = v_load_n(blocks_mhsa_k_mappings_1_add + (k * 50 + 48), 2);
+      sum4_1 = v_add(sum4_1, t38);
+      const vec x39 = v_load(blocks_mhsa_k_mappings_1_add + (k * 50 + 8));
       const vec t40 = v_neg(x39);
       const vec t41 = v_max(x39, t40);
-      sum5 = v_add(sum5, v_keep_n(t41, 2, real(0.0)));
-      const vec x42 = v_load_n(blocks_mhsa_v_mappings_1_add + (k * 50 + 48), 2);
+      sum5_1 = v_add(sum5_1, t41);
+      const vec x42 = v_load(blocks_mhsa_v_mappings_1_add + (k * 50 + 8));
       const vec t43 = v_neg(x42);
       const vec t44 = v_max(x42, t43);
-      sum6 = v_add(sum6, v_keep_n(t44, 2, real(0.0)));
-      const vec x45 = v_load_n(blocks_mhsa_einsum_2 + (k * 50 + 48), 2);
+      sum6_1 = v_add(sum6_1, t44);
+      const vec x45 = v_load(blocks_mhsa_einsum_2 + (k * 50 + 8));
       const vec t46 = v_neg(x45);
       const vec t47 = v_max(x45, t46);
-      sum7 = v_add(sum7, v_keep_n(t47, 2, real(0.0)));
+      sum7_1 = v_add(sum7_1, t47);
+      const vec x48 = v_load(blocks_mhsa_q_mappings_0_add + (k * 50 + 16));
+      const vec t49 = v_neg(x48);
+      const vec t50 = v_max(x48, t49);
+      sum0_2 = v_add(sum0_2, t50);
+      const vec x51 = v_load(blocks_mhsa_k_mappings_0_add + (k * 50 + 16));
+      const vec t52 = v_neg(x51);
+      const vec t53 = v_max(x51, t52);
+      sum1_2 = v_add(sum1_2, t53);
+      const vec x54 = v_load(blocks_mhsa_v_mappings_0_add + (k * 50 + 16));
+      const vec t55 = v_neg(x54);
+      const vec t56 = v_max(x54, t55);
+      sum2_2 = v_add(sum2_2, t56);
+      const vec x57 = v_load(blocks_mhsa_einsum + (k * 50 + 16));
+      const vec t58 = v_neg(x57);
+      const vec t59 = v_max(x57, t58);
+      sum3_2 = v_add(sum3_2, t59);
+      const vec x60 = v_load(blocks_mhsa_q_mappings_1_add + (k * 50 + 16));
+      const vec t61 = v_neg(x60);
+      const vec t62 = v_max(x60, t61);
+      sum4_2 = v_add(sum4_2, t62);
+      const vec x63 = v_load(blocks_mhsa_k_mappings_1_add + (k * 50 + 16));
+      const vec t64 = v_neg(x63);
+      const vec t65 = v_max(x63, t64);
+      sum5_2 = v_add(sum5_2, t65);
+      const vec x66 = v_load(blocks_mhsa_v_mappings_1_add + (k * 50 + 16));
+      const vec t67 = v_neg(x66);
+      const vec t68 = v_max(x66, t67);
+      sum6_2 = v_add(sum6_2, t68);
+      const vec x69 = v_load(blocks_mhsa_einsum_2 + (k * 50 + 16));
+      const vec t70 = v_neg(x69);
+      const vec t71 = v_max(x69, t70);
+      sum7_2 = v_add(sum7_2, t71);
+      const vec x72 = v_load(blocks_mhsa_q_mappings_0_add + (k * 50 + 24));
+      const vec t73 = v_neg(x72);
+      const vec t74 = v_max(x72, t73);
+      sum0_3 = v_add(sum0_3, t74);
+      const vec x75 = v_load(blocks_mhsa_k_mappings_0_add + (k * 50 + 24));
+      const vec t76 = v_neg(x75);
+      const vec t77 = v_max(x75, t76);
+      sum1_3 = v_add(sum1_3, t77);
+      const vec x78 = v_load(blocks_mhsa_v_mappings_0_add + (k * 50 + 24));
+      const vec t79 = v_neg(x78);
+      const vec t80 = v_max(x78, t79);
+      sum2_3 = v_add(sum2_3, t80);
+      const vec x81 = v_load(blocks_mhsa_einsum + (k * 50 + 24));
+      const vec t82 = v_neg(x81);
+      const vec t83 = v_max(x81, t82);
+      sum3_3 = v_add(sum3_3, t83);
+      const vec x84 = v_load(blocks_mhsa_q_mappings_1_add + (k * 50 + 24));
+      const vec t85 = v_neg(x84);
+      const vec t86 = v_max(x84, t85);
+      sum4_3 = v_add(sum4_3, t86);
+      const vec x87 = v_load(blocks_mhsa_k_mappings_1_add + (k * 50 + 24));
+      const vec t88 = v_neg(x87);
+      const vec t89 = v_max(x87, t88);
+      sum5_3 = v_add(sum5_3, t89);
+      const vec x90 = v_load(blocks_mhsa_v_mappings_1_add + (k * 50 + 24));
+      const vec t91 = v_neg(x90);
+      const vec t92 = v_max(x90, t91);
+      sum6_3 = v_add(sum6_3, t92);
+      const vec x93 = v_load(blocks_mhsa_einsum_2 + (k * 50 + 24));
+      const vec t94 = v_neg(x93);
+      const vec t95 = v_max(x93, t94);
+      sum7_3 = v_add(sum7_3, t95);
+      const vec x96 = v_load(blocks_mhsa_q_mappings_0_add + (k * 50 + 32));
+      const vec t97 = v_neg(x96);
+      const vec t98 = v_max(x96, t97);
+      sum0 = v_add(sum0, t98);
+      const vec x99 = v_load(blocks_mhsa_k_mappings_0_add + (k * 50 + 32));
+      const vec t100 = v_neg(x99);
+      const vec t101 = v_max(x99, t100);
+      sum1 = v_add(sum1, t101);
+      const vec x102 = v_load(blocks_mhsa_v_mappings_0_add + (k * 50 + 32));
+      const vec t103 = v_neg(x102);
+      const vec t104 = v_max(x102, t103);
+      sum2 = v_add(sum2, t104);
+      const vec x105 = v_load(blocks_mhsa_einsum + (k * 50 + 32));
+      const vec t106 = v_neg(x105);
+      const vec t107 = v_max(x105, t106);
+      sum3 = v_add(sum3, t107);
+      const vec x108 = v_load(blocks_mhsa_q_mappings_1_add + (k * 50 + 32));
+      const vec t109 = v_neg(x108);
+      const vec t110 = v_max(x108, t109);
+      sum4 = v_add(sum4, t110);
+      const vec x111 = v_load(blocks_mhsa_k_mappings_1_add + (k * 50 + 32));
+      const vec t112 = v_neg(x111);
+      const vec t113 = v_max(x111, t112);
+      sum5 = v_add(sum5, t113);
+      const vec x114 = v_load(blocks_mhsa_v_mappings_1_add + (k * 50 + 32));
+      const vec t115 = v_neg(x114);
+      const vec t116 = v_max(x114, t115);
+      sum6 = v_add(sum6, t116);
+      const vec x117 = v_load(blocks_mhsa_einsum_2 + (k * 50 + 32));
+      const vec t118 = v_neg(x117);
+      const vec t119 = v_max(x117, t118);
+      sum7 = v_add(sum7, t119);
+      const vec x120 = v_load(blocks_mhsa_q_mappings_0_add + (k * 50 + 40));
+      const vec t121 = v_neg(x120);
+      const vec t122 = v_max(x120, t121);
+      sum0_1 = v_add(sum0_1, t122);
+      const vec x123 = v_load(blocks_mhsa_k_mappings_0_add + (k * 50 + 40));
+      const vec t124 = v_neg(x123);
+      const vec t125 = v_max(x123, t124);
+      sum1_1 = v_add(sum1_1, t125);
+      const vec x126 = v_load(blocks_mhsa_v_mappings_0_add + (k * 50 + 40));
+      const vec t127 = v_neg(x126);
+      const vec t128 = v_max(x126, t127);
+      sum2_1 = v_add(sum2_1, t128);
+      const vec x129 = v_load(blocks_mhsa_einsum + (k * 50 + 40));
+      const vec t130 = v_neg(x129);
+      const vec t131 = v_max(x129, t130);
+      sum3_1 = v_add(sum3_1, t131);
+      const vec x132 = v_load(blocks_mhsa_q_mappings_1_add + (k * 50 + 40));
+      const vec t133 = v_neg(x132);
+      const vec t134 = v_max(x132, t133);
+      sum4_1 = v_add(sum4_1, t134);
+      const vec x135 = v_load(blocks_mhsa_k_mappings_1_add + (k * 50 + 40));
+      const vec t136 = v_neg(x135);
+      const vec t137 = v_max(x135, t136);
+      sum5_1 = v_add(sum5_1, t137);
+      const vec x138 = v_load(blocks_mhsa_v_mappings_1_add + (k * 50 + 40));
+      const vec t139 = v_neg(x138);
+      const vec t140 = v_max(x138, t139);
+      sum6_1 = v_add(sum6_1, t140);
+      const vec x141 = v_load(blocks_mhsa_einsum_2 + (k * 50 + 40));
+      const vec t142 = v_neg(x141);
+      const vec t143 = v_max(x141, t142);
+      sum7_1 = v_add(sum7_1, t143);
+    }
+    {
+      const vec x144 = v_load_n(blocks_mhsa_q_mappings_0_add + (k * 50 + 48), 2);
+      const vec t145 = v_neg(x144);
+      const vec t146 = v_max(x144, t145);
+      sum0 = v_add(sum0, v_keep_n(t146, 2, real(0.0)));
+      const vec x147 = v_load_n(blocks_mhsa_k_mappings_0_add + (k * 50 + 48), 2);
+      const vec t148 = v_neg(x147);
+      const vec t149 = v_max(x147, t148);
+      sum1 = v_add(sum1, v_keep_n(t149, 2, real(0.0)));
+      const vec x150 = v_load_n(blocks_mhsa_v_mappings_0_add + (k * 50 + 48), 2);
+      const vec t151 = v_neg(x150);
+      const vec t152 = v_max(x150, t151);
+      sum2 = v_add(sum2, v_keep_n(t152, 2, real(0.0)));
+      const vec x153 = v_load_n(blocks_mhsa_einsum + (k * 50 + 48), 2);
+      const vec t154 = v_neg(x153);
+      const vec t155 = v_max(x153, t154);
+      sum3 = v_add(sum3, v_keep_n(t155, 2, real(0.0)));
+      const vec x156 = v_load_n(blocks_mhsa_q_mappings_1_add + (k * 50 + 48), 2);
+      const vec t157 = v_neg(x156);
+      const vec t158 = v_max(x156, t157);
+      sum4 = v_add(sum4, v_keep_n(t158, 2, real(0.0)));
+      const vec x159 = v_load_n(blocks_mhsa_k_mappings_1_add + (k * 50 + 48), 2);
+      const vec t160 = v_neg(x159);
+      const vec t161 = v_max(x159, t160);
+      sum5 = v_add(sum5, v_keep_n(t161, 2, real(0.0)));
+      const vec x162 = v_load_n(blocks_mhsa_v_mappings_1_add + (k * 50 + 48), 2);
+      const vec t163 = v_neg(x162);
+      const vec t164 = v_max(x162, t163);
+      sum6 = v_add(sum6, v_keep_n(t164, 2, real(0.0)));
+      const vec x165 = v_load_n(blocks_mhsa_einsum_2 + (k * 50 + 48), 2);
+      const vec t166 = v_neg(x165);
+      const vec t167 = v_max(x165, t166);
+      sum7 = v_add(sum7, v_keep_n(t167, 2, real(0.0)));
     }
   }
-  const vec row0 = v_set(v_sum(sum0));
-  const vec row1 = v_set(v_sum(sum1));
-  const vec row2 = v_set(v_sum(sum2));
-  const vec row3 = v_set(v_sum(sum3));
-  const vec row4 = v_set(v_sum(sum4));
-  const vec row5 = v_set(v_sum(sum5));
-  const vec row6 = v_set(v_sum(sum6));
-  const vec row7 = v_set(v_sum(sum7));
-  const vec t48 = v_set(real(0.005));
-  const vec t49 = v_mul(row0, t48);
-  v_store_n(magnitude_3, t49, 1);
-  const vec t50 = v_mul(row1, t48);
-  v_store_n(magnitude_4, t50, 1);
-  const vec t51 = v_mul(row2, t48);
-  v_store_n(magnitude_6, t51, 1);
-  const vec t52 = v_mul(row3, t48);
-  v_store_n(magnitude_7, t52, 1);
-  const vec t53 = v_mul(row4, t48);
-  v_store_n(magnitude_8, t53, 1);
-  const vec t54 = v_mul(row5, t48);
-  v_store_n(magnitude_9, t54, 1);
-  const vec t55 = v_mul(row6, t48);
-  v_store_n(magnitude_11, t55, 1);
-  const vec t56 = v_mul(row7, t48);
-  v_store_n(magnitude_12, t56, 1);
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+  const vec row2 = v_set(v_sum(v_add(v_add(sum2, sum2_1), v_add(sum2_2, sum2_3))));
+  const vec row3 = v_set(v_sum(v_add(v_add(sum3, sum3_1), v_add(sum3_2, sum3_3))));
+  const vec row4 = v_set(v_sum(v_add(v_add(sum4, sum4_1), v_add(sum4_2, sum4_3))));
+  const vec row5 = v_set(v_sum(v_add(v_add(sum5, sum5_1), v_add(sum5_2, sum5_3))));
+  const vec row6 = v_set(v_sum(v_add(v_add(sum6, sum6_1), v_add(sum6_2, sum6_3))));
+  const vec row7 = v_set(v_sum(v_add(v_add(sum7, sum7_1), v_add(sum7_2, sum7_3))));
+  const vec t168 = v_set(real(0.005));
+  const vec t169 = v_mul(row0, t168);
+  v_store_n(magnitude_3, t169, 1);
+  const vec t170 = v_mul(row1, t168);
+  v_store_n(magnitude_4, t170, 1);
+  const vec t171 = v_mul(row2, t168);
+  v_store_n(magnitude_6, t171, 1);
+  const vec t172 = v_mul(row3, t168);
+  v_store_n(magnitude_7, t172, 1);
+  const vec t173 = v_mul(row4, t168);
+  v_store_n(magnitude_8, t173, 1);
+  const vec t174 = v_mul(row5, t168);
+  v_store_n(magnitude_9, t174, 1);
+  const vec t175 = v_mul(row6, t168);
+  v_store_n(magnitude_11, t175, 1);
+  const vec t176 = v_mul(row7, t168);
+  v_store_n(magnitude_12, t176, 1);
 }
 
 // b < B, n < N+1=50, d < D=8 (row); lanes along n
@@ -12063,62 +12796,60 @@ static void blocks_norm2_forward_inspect(const real* blocks_concat, const real* 
       const vec t2 = v_set(real(8.0));
       const vec t3 = v_div(sum0, t2);
       const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+      sum1 = v_fma(t4, t4, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x6 = v_load(blocks_concat + (n + d * 50));
-      const vec t7 = v_set(real(8.0));
-      const vec t8 = v_div(sum0, t7);
-      const vec t9 = v_sub(x6, t8);
-      const vec t10 = v_div(sum1, t7);
-      const vec t11 = v_set(real(1e-05));
-      const vec t12 = v_add(t10, t11);
-      const vec t13 = v_rsqrt(t12);
-      const vec t14 = v_mul(t9, t13);
-      const vec x15 = v_set(blocks_norm2_weight[d]);
-      const vec t16 = v_mul(t14, x15);
-      const vec x17 = v_set(blocks_norm2_bias[d]);
-      const vec t18 = v_add(t16, x17);
-      v_store(blocks_norm2_add + (n + d * 50), t18);
-      const vec t19 = v_neg(t18);
-      const vec t20 = v_max(t18, t19);
-      v_store(blocks_norm2_maximum + (n + d * 50), t20);
+      const vec x5 = v_load(blocks_concat + (n + d * 50));
+      const vec t6 = v_set(real(8.0));
+      const vec t7 = v_div(sum0, t6);
+      const vec t8 = v_sub(x5, t7);
+      const vec t9 = v_div(sum1, t6);
+      const vec t10 = v_set(real(1e-05));
+      const vec t11 = v_add(t9, t10);
+      const vec t12 = v_rsqrt(t11);
+      const vec t13 = v_mul(t8, t12);
+      const vec x14 = v_set(blocks_norm2_weight[d]);
+      const vec t15 = v_mul(t13, x14);
+      const vec x16 = v_set(blocks_norm2_bias[d]);
+      const vec t17 = v_add(t15, x16);
+      v_store(blocks_norm2_add + (n + d * 50), t17);
+      const vec t18 = v_neg(t17);
+      const vec t19 = v_max(t17, t18);
+      v_store(blocks_norm2_maximum + (n + d * 50), t19);
     }
   }
   {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x21 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, x21);
+      const vec x20 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      sum0 = v_add(sum0, x20);
     }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x22 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      const vec t23 = v_set(real(8.0));
-      const vec t24 = v_div(sum0, t23);
-      const vec t25 = v_sub(x22, t24);
-      const vec t26 = v_mul(t25, t25);
-      sum1 = v_add(sum1, t26);
+      const vec x21 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      const vec t22 = v_set(real(8.0));
+      const vec t23 = v_div(sum0, t22);
+      const vec t24 = v_sub(x21, t23);
+      sum1 = v_fma(t24, t24, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x27 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      const vec t28 = v_set(real(8.0));
-      const vec t29 = v_div(sum0, t28);
-      const vec t30 = v_sub(x27, t29);
-      const vec t31 = v_div(sum1, t28);
-      const vec t32 = v_set(real(1e-05));
-      const vec t33 = v_add(t31, t32);
-      const vec t34 = v_rsqrt(t33);
-      const vec t35 = v_mul(t30, t34);
-      const vec x36 = v_set(blocks_norm2_weight[d]);
-      const vec t37 = v_mul(t35, x36);
-      const vec x38 = v_set(blocks_norm2_bias[d]);
-      const vec t39 = v_add(t37, x38);
-      v_store_n(blocks_norm2_add + (d * 50 + 48), t39, 2);
-      const vec t40 = v_neg(t39);
-      const vec t41 = v_max(t39, t40);
-      v_store_n(blocks_norm2_maximum + (d * 50 + 48), t41, 2);
+      const vec x25 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      const vec t26 = v_set(real(8.0));
+      const vec t27 = v_div(sum0, t26);
+      const vec t28 = v_sub(x25, t27);
+      const vec t29 = v_div(sum1, t26);
+      const vec t30 = v_set(real(1e-05));
+      const vec t31 = v_add(t29, t30);
+      const vec t32 = v_rsqrt(t31);
+      const vec t33 = v_mul(t28, t32);
+      const vec x34 = v_set(blocks_norm2_weight[d]);
+      const vec t35 = v_mul(t33, x34);
+      const vec x36 = v_set(blocks_norm2_bias[d]);
+      const vec t37 = v_add(t35, x36);
+      v_store_n(blocks_norm2_add + (d * 50 + 48), t37, 2);
+      const vec t38 = v_neg(t37);
+      const vec t39 = v_max(t37, t38);
+      v_store_n(blocks_norm2_maximum + (d * 50 + 48), t39, 2);
     }
   }
 }
@@ -12202,10 +12933,16 @@ static void blocks_mlp_0_forward_inspect(const real* blocks_norm2_add, const rea
 static void blocks_mlp_0_forward_2(const real* blocks_mlp_0_einsum, const real* blocks_mlp_0_bias, real* magnitude_15,
                                    real* magnitude_16, real* blocks_mlp_1_gelu) {
   vec sum0 = v_zero();
+  vec sum0_1 = v_zero();
+  vec sum0_2 = v_zero();
+  vec sum0_3 = v_zero();
   vec sum1 = v_zero();
+  vec sum1_1 = v_zero();
+  vec sum1_2 = v_zero();
+  vec sum1_3 = v_zero();
   for (std::int64_t m = 0; m < 32; ++m) {
-    for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(blocks_mlp_0_einsum + (n + m * 50));
+    {
+      const vec x0 = v_load(blocks_mlp_0_einsum + m * 50);
       const vec x1 = v_set(blocks_mlp_0_bias[m]);
       const vec t2 = v_add(x0, x1);
       const vec t3 = v_neg(t2);
@@ -12215,41 +12952,87 @@ static void blocks_mlp_0_forward_2(const real* blocks_mlp_0_einsum, const real* 
       const vec t6 = v_neg(t5);
       const vec t7 = v_max(t5, t6);
       sum1 = v_add(sum1, t7);
+      const vec x8 = v_load(blocks_mlp_0_einsum + (m * 50 + 8));
+      const vec t9 = v_add(x8, x1);
+      const vec t10 = v_neg(t9);
+      const vec t11 = v_max(t9, t10);
+      sum0_1 = v_add(sum0_1, t11);
+      const vec t12 = v_gelu(t9);
+      const vec t13 = v_neg(t12);
+      const vec t14 = v_max(t12, t13);
+      sum1_1 = v_add(sum1_1, t14);
+      const vec x15 = v_load(blocks_mlp_0_einsum + (m * 50 + 16));
+      const vec t16 = v_add(x15, x1);
+      const vec t17 = v_neg(t16);
+      const vec t18 = v_max(t16, t17);
+      sum0_2 = v_add(sum0_2, t18);
+      const vec t19 = v_gelu(t16);
+      const vec t20 = v_neg(t19);
+      const vec t21 = v_max(t19, t20);
+      sum1_2 = v_add(sum1_2, t21);
+      const vec x22 = v_load(blocks_mlp_0_einsum + (m * 50 + 24));
+      const vec t23 = v_add(x22, x1);
+      const vec t24 = v_neg(t23);
+      const vec t25 = v_max(t23, t24);
+      sum0_3 = v_add(sum0_3, t25);
+      const vec t26 = v_gelu(t23);
+      const vec t27 = v_neg(t26);
+      const vec t28 = v_max(t26, t27);
+      sum1_3 = v_add(sum1_3, t28);
+      const vec x29 = v_load(blocks_mlp_0_einsum + (m * 50 + 32));
+      const vec x30 = v_set(blocks_mlp_0_bias[m]);
+      const vec t31 = v_add(x29, x30);
+      const vec t32 = v_neg(t31);
+      const vec t33 = v_max(t31, t32);
+      sum0 = v_add(sum0, t33);
+      const vec t34 = v_gelu(t31);
+      const vec t35 = v_neg(t34);
+      const vec t36 = v_max(t34, t35);
+      sum1 = v_add(sum1, t36);
+      const vec x37 = v_load(blocks_mlp_0_einsum + (m * 50 + 40));
+      const vec t38 = v_add(x37, x30);
+      const vec t39 = v_neg(t38);
+      const vec t40 = v_max(t38, t39);
+      sum0_1 = v_add(sum0_1, t40);
+      const vec t41 = v_gelu(t38);
+      const vec t42 = v_neg(t41);
+      const vec t43 = v_max(t41, t42);
+      sum1_1 = v_add(sum1_1, t43);
     }
     {
-      const vec x8 = v_load_n(blocks_mlp_0_einsum + (m * 50 + 48), 2);
-      const vec x9 = v_set(blocks_mlp_0_bias[m]);
-      const vec t10 = v_add(x8, x9);
-      const vec t11 = v_neg(t10);
-      const vec t12 = v_max(t10, t11);
-      sum0 = v_add(sum0, v_keep_n(t12, 2, real(0.0)));
-      const vec t13 = v_gelu(t10);
-      const vec t14 = v_neg(t13);
-      const vec t15 = v_max(t13, t14);
-      sum1 = v_add(sum1, v_keep_n(t15, 2, real(0.0)));
+      const vec x44 = v_load_n(blocks_mlp_0_einsum + (m * 50 + 48), 2);
+      const vec x45 = v_set(blocks_mlp_0_bias[m]);
+      const vec t46 = v_add(x44, x45);
+      const vec t47 = v_neg(t46);
+      const vec t48 = v_max(t46, t47);
+      sum0 = v_add(sum0, v_keep_n(t48, 2, real(0.0)));
+      const vec t49 = v_gelu(t46);
+      const vec t50 = v_neg(t49);
+      const vec t51 = v_max(t49, t50);
+      sum1 = v_add(sum1, v_keep_n(t51, 2, real(0.0)));
     }
   }
-  const vec row0 = v_set(v_sum(sum0));
-  const vec row1 = v_set(v_sum(sum1));
-  const vec t16 = v_set(real(0.000625));
-  const vec t17 = v_mul(row0, t16);
-  v_store_n(magnitude_15, t17, 1);
-  const vec t18 = v_mul(row1, t16);
-  v_store_n(magnitude_16, t18, 1);
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+  const vec t52 = v_set(real(0.000625));
+  const vec t53 = v_mul(row0, t52);
+  v_store_n(magnitude_15, t53, 1);
+  const vec t54 = v_mul(row1, t52);
+  v_store_n(magnitude_16, t54, 1);
   for (std::int64_t m = 0; m < 32; ++m) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x19 = v_load(blocks_mlp_0_einsum + (n + m * 50));
-      const vec x20 = v_set(blocks_mlp_0_bias[m]);
-      const vec t21 = v_add(x19, x20);
-      const vec t22 = v_gelu(t21);
-      v_store(blocks_mlp_1_gelu + (n + m * 50), t22);
+      const vec x55 = v_load(blocks_mlp_0_einsum + (n + m * 50));
+      const vec x56 = v_set(blocks_mlp_0_bias[m]);
+      const vec t57 = v_add(x55, x56);
+      const vec t58 = v_gelu(t57);
+      v_store(blocks_mlp_1_gelu + (n + m * 50), t58);
     }
     {
-      const vec x23 = v_load_n(blocks_mlp_0_einsum + (m * 50 + 48), 2);
-      const vec x24 = v_set(blocks_mlp_0_bias[m]);
-      const vec t25 = v_add(x23, x24);
-      const vec t26 = v_gelu(t25);
-      v_store_n(blocks_mlp_1_gelu + (m * 50 + 48), t26, 2);
+      const vec x59 = v_load_n(blocks_mlp_0_einsum + (m * 50 + 48), 2);
+      const vec x60 = v_set(blocks_mlp_0_bias[m]);
+      const vec t61 = v_add(x59, x60);
+      const vec t62 = v_gelu(t61);
+      v_store_n(blocks_mlp_1_gelu + (m * 50 + 48), t62, 2);
     }
   }
 }
@@ -12336,21 +13119,36 @@ static void blocks_norm1_forward_2(const real* blocks_norm1_maximum, const real*
                                    real* magnitude_14, real* magnitude_17, real* magnitude_18,
                                    real* blocks_carry_next) {
   vec sum0 = v_zero();
+  vec sum0_1 = v_zero();
+  vec sum0_2 = v_zero();
+  vec sum0_3 = v_zero();
   vec sum1 = v_zero();
+  vec sum1_1 = v_zero();
+  vec sum1_2 = v_zero();
+  vec sum1_3 = v_zero();
   vec sum2 = v_zero();
+  vec sum2_1 = v_zero();
+  vec sum2_2 = v_zero();
+  vec sum2_3 = v_zero();
   vec sum3 = v_zero();
+  vec sum3_1 = v_zero();
+  vec sum3_2 = v_zero();
+  vec sum3_3 = v_zero();
   vec sum4 = v_zero();
+  vec sum4_1 = v_zero();
+  vec sum4_2 = v_zero();
+  vec sum4_3 = v_zero();
   for (std::int64_t d = 0; d < 8; ++d) {
-    for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(blocks_norm1_maximum + (n + d * 50));
+    {
+      const vec x0 = v_load(blocks_norm1_maximum + d * 50);
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(blocks_concat + (n + d * 50));
+      const vec x1 = v_load(blocks_concat + d * 50);
       const vec t2 = v_neg(x1);
       const vec t3 = v_max(x1, t2);
       sum1 = v_add(sum1, t3);
-      const vec x4 = v_load(blocks_norm2_maximum + (n + d * 50));
+      const vec x4 = v_load(blocks_norm2_maximum + d * 50);
       sum2 = v_add(sum2, x4);
-      const vec x5 = v_load(blocks_mlp_2_einsum + (n + d * 50));
+      const vec x5 = v_load(blocks_mlp_2_einsum + d * 50);
       const vec x6 = v_set(blocks_mlp_2_bias[d]);
       const vec t7 = v_add(x5, x6);
       const vec t8 = v_neg(t7);
@@ -12360,60 +13158,146 @@ static void blocks_norm1_forward_2(const real* blocks_norm1_maximum, const real*
       const vec t11 = v_neg(t10);
       const vec t12 = v_max(t10, t11);
       sum4 = v_add(sum4, t12);
-    }
-    {
-      const vec x13 = v_load_n(blocks_norm1_maximum + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, v_keep_n(x13, 2, real(0.0)));
-      const vec x14 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      const vec x13 = v_load(blocks_norm1_maximum + (d * 50 + 8));
+      sum0_1 = v_add(sum0_1, x13);
+      const vec x14 = v_load(blocks_concat + (d * 50 + 8));
       const vec t15 = v_neg(x14);
       const vec t16 = v_max(x14, t15);
-      sum1 = v_add(sum1, v_keep_n(t16, 2, real(0.0)));
-      const vec x17 = v_load_n(blocks_norm2_maximum + (d * 50 + 48), 2);
-      sum2 = v_add(sum2, v_keep_n(x17, 2, real(0.0)));
-      const vec x18 = v_load_n(blocks_mlp_2_einsum + (d * 50 + 48), 2);
-      const vec x19 = v_set(blocks_mlp_2_bias[d]);
-      const vec t20 = v_add(x18, x19);
-      const vec t21 = v_neg(t20);
-      const vec t22 = v_max(t20, t21);
-      sum3 = v_add(sum3, v_keep_n(t22, 2, real(0.0)));
-      const vec t23 = v_add(x14, t20);
-      const vec t24 = v_neg(t23);
-      const vec t25 = v_max(t23, t24);
-      sum4 = v_add(sum4, v_keep_n(t25, 2, real(0.0)));
-    }
-  }
-  const vec row0 = v_set(v_sum(sum0));
-  const vec row1 = v_set(v_sum(sum1));
-  const vec row2 = v_set(v_sum(sum2));
-  const vec row3 = v_set(v_sum(sum3));
-  const vec row4 = v_set(v_sum(sum4));
-  const vec t26 = v_set(real(0.0025));
-  const vec t27 = v_mul(row0, t26);
-  v_store_n(magnitude_2, t27, 1);
-  const vec t28 = v_mul(row1, t26);
-  v_store_n(magnitude_13, t28, 1);
-  const vec t29 = v_mul(row2, t26);
-  v_store_n(magnitude_14, t29, 1);
-  const vec t30 = v_mul(row3, t26);
-  v_store_n(magnitude_17, t30, 1);
-  const vec t31 = v_mul(row4, t26);
-  v_store_n(magnitude_18, t31, 1);
-  for (std::int64_t d = 0; d < 8; ++d) {
-    for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x32 = v_load(blocks_concat + (n + d * 50));
-      const vec x33 = v_load(blocks_mlp_2_einsum + (n + d * 50));
-      const vec x34 = v_set(blocks_mlp_2_bias[d]);
-      const vec t35 = v_add(x33, x34);
-      const vec t36 = v_add(x32, t35);
-      v_store(blocks_carry_next + (n + d * 50), t36);
+      sum1_1 = v_add(sum1_1, t16);
+      const vec x17 = v_load(blocks_norm2_maximum + (d * 50 + 8));
+      sum2_1 = v_add(sum2_1, x17);
+      const vec x18 = v_load(blocks_mlp_2_einsum + (d * 50 + 8));
+      const vec t19 = v_add(x18, x6);
+      const vec t20 = v_neg(t19);
+      const vec t21 = v_max(t19, t20);
+      sum3_1 = v_add(sum3_1, t21);
+      const vec t22 = v_add(x14, t19);
+      const vec t23 = v_neg(t22);
+      const vec t24 = v_max(t22, t23);
+      sum4_1 = v_add(sum4_1, t24);
+      const vec x25 = v_load(blocks_norm1_maximum + (d * 50 + 16));
+      sum0_2 = v_add(sum0_2, x25);
+      const vec x26 = v_load(blocks_concat + (d * 50 + 16));
+      const vec t27 = v_neg(x26);
+      const vec t28 = v_max(x26, t27);
+      sum1_2 = v_add(sum1_2, t28);
+      const vec x29 = v_load(blocks_norm2_maximum + (d * 50 + 16));
+      sum2_2 = v_add(sum2_2, x29);
+      const vec x30 = v_load(blocks_mlp_2_einsum + (d * 50 + 16));
+      const vec t31 = v_add(x30, x6);
+      const vec t32 = v_neg(t31);
+      const vec t33 = v_max(t31, t32);
+      sum3_2 = v_add(sum3_2, t33);
+      const vec t34 = v_add(x26, t31);
+      const vec t35 = v_neg(t34);
+      const vec t36 = v_max(t34, t35);
+      sum4_2 = v_add(sum4_2, t36);
+      const vec x37 = v_load(blocks_norm1_maximum + (d * 50 + 24));
+      sum0_3 = v_add(sum0_3, x37);
+      const vec x38 = v_load(blocks_concat + (d * 50 + 24));
+      const vec t39 = v_neg(x38);
+      const vec t40 = v_max(x38, t39);
+      sum1_3 = v_add(sum1_3, t40);
+      const vec x41 = v_load(blocks_norm2_maximum + (d * 50 + 24));
+      sum2_3 = v_add(sum2_3, x41);
+      const vec x42 = v_load(blocks_mlp_2_einsum + (d * 50 + 24));
+      const vec t43 = v_add(x42, x6);
+      const vec t44 = v_neg(t43);
+      const vec t45 = v_max(t43, t44);
+      sum3_3 = v_add(sum3_3, t45);
+      const vec t46 = v_add(x38, t43);
+      const vec t47 = v_neg(t46);
+      const vec t48 = v_max(t46, t47);
+      sum4_3 = v_add(sum4_3, t48);
+      const vec x49 = v_load(blocks_norm1_maximum + (d * 50 + 32));
+      sum0 = v_add(sum0, x49);
+      const vec x50 = v_load(blocks_concat + (d * 50 + 32));
+      const vec t51 = v_neg(x50);
+      const vec t52 = v_max(x50, t51);
+      sum1 = v_add(sum1, t52);
+      const vec x53 = v_load(blocks_norm2_maximum + (d * 50 + 32));
+      sum2 = v_add(sum2, x53);
+      const vec x54 = v_load(blocks_mlp_2_einsum + (d * 50 + 32));
+      const vec x55 = v_set(blocks_mlp_2_bias[d]);
+      const vec t56 = v_add(x54, x55);
+      const vec t57 = v_neg(t56);
+      const vec t58 = v_max(t56, t57);
+      sum3 = v_add(sum3, t58);
+      const vec t59 = v_add(x50, t56);
+      const vec t60 = v_neg(t59);
+      const vec t61 = v_max(t59, t60);
+      sum4 = v_add(sum4, t61);
+      const vec x62 = v_load(blocks_norm1_maximum + (d * 50 + 40));
+      sum0_1 = v_add(sum0_1, x62);
+      const vec x63 = v_load(blocks_concat + (d * 50 + 40));
+      const vec t64 = v_neg(x63);
+      const vec t65 = v_max(x63, t64);
+      sum1_1 = v_add(sum1_1, t65);
+      const vec x66 = v_load(blocks_norm2_maximum + (d * 50 + 40));
+      sum2_1 = v_add(sum2_1, x66);
+      const vec x67 = v_load(blocks_mlp_2_einsum + (d * 50 + 40));
+      const vec t68 = v_add(x67, x55);
+      const vec t69 = v_neg(t68);
+      const vec t70 = v_max(t68, t69);
+      sum3_1 = v_add(sum3_1, t70);
+      const vec t71 = v_add(x63, t68);
+      const vec t72 = v_neg(t71);
+      const vec t73 = v_max(t71, t72);
+      sum4_1 = v_add(sum4_1, t73);
     }
     {
-      const vec x37 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      const vec x38 = v_load_n(blocks_mlp_2_einsum + (d * 50 + 48), 2);
-      const vec x39 = v_set(blocks_mlp_2_bias[d]);
-      const vec t40 = v_add(x38, x39);
-      const vec t41 = v_add(x37, t40);
-      v_store_n(blocks_carry_next + (d * 50 + 48), t41, 2);
+      const vec x74 = v_load_n(blocks_norm1_maximum + (d * 50 + 48), 2);
+      sum0 = v_add(sum0, v_keep_n(x74, 2, real(0.0)));
+      const vec x75 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      const vec t76 = v_neg(x75);
+      const vec t77 = v_max(x75, t76);
+      sum1 = v_add(sum1, v_keep_n(t77, 2, real(0.0)));
+      const vec x78 = v_load_n(blocks_norm2_maximum + (d * 50 + 48), 2);
+      sum2 = v_add(sum2, v_keep_n(x78, 2, real(0.0)));
+      const vec x79 = v_load_n(blocks_mlp_2_einsum + (d * 50 + 48), 2);
+      const vec x80 = v_set(blocks_mlp_2_bias[d]);
+      const vec t81 = v_add(x79, x80);
+      const vec t82 = v_neg(t81);
+      const vec t83 = v_max(t81, t82);
+      sum3 = v_add(sum3, v_keep_n(t83, 2, real(0.0)));
+      const vec t84 = v_add(x75, t81);
+      const vec t85 = v_neg(t84);
+      const vec t86 = v_max(t84, t85);
+      sum4 = v_add(sum4, v_keep_n(t86, 2, real(0.0)));
+    }
+  }
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+  const vec row2 = v_set(v_sum(v_add(v_add(sum2, sum2_1), v_add(sum2_2, sum2_3))));
+  const vec row3 = v_set(v_sum(v_add(v_add(sum3, sum3_1), v_add(sum3_2, sum3_3))));
+  const vec row4 = v_set(v_sum(v_add(v_add(sum4, sum4_1), v_add(sum4_2, sum4_3))));
+  const vec t87 = v_set(real(0.0025));
+  const vec t88 = v_mul(row0, t87);
+  v_store_n(magnitude_2, t88, 1);
+  const vec t89 = v_mul(row1, t87);
+  v_store_n(magnitude_13, t89, 1);
+  const vec t90 = v_mul(row2, t87);
+  v_store_n(magnitude_14, t90, 1);
+  const vec t91 = v_mul(row3, t87);
+  v_store_n(magnitude_17, t91, 1);
+  const vec t92 = v_mul(row4, t87);
+  v_store_n(magnitude_18, t92, 1);
+  for (std::int64_t d = 0; d < 8; ++d) {
+    for (std::int64_t n = 0; n < 48; n += 8) {
+      const vec x93 = v_load(blocks_concat + (n + d * 50));
+      const vec x94 = v_load(blocks_mlp_2_einsum + (n + d * 50));
+      const vec x95 = v_set(blocks_mlp_2_bias[d]);
+      const vec t96 = v_add(x94, x95);
+      const vec t97 = v_add(x93, t96);
+      v_store(blocks_carry_next + (n + d * 50), t97);
+    }
+    {
+      const vec x98 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      const vec x99 = v_load_n(blocks_mlp_2_einsum + (d * 50 + 48), 2);
+      const vec x100 = v_set(blocks_mlp_2_bias[d]);
+      const vec t101 = v_add(x99, x100);
+      const vec t102 = v_add(x98, t101);
+      v_store_n(blocks_carry_next + (d * 50 + 48), t102, 2);
     }
   }
 }
@@ -12483,7 +13367,7 @@ static void mlp_0_forward_2_inspect(const real* mlp_0_einsum, const real* mlp_0_
     const vec t22 = v_add(x20, x21);
     const vec t23 = v_sub(t22, row1);
     const vec t24 = v_exp(t23);
-    const vec t25 = v_div(v_set(real(1.0)), row2);
+    const vec t25 = v_div_one(v_set(real(1.0)), row2);
     const vec t26 = v_mul(t24, t25);
     const vec t27 = v_neg(t26);
     const vec t28 = v_max(t26, t27);
@@ -12495,7 +13379,7 @@ static void mlp_0_forward_2_inspect(const real* mlp_0_einsum, const real* mlp_0_
     const vec t31 = v_add(x29, x30);
     const vec t32 = v_sub(t31, row1);
     const vec t33 = v_exp(t32);
-    const vec t34 = v_div(v_set(real(1.0)), row2);
+    const vec t34 = v_div_one(v_set(real(1.0)), row2);
     const vec t35 = v_mul(t33, t34);
     const vec t36 = v_neg(t35);
     const vec t37 = v_max(t35, t36);
@@ -12830,45 +13714,45 @@ void vit_mnist_evaluate_avx2(const float* parameters, const float* images, const
 void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* images, const std::int32_t* labels,
                                        const std::int64_t batch, const std::int64_t at_once, float* outputs,
                                        float* loss, float* gradients, float* scratch) {
-  // [B, C*P*P=16, N=49], every 27088 reals, live from kernel 1 to 126
+  // [B, C*P*P=16, N=49], every 27088 reals, live from kernel 1 to 124
   float* const rearrange = scratch + 33392;
   // [B, D=8, N+1=50] x 2 slots, every 27088 reals, live from kernel 1 to 30
   float* const blocks_carry = scratch + 22768;
-  // [B, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_norm1_rsqrt = scratch + 39680;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_norm1_multiply = scratch + 34176;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_norm1_add = scratch + 34576;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_mhsa_q_mappings_0_add = scratch + 36976;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_mhsa_k_mappings_0_add = scratch + 37184;
   // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 7 to 12
   float* const blocks_mhsa_einsum = scratch + 12720;
   // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 11 to 12
   float* const blocks_mhsa_einsum_2 = scratch + 15232;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_mhsa_divide = scratch + 17744;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_mhsa_divide_2 = scratch + 20256;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_mhsa_v_mappings_0_add = scratch + 37392;
   // [B, D=8, N+1=50], every 27088 reals, live from kernel 13 to 18
   float* const blocks_concat = scratch + 14320;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_mhsa_q_mappings_1_add = scratch + 37600;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_mhsa_k_mappings_1_add = scratch + 37808;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_mhsa_v_mappings_1_add = scratch + 38016;
-  // [B, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_norm2_rsqrt = scratch + 39744;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_norm2_multiply = scratch + 34976;
   // [B, D=8, N+1=50], every 27088 reals, live from kernel 16 to 17
   float* const blocks_norm2_add = scratch + 14720;
-  // [B, M=32, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, M=32, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_mlp_0_add = scratch + 27792;
   // [B, M=32, N+1=50], every 27088 reals, live from kernel 17 to 18
   float* const blocks_mlp_1_gelu = scratch + 12720;
@@ -12960,51 +13844,51 @@ void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* ima
   float* const d_blocks_1_mhsa_v_mappings_0_einsum = scratch + 14128;
   // [B, D=8, N+1=50], every 27088 reals, live from kernel 57 to 59
   float* const d_blocks_1_norm1_multiply = scratch + 13920;
-  // [B, D=8, N+1=50] x 2 slots, every 27088 reals, live from kernel 19 to 127
+  // [B, D=8, N+1=50] x 2 slots, every 27088 reals, live from kernel 19 to 125
   float* const d_blocks_carry = scratch + 32592;
-  // [B, M=32, N+1=50], every 27088 reals, live from kernel 84 to 108
-  float* const d_blocks_mlp_1_multiply = scratch + 29392;
-  // [B, N+1=50, M=32], every 27088 reals, live from kernel 84 to 106
-  float* const d_blocks_mlp_2_copy = scratch + 30992;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 84 to 110
-  float* const d_blocks_mlp_0_einsum = scratch + 35376;
+  // [B, M=32, N+1=50], every 27088 reals, live from kernel 84 to 104
+  float* const d_blocks_mlp_2_copy = scratch + 29392;
+  // [B, M=32, N+1=50], every 27088 reals, live from kernel 84 to 106
+  float* const d_blocks_mlp_1_multiply = scratch + 30992;
   // [B, D=8, N+1=50], every 27088 reals, live from kernel 84 to 108
+  float* const d_blocks_mlp_0_einsum = scratch + 35376;
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 84 to 106
   float* const d_blocks_mlp_0_copy = scratch + 35776;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 88 to 104
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 86 to 102
   float* const d_blocks_add = scratch + 36176;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 89 to 93
+  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 87 to 91
   float* const d_blocks_mhsa_einsum = scratch + 12720;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 112
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 110
   float* const d_blocks_mhsa_einsum_2 = scratch + 38224;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 91 to 96
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 89 to 94
   float* const d_blocks_mhsa_v_mappings_1_einsum = scratch + 38432;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 92 to 93
+  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 90 to 91
   float* const d_blocks_mhsa_einsum_3 = scratch + 15232;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 93 to 95
+  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 91 to 93
   float* const d_blocks_mhsa_multiply = scratch + 22768;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 93 to 101
+  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 91 to 99
   float* const d_blocks_mhsa_multiply_2 = scratch + 25280;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 116
-  float* const d_blocks_mhsa_einsum_4 = scratch + 38640;
   // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 114
+  float* const d_blocks_mhsa_einsum_4 = scratch + 38640;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 112
   float* const d_blocks_mhsa_einsum_5 = scratch + 38848;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 96 to 97
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 94 to 95
   float* const d_blocks_mhsa_add = scratch + 12720;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 84 to 124
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 84 to 122
   float* const d_blocks_norm1_concat = scratch + 36576;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 118
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 116
   float* const d_blocks_mhsa_einsum_6 = scratch + 39056;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 99 to 102
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 97 to 100
   float* const d_blocks_mhsa_v_mappings_0_einsum = scratch + 12720;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 122
-  float* const d_blocks_mhsa_einsum_7 = scratch + 39264;
   // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 120
+  float* const d_blocks_mhsa_einsum_7 = scratch + 39264;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 118
   float* const d_blocks_mhsa_einsum_8 = scratch + 39472;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 102 to 103
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 100 to 101
   float* const d_blocks_mhsa_add_2 = scratch + 12928;
   // [D=8, 1], live from kernel 0 to 3
   float* const add_2 = scratch;
-  // [1], live from kernel 0 to 127
+  // [1], live from kernel 0 to 125
   float* const divide_forward_sum = scratch + 12704;
   std::int64_t place = -1;
   // Group after group of images: forward, backward, and their gradients added to those before them.
@@ -13218,15 +14102,14 @@ void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* ima
       for (std::int64_t image = 0; image < group.images; ++image) {
         if (place < 0) place = image;
         blocks_mlp_2_backward(d_blocks_carry + pass * 400 + image * 27088, parameters + 928 - layer * 816,
-                              blocks_mlp_0_add + image * 27088, d_blocks_mlp_1_multiply + image * 27088);
-        blocks_mlp_1_backward(blocks_mlp_0_add + image * 27088, d_blocks_mlp_2_copy + image * 27088);
+                              blocks_mlp_0_add + image * 27088, d_blocks_mlp_2_copy + image * 27088,
+                              d_blocks_mlp_1_multiply + image * 27088);
         blocks_mlp_0_backward(d_blocks_mlp_1_multiply + image * 27088, parameters + 1216 - layer * 816,
                               d_blocks_mlp_0_einsum + image * 27088);
-        blocks_norm2_backward(blocks_norm2_multiply + image * 27088, parameters + 1472 - layer * 816,
-                              parameters + 1488 - layer * 816, d_blocks_mlp_0_copy + image * 27088);
-        blocks_norm2_backward_2(d_blocks_mlp_0_einsum + image * 27088, parameters + 1472 - layer * 816,
-                                blocks_norm2_multiply + image * 27088, d_blocks_carry + pass * 400 + image * 27088,
-                                blocks_norm2_rsqrt + image * 27088, d_blocks_add + place * 27088);
+        blocks_norm2_backward(d_blocks_mlp_0_einsum + image * 27088, parameters + 1472 - layer * 816,
+                              blocks_norm2_multiply + image * 27088, parameters + 1488 - layer * 816,
+                              d_blocks_mlp_0_copy + image * 27088, d_blocks_carry + pass * 400 + image * 27088,
+                              blocks_norm2_rsqrt + image * 27088, d_blocks_add + place * 27088);
         blocks_mhsa_backward(d_blocks_add + place * 27088, blocks_mhsa_v_mappings_1_add + image * 27088,
                              d_blocks_mhsa_einsum + place * 27088);
         blocks_mhsa_backward_2(d_blocks_add + place * 27088, blocks_mhsa_divide_2 + image * 27088,
@@ -13655,13 +14538,14 @@ void vit_mnist_input_gradient_avx2(const float* parameters, const float* images,
 #pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
       if (place < 0) place = image;
-      blocks_mlp_2_backward(d_blocks_carry + pass * 400 + image * 20256, parameters + 928 - layer * 816,
-                            blocks_mlp_0_add + image * 20256, d_blocks_mlp_1_multiply + place * 20256);
+      blocks_mlp_2_backward_input_gradient(d_blocks_carry + pass * 400 + image * 20256, parameters + 928 - layer * 816,
+                                           blocks_mlp_0_add + image * 20256, d_blocks_mlp_1_multiply + place * 20256);
       blocks_mlp_0_backward(d_blocks_mlp_1_multiply + place * 20256, parameters + 1216 - layer * 816,
                             d_blocks_mlp_0_einsum + place * 20256);
-      blocks_norm2_backward_2(d_blocks_mlp_0_einsum + place * 20256, parameters + 1472 - layer * 816,
-                              blocks_norm2_multiply + image * 20256, d_blocks_carry + pass * 400 + image * 20256,
-                              blocks_norm2_rsqrt + image * 20256, d_blocks_add + place * 20256);
+      blocks_norm2_backward_input_gradient(d_blocks_mlp_0_einsum + place * 20256, parameters + 1472 - layer * 816,
+                                           blocks_norm2_multiply + image * 20256,
+                                           d_blocks_carry + pass * 400 + image * 20256,
+                                           blocks_norm2_rsqrt + image * 20256, d_blocks_add + place * 20256);
       blocks_mhsa_backward(d_blocks_add + place * 20256, blocks_mhsa_v_mappings_1_add + image * 20256,
                            d_blocks_mhsa_einsum + place * 20256);
       blocks_mhsa_backward_2(d_blocks_add + place * 20256, blocks_mhsa_divide_2 + image * 20256,

@@ -71,6 +71,14 @@ typedef __m512 vec;
 [[maybe_unused]] static inline vec v_fma(vec a, vec b, vec c) { return _mm512_fmadd_ps(a, b, c); }
 [[maybe_unused]] static inline vec v_sqrt(vec a) { return _mm512_sqrt_ps(a); }
 [[maybe_unused]] static inline vec v_rsqrt(vec a) { return _mm512_div_ps(_mm512_set1_ps(1), _mm512_sqrt_ps(a)); }
+// Of operands with the same number in all lanes: a vector's division keeps the processor busy for longer.
+[[maybe_unused]] static inline vec v_div_one(vec a, vec b) {
+  return _mm512_broadcastss_ps(_mm_div_ss(_mm512_castps512_ps128(a), _mm512_castps512_ps128(b)));
+}
+[[maybe_unused]] static inline vec v_rsqrt_one(vec a) {
+  const __m128 one = _mm512_castps512_ps128(a);
+  return _mm512_broadcastss_ps(_mm_div_ss(_mm_set_ss(1), _mm_sqrt_ss(one)));
+}
 
 // Choice. v_equal and v_step give 1 or 0; v_select_less gives x where a < b and y elsewhere.
 [[maybe_unused]] static inline vec v_equal(vec a, vec b) {
@@ -187,7 +195,9 @@ typedef __m512 vec;
 }
 
 // Elementary functions over the v_ names: one text for every instruction set. The single-precision polynomials are
-// minimax fits (Remez exchange) of the function named beside them; not-a-number goes in and comes out.
+// minimax fits (Remez exchange) of the function named beside them; not-a-number goes in and comes out. Long ones are
+// summed up in two parts, of even and of odd powers, which do not wait for each other; the last, largest terms one by
+// one, because the two parts cancel.
 #if defined(TESSERA_REAL_DOUBLE)
 [[maybe_unused]] static inline vec v_exp(vec x) { return std::exp(x); }
 [[maybe_unused]] static inline vec v_log(vec x) { return std::log(x); }
@@ -208,14 +218,13 @@ typedef __m512 vec;
   const vec n = v_round(v_mul(x, v_set(1.44269504f)));
   // log(2) in two parts, the first short enough that its product with n is exact.
   const vec r = v_fma(n, v_set(2.12194440e-4f), v_fma(n, v_set(-0.693359375f), x));
-  vec p = v_set(1.979022054e-4f);  // (exp(r) - 1 - r) / r^2
-  p = v_fma(p, r, v_set(1.394478371e-3f));
-  p = v_fma(p, r, v_set(8.333497681e-3f));
-  p = v_fma(p, r, v_set(4.166629165e-2f));
-  p = v_fma(p, r, v_set(1.666666567e-1f));
-  p = v_fma(p, r, v_set(5.000000000e-1f));
-  p = v_add(v_fma(p, v_mul(r, r), r), v_set(1.0f));
-  return v_scale(p, n);
+  const vec square = v_mul(r, r);
+  vec even = v_set(1.394478371e-3f), odd = v_set(1.979022054e-4f);  // (exp(r) - 1 - r) / r^2
+  even = v_fma(even, square, v_set(4.166629165e-2f));
+  odd = v_fma(odd, square, v_set(8.333497681e-3f));
+  even = v_fma(even, square, v_set(5.000000000e-1f));
+  odd = v_fma(odd, square, v_set(1.666666567e-1f));
+  return v_scale(v_add(v_fma(v_fma(odd, r, even), square, r), v_set(1.0f)), n);
 }
 
 /// log(x) = log(m) + e log(2), m in [sqrt(1/2), sqrt(2)). -infinity at 0, not a number below.
@@ -280,18 +289,18 @@ typedef __m512 vec;
 /// |x| to 5.35, where it has come to 0 and 1; -infinity gives 0.
 [[maybe_unused]] static inline vec v_gelu(vec x) {
   const vec held = v_max(v_set(-5.35f), x), t = v_min(v_set(5.35f), held);
-  const vec u = v_fma(v_mul(t, t), v_set(0.06987509876f), v_set(-1.0f));
-  vec p = v_set(3.348651517e-04f);  // (Phi(t) - 1/2) / t
-  p = v_fma(p, u, v_set(-8.883510600e-04f));
-  p = v_fma(p, u, v_set(8.006113349e-04f));
-  p = v_fma(p, u, v_set(-1.144385780e-03f));
-  p = v_fma(p, u, v_set(3.392371116e-03f));
-  p = v_fma(p, u, v_set(-6.272869650e-03f));
-  p = v_fma(p, u, v_set(9.238593280e-03f));
-  p = v_fma(p, u, v_set(-1.358140167e-02f));
-  p = v_fma(p, u, v_set(1.929515973e-02f));
-  p = v_fma(p, u, v_set(-2.553315088e-02f));
-  p = v_fma(p, u, v_set(3.210752457e-02f));
+  const vec u = v_fma(v_mul(t, t), v_set(0.06987509876f), v_set(-1.0f)), square = v_mul(u, u);
+  vec even = v_set(3.348651517e-04f), odd = v_set(-8.883510600e-04f);  // (Phi(t) - 1/2) / t
+  even = v_fma(even, square, v_set(8.006113349e-04f));
+  odd = v_fma(odd, square, v_set(-1.144385780e-03f));
+  even = v_fma(even, square, v_set(3.392371116e-03f));
+  odd = v_fma(odd, square, v_set(-6.272869650e-03f));
+  even = v_fma(even, square, v_set(9.238593280e-03f));
+  odd = v_fma(odd, square, v_set(-1.358140167e-02f));
+  even = v_fma(even, square, v_set(1.929515973e-02f));
+  odd = v_fma(odd, square, v_set(-2.553315088e-02f));
+  even = v_fma(even, square, v_set(3.210752457e-02f));
+  vec p = v_fma(odd, u, even);
   p = v_fma(p, u, v_set(-3.940302879e-02f));
   p = v_fma(p, u, v_set(4.888189957e-02f));
   p = v_fma(p, u, v_set(-6.591891497e-02f));
@@ -303,17 +312,17 @@ typedef __m512 vec;
 /// is as good as 0 and 1.
 [[maybe_unused]] static inline vec v_gelu_gradient(vec x) {
   const vec t = v_min(v_set(5.63333321f), v_max(v_set(-5.63333321f), x));
-  const vec u = v_fma(v_mul(t, t), v_set(0.06302300841f), v_set(-1.0f));
-  vec p = v_set(-1.593061839e-03f);  // (Phi(t) - 1/2) / t + phi(t)
-  p = v_fma(p, u, v_set(4.181942437e-03f));
-  p = v_fma(p, u, v_set(-2.437137999e-03f));
-  p = v_fma(p, u, v_set(1.975648804e-03f));
-  p = v_fma(p, u, v_set(-1.290747989e-02f));
-  p = v_fma(p, u, v_set(2.519198693e-02f));
-  p = v_fma(p, u, v_set(-3.096184321e-02f));
-  p = v_fma(p, u, v_set(4.097849131e-02f));
-  p = v_fma(p, u, v_set(-5.670175329e-02f));
-  p = v_fma(p, u, v_set(6.814377010e-02f));
+  const vec u = v_fma(v_mul(t, t), v_set(0.06302300841f), v_set(-1.0f)), square = v_mul(u, u);
+  vec even = v_set(4.181942437e-03f), odd = v_set(-1.593061839e-03f);  // (Phi(t) - 1/2) / t + phi(t)
+  even = v_fma(even, square, v_set(1.975648804e-03f));
+  odd = v_fma(odd, square, v_set(-2.437137999e-03f));
+  even = v_fma(even, square, v_set(2.519198693e-02f));
+  odd = v_fma(odd, square, v_set(-1.290747989e-02f));
+  even = v_fma(even, square, v_set(4.097849131e-02f));
+  odd = v_fma(odd, square, v_set(-3.096184321e-02f));
+  even = v_fma(even, square, v_set(6.814377010e-02f));
+  odd = v_fma(odd, square, v_set(-5.670175329e-02f));
+  vec p = v_fma(odd, u, even);
   p = v_fma(p, u, v_set(-7.222574949e-02f));
   p = v_fma(p, u, v_set(7.040762156e-02f));
   p = v_fma(p, u, v_set(-6.382109970e-02f));
@@ -678,56 +687,54 @@ static void blocks_norm1_forward(const real* blocks_carry, const real* blocks_no
       const vec t2 = v_set(real(8.0));
       const vec t3 = v_div(sum0, t2);
       const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+      sum1 = v_fma(t4, t4, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x6 = v_load(blocks_carry + (n + d * 50));
-      const vec t7 = v_set(real(8.0));
-      const vec t8 = v_div(sum0, t7);
-      const vec t9 = v_sub(x6, t8);
-      const vec t10 = v_div(sum1, t7);
-      const vec t11 = v_set(real(1e-05));
-      const vec t12 = v_add(t10, t11);
-      const vec t13 = v_rsqrt(t12);
-      const vec t14 = v_mul(t9, t13);
-      const vec x15 = v_set(blocks_norm1_weight[d]);
-      const vec t16 = v_mul(t14, x15);
-      const vec x17 = v_set(blocks_norm1_bias[d]);
-      const vec t18 = v_add(t16, x17);
-      v_store(blocks_norm1_add + (n + d * 50), t18);
+      const vec x5 = v_load(blocks_carry + (n + d * 50));
+      const vec t6 = v_set(real(8.0));
+      const vec t7 = v_div(sum0, t6);
+      const vec t8 = v_sub(x5, t7);
+      const vec t9 = v_div(sum1, t6);
+      const vec t10 = v_set(real(1e-05));
+      const vec t11 = v_add(t9, t10);
+      const vec t12 = v_rsqrt(t11);
+      const vec t13 = v_mul(t8, t12);
+      const vec x14 = v_set(blocks_norm1_weight[d]);
+      const vec t15 = v_mul(t13, x14);
+      const vec x16 = v_set(blocks_norm1_bias[d]);
+      const vec t17 = v_add(t15, x16);
+      v_store(blocks_norm1_add + (n + d * 50), t17);
     }
   }
   {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x19 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, x19);
+      const vec x18 = v_load_n(blocks_carry + (d * 50 + 48), 2);
+      sum0 = v_add(sum0, x18);
     }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x20 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      const vec t21 = v_set(real(8.0));
-      const vec t22 = v_div(sum0, t21);
-      const vec t23 = v_sub(x20, t22);
-      const vec t24 = v_mul(t23, t23);
-      sum1 = v_add(sum1, t24);
+      const vec x19 = v_load_n(blocks_carry + (d * 50 + 48), 2);
+      const vec t20 = v_set(real(8.0));
+      const vec t21 = v_div(sum0, t20);
+      const vec t22 = v_sub(x19, t21);
+      sum1 = v_fma(t22, t22, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x25 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      const vec t26 = v_set(real(8.0));
-      const vec t27 = v_div(sum0, t26);
-      const vec t28 = v_sub(x25, t27);
-      const vec t29 = v_div(sum1, t26);
-      const vec t30 = v_set(real(1e-05));
-      const vec t31 = v_add(t29, t30);
-      const vec t32 = v_rsqrt(t31);
-      const vec t33 = v_mul(t28, t32);
-      const vec x34 = v_set(blocks_norm1_weight[d]);
-      const vec t35 = v_mul(t33, x34);
-      const vec x36 = v_set(blocks_norm1_bias[d]);
-      const vec t37 = v_add(t35, x36);
-      v_store_n(blocks_norm1_add + (d * 50 + 48), t37, 2);
+      const vec x23 = v_load_n(blocks_carry + (d * 50 + 48), 2);
+      const vec t24 = v_set(real(8.0));
+      const vec t25 = v_div(sum0, t24);
+      const vec t26 = v_sub(x23, t25);
+      const vec t27 = v_div(sum1, t24);
+      const vec t28 = v_set(real(1e-05));
+      const vec t29 = v_add(t27, t28);
+      const vec t30 = v_rsqrt(t29);
+      const vec t31 = v_mul(t26, t30);
+      const vec x32 = v_set(blocks_norm1_weight[d]);
+      const vec t33 = v_mul(t31, x32);
+      const vec x34 = v_set(blocks_norm1_bias[d]);
+      const vec t35 = v_add(t33, x34);
+      v_store_n(blocks_norm1_add + (d * 50 + 48), t35, 2);
     }
   }
 }
@@ -1688,56 +1695,54 @@ static void blocks_norm2_forward(const real* blocks_concat, const real* blocks_n
       const vec t2 = v_set(real(8.0));
       const vec t3 = v_div(sum0, t2);
       const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+      sum1 = v_fma(t4, t4, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x6 = v_load(blocks_concat + (n + d * 50));
-      const vec t7 = v_set(real(8.0));
-      const vec t8 = v_div(sum0, t7);
-      const vec t9 = v_sub(x6, t8);
-      const vec t10 = v_div(sum1, t7);
-      const vec t11 = v_set(real(1e-05));
-      const vec t12 = v_add(t10, t11);
-      const vec t13 = v_rsqrt(t12);
-      const vec t14 = v_mul(t9, t13);
-      const vec x15 = v_set(blocks_norm2_weight[d]);
-      const vec t16 = v_mul(t14, x15);
-      const vec x17 = v_set(blocks_norm2_bias[d]);
-      const vec t18 = v_add(t16, x17);
-      v_store(blocks_norm2_add + (n + d * 50), t18);
+      const vec x5 = v_load(blocks_concat + (n + d * 50));
+      const vec t6 = v_set(real(8.0));
+      const vec t7 = v_div(sum0, t6);
+      const vec t8 = v_sub(x5, t7);
+      const vec t9 = v_div(sum1, t6);
+      const vec t10 = v_set(real(1e-05));
+      const vec t11 = v_add(t9, t10);
+      const vec t12 = v_rsqrt(t11);
+      const vec t13 = v_mul(t8, t12);
+      const vec x14 = v_set(blocks_norm2_weight[d]);
+      const vec t15 = v_mul(t13, x14);
+      const vec x16 = v_set(blocks_norm2_bias[d]);
+      const vec t17 = v_add(t15, x16);
+      v_store(blocks_norm2_add + (n + d * 50), t17);
     }
   }
   {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x19 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, x19);
+      const vec x18 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      sum0 = v_add(sum0, x18);
     }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x20 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      const vec t21 = v_set(real(8.0));
-      const vec t22 = v_div(sum0, t21);
-      const vec t23 = v_sub(x20, t22);
-      const vec t24 = v_mul(t23, t23);
-      sum1 = v_add(sum1, t24);
+      const vec x19 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      const vec t20 = v_set(real(8.0));
+      const vec t21 = v_div(sum0, t20);
+      const vec t22 = v_sub(x19, t21);
+      sum1 = v_fma(t22, t22, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x25 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      const vec t26 = v_set(real(8.0));
-      const vec t27 = v_div(sum0, t26);
-      const vec t28 = v_sub(x25, t27);
-      const vec t29 = v_div(sum1, t26);
-      const vec t30 = v_set(real(1e-05));
-      const vec t31 = v_add(t29, t30);
-      const vec t32 = v_rsqrt(t31);
-      const vec t33 = v_mul(t28, t32);
-      const vec x34 = v_set(blocks_norm2_weight[d]);
-      const vec t35 = v_mul(t33, x34);
-      const vec x36 = v_set(blocks_norm2_bias[d]);
-      const vec t37 = v_add(t35, x36);
-      v_store_n(blocks_norm2_add + (d * 50 + 48), t37, 2);
+      const vec x23 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      const vec t24 = v_set(real(8.0));
+      const vec t25 = v_div(sum0, t24);
+      const vec t26 = v_sub(x23, t25);
+      const vec t27 = v_div(sum1, t24);
+      const vec t28 = v_set(real(1e-05));
+      const vec t29 = v_add(t27, t28);
+      const vec t30 = v_rsqrt(t29);
+      const vec t31 = v_mul(t26, t30);
+      const vec x32 = v_set(blocks_norm2_weight[d]);
+      const vec t33 = v_mul(t31, x32);
+      const vec x34 = v_set(blocks_norm2_bias[d]);
+      const vec t35 = v_add(t33, x34);
+      v_store_n(blocks_norm2_add + (d * 50 + 48), t35, 2);
     }
   }
 }
@@ -2183,56 +2188,54 @@ static void blocks_1_norm1_forward(const real* blocks_carry_next, const real* bl
       const vec t2 = v_set(real(8.0));
       const vec t3 = v_div(sum0, t2);
       const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+      sum1 = v_fma(t4, t4, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x6 = v_load(blocks_carry_next + (n + d * 50));
-      const vec t7 = v_set(real(8.0));
-      const vec t8 = v_div(sum0, t7);
-      const vec t9 = v_sub(x6, t8);
-      const vec t10 = v_div(sum1, t7);
-      const vec t11 = v_set(real(1e-05));
-      const vec t12 = v_add(t10, t11);
-      const vec t13 = v_rsqrt(t12);
-      const vec t14 = v_mul(t9, t13);
-      const vec x15 = v_set(blocks_1_norm1_weight[d]);
-      const vec t16 = v_mul(t14, x15);
-      const vec x17 = v_set(blocks_1_norm1_bias[d]);
-      const vec t18 = v_add(t16, x17);
-      v_store(blocks_1_norm1_add + (n + d * 50), t18);
+      const vec x5 = v_load(blocks_carry_next + (n + d * 50));
+      const vec t6 = v_set(real(8.0));
+      const vec t7 = v_div(sum0, t6);
+      const vec t8 = v_sub(x5, t7);
+      const vec t9 = v_div(sum1, t6);
+      const vec t10 = v_set(real(1e-05));
+      const vec t11 = v_add(t9, t10);
+      const vec t12 = v_rsqrt(t11);
+      const vec t13 = v_mul(t8, t12);
+      const vec x14 = v_set(blocks_1_norm1_weight[d]);
+      const vec t15 = v_mul(t13, x14);
+      const vec x16 = v_set(blocks_1_norm1_bias[d]);
+      const vec t17 = v_add(t15, x16);
+      v_store(blocks_1_norm1_add + (n + d * 50), t17);
     }
   }
   {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x19 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, x19);
+      const vec x18 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
+      sum0 = v_add(sum0, x18);
     }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x20 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
-      const vec t21 = v_set(real(8.0));
-      const vec t22 = v_div(sum0, t21);
-      const vec t23 = v_sub(x20, t22);
-      const vec t24 = v_mul(t23, t23);
-      sum1 = v_add(sum1, t24);
+      const vec x19 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
+      const vec t20 = v_set(real(8.0));
+      const vec t21 = v_div(sum0, t20);
+      const vec t22 = v_sub(x19, t21);
+      sum1 = v_fma(t22, t22, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x25 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
-      const vec t26 = v_set(real(8.0));
-      const vec t27 = v_div(sum0, t26);
-      const vec t28 = v_sub(x25, t27);
-      const vec t29 = v_div(sum1, t26);
-      const vec t30 = v_set(real(1e-05));
-      const vec t31 = v_add(t29, t30);
-      const vec t32 = v_rsqrt(t31);
-      const vec t33 = v_mul(t28, t32);
-      const vec x34 = v_set(blocks_1_norm1_weight[d]);
-      const vec t35 = v_mul(t33, x34);
-      const vec x36 = v_set(blocks_1_norm1_bias[d]);
-      const vec t37 = v_add(t35, x36);
-      v_store_n(blocks_1_norm1_add + (d * 50 + 48), t37, 2);
+      const vec x23 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
+      const vec t24 = v_set(real(8.0));
+      const vec t25 = v_div(sum0, t24);
+      const vec t26 = v_sub(x23, t25);
+      const vec t27 = v_div(sum1, t24);
+      const vec t28 = v_set(real(1e-05));
+      const vec t29 = v_add(t27, t28);
+      const vec t30 = v_rsqrt(t29);
+      const vec t31 = v_mul(t26, t30);
+      const vec x32 = v_set(blocks_1_norm1_weight[d]);
+      const vec t33 = v_mul(t31, x32);
+      const vec x34 = v_set(blocks_1_norm1_bias[d]);
+      const vec t35 = v_add(t33, x34);
+      v_store_n(blocks_1_norm1_add + (d * 50 + 48), t35, 2);
     }
   }
 }
@@ -2670,86 +2673,130 @@ static void blocks_1_mhsa_forward_2(const real* blocks_1_mhsa_einsum, real* bloc
                                     const real* blocks_1_mhsa_einsum_2, real* blocks_1_mhsa_divide_2) {
   for (std::int64_t i = 0; i < 1; ++i) {
     vec most0 = v_set(-INFINITY);
-    for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(blocks_1_mhsa_einsum + (i * 50 + n));
+    vec most0_1 = v_set(-INFINITY);
+    vec most0_2 = v_set(-INFINITY);
+    {
+      const vec x0 = v_load(blocks_1_mhsa_einsum + i * 50);
       const vec t1 = v_set(real(0.5));
       const vec t2 = v_mul(x0, t1);
       most0 = v_max(most0, t2);
+      const vec x3 = v_load(blocks_1_mhsa_einsum + (i * 50 + 16));
+      const vec t4 = v_mul(x3, t1);
+      most0_1 = v_max(most0_1, t4);
+      const vec x5 = v_load(blocks_1_mhsa_einsum + (i * 50 + 32));
+      const vec t6 = v_mul(x5, t1);
+      most0_2 = v_max(most0_2, t6);
     }
     {
-      const vec x3 = v_load_n(blocks_1_mhsa_einsum + (i * 50 + 48), 2);
-      const vec t4 = v_set(real(0.5));
-      const vec t5 = v_mul(x3, t4);
-      most0 = v_max(most0, v_keep_n(t5, 2, -INFINITY));
+      const vec x7 = v_load_n(blocks_1_mhsa_einsum + (i * 50 + 48), 2);
+      const vec t8 = v_set(real(0.5));
+      const vec t9 = v_mul(x7, t8);
+      most0 = v_max(most0, v_keep_n(t9, 2, -INFINITY));
     }
-    const vec row0 = v_set(v_max_lane(most0));
+    const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), most0_2)));
     vec sum1 = v_zero();
+    vec sum1_1 = v_zero();
+    vec sum1_2 = v_zero();
     vec most2 = v_set(-INFINITY);
-    for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x6 = v_load(blocks_1_mhsa_einsum + (i * 50 + n));
-      const vec t7 = v_set(real(0.5));
-      const vec t8 = v_mul(x6, t7);
-      const vec t9 = v_sub(t8, row0);
-      const vec t10 = v_exp(t9);
-      sum1 = v_add(sum1, t10);
-      v_store(blocks_1_mhsa_divide + (i * 50 + n), t10);
-      const vec x11 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + n));
-      const vec t12 = v_mul(x11, t7);
-      most2 = v_max(most2, t12);
+    vec most2_1 = v_set(-INFINITY);
+    vec most2_2 = v_set(-INFINITY);
+    {
+      const vec x10 = v_load(blocks_1_mhsa_einsum + i * 50);
+      const vec t11 = v_set(real(0.5));
+      const vec t12 = v_mul(x10, t11);
+      const vec t13 = v_sub(t12, row0);
+      const vec t14 = v_exp(t13);
+      sum1 = v_add(sum1, t14);
+      v_store(blocks_1_mhsa_divide + i * 50, t14);
+      const vec x15 = v_load(blocks_1_mhsa_einsum_2 + i * 50);
+      const vec t16 = v_mul(x15, t11);
+      most2 = v_max(most2, t16);
+      const vec x17 = v_load(blocks_1_mhsa_einsum + (i * 50 + 16));
+      const vec t18 = v_mul(x17, t11);
+      const vec t19 = v_sub(t18, row0);
+      const vec t20 = v_exp(t19);
+      sum1_1 = v_add(sum1_1, t20);
+      v_store(blocks_1_mhsa_divide + (i * 50 + 16), t20);
+      const vec x21 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 16));
+      const vec t22 = v_mul(x21, t11);
+      most2_1 = v_max(most2_1, t22);
+      const vec x23 = v_load(blocks_1_mhsa_einsum + (i * 50 + 32));
+      const vec t24 = v_mul(x23, t11);
+      const vec t25 = v_sub(t24, row0);
+      const vec t26 = v_exp(t25);
+      sum1_2 = v_add(sum1_2, t26);
+      v_store(blocks_1_mhsa_divide + (i * 50 + 32), t26);
+      const vec x27 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 32));
+      const vec t28 = v_mul(x27, t11);
+      most2_2 = v_max(most2_2, t28);
     }
     {
-      const vec x13 = v_load_n(blocks_1_mhsa_einsum + (i * 50 + 48), 2);
-      const vec t14 = v_set(real(0.5));
-      const vec t15 = v_mul(x13, t14);
-      const vec t16 = v_sub(t15, row0);
-      const vec t17 = v_exp(t16);
-      sum1 = v_add(sum1, v_keep_n(t17, 2, real(0.0)));
-      v_store_n(blocks_1_mhsa_divide + (i * 50 + 48), t17, 2);
-      const vec x18 = v_load_n(blocks_1_mhsa_einsum_2 + (i * 50 + 48), 2);
-      const vec t19 = v_mul(x18, t14);
-      most2 = v_max(most2, v_keep_n(t19, 2, -INFINITY));
+      const vec x29 = v_load_n(blocks_1_mhsa_einsum + (i * 50 + 48), 2);
+      const vec t30 = v_set(real(0.5));
+      const vec t31 = v_mul(x29, t30);
+      const vec t32 = v_sub(t31, row0);
+      const vec t33 = v_exp(t32);
+      sum1 = v_add(sum1, v_keep_n(t33, 2, real(0.0)));
+      v_store_n(blocks_1_mhsa_divide + (i * 50 + 48), t33, 2);
+      const vec x34 = v_load_n(blocks_1_mhsa_einsum_2 + (i * 50 + 48), 2);
+      const vec t35 = v_mul(x34, t30);
+      most2 = v_max(most2, v_keep_n(t35, 2, -INFINITY));
     }
-    const vec row1 = v_set(v_sum(sum1));
-    const vec row2 = v_set(v_max_lane(most2));
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), sum1_2)));
+    const vec row2 = v_set(v_max_lane(v_max(v_max(most2, most2_1), most2_2)));
     vec sum3 = v_zero();
-    for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x20 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + n));
-      const vec t21 = v_set(real(0.5));
-      const vec t22 = v_mul(x20, t21);
-      const vec t23 = v_sub(t22, row2);
-      const vec t24 = v_exp(t23);
-      sum3 = v_add(sum3, t24);
-      v_store(blocks_1_mhsa_divide_2 + (i * 50 + n), t24);
-    }
+    vec sum3_1 = v_zero();
+    vec sum3_2 = v_zero();
     {
-      const vec x25 = v_load_n(blocks_1_mhsa_einsum_2 + (i * 50 + 48), 2);
-      const vec t26 = v_set(real(0.5));
-      const vec t27 = v_mul(x25, t26);
-      const vec t28 = v_sub(t27, row2);
-      const vec t29 = v_exp(t28);
-      sum3 = v_add(sum3, v_keep_n(t29, 2, real(0.0)));
-      v_store_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), t29, 2);
-    }
-    const vec row3 = v_set(v_sum(sum3));
-    for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x30 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
-      const vec t31 = v_div(v_set(real(1.0)), row1);
-      const vec t32 = v_mul(x30, t31);
-      v_store(blocks_1_mhsa_divide + (i * 50 + n), t32);
-      const vec x33 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
-      const vec t34 = v_div(v_set(real(1.0)), row3);
-      const vec t35 = v_mul(x33, t34);
-      v_store(blocks_1_mhsa_divide_2 + (i * 50 + n), t35);
-    }
-    {
-      const vec x36 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
-      const vec t37 = v_div(v_set(real(1.0)), row1);
+      const vec x36 = v_load(blocks_1_mhsa_einsum_2 + i * 50);
+      const vec t37 = v_set(real(0.5));
       const vec t38 = v_mul(x36, t37);
-      v_store_n(blocks_1_mhsa_divide + (i * 50 + 48), t38, 2);
-      const vec x39 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
-      const vec t40 = v_div(v_set(real(1.0)), row3);
-      const vec t41 = v_mul(x39, t40);
-      v_store_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), t41, 2);
+      const vec t39 = v_sub(t38, row2);
+      const vec t40 = v_exp(t39);
+      sum3 = v_add(sum3, t40);
+      v_store(blocks_1_mhsa_divide_2 + i * 50, t40);
+      const vec x41 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 16));
+      const vec t42 = v_mul(x41, t37);
+      const vec t43 = v_sub(t42, row2);
+      const vec t44 = v_exp(t43);
+      sum3_1 = v_add(sum3_1, t44);
+      v_store(blocks_1_mhsa_divide_2 + (i * 50 + 16), t44);
+      const vec x45 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 32));
+      const vec t46 = v_mul(x45, t37);
+      const vec t47 = v_sub(t46, row2);
+      const vec t48 = v_exp(t47);
+      sum3_2 = v_add(sum3_2, t48);
+      v_store(blocks_1_mhsa_divide_2 + (i * 50 + 32), t48);
+    }
+    {
+      const vec x49 = v_load_n(blocks_1_mhsa_einsum_2 + (i * 50 + 48), 2);
+      const vec t50 = v_set(real(0.5));
+      const vec t51 = v_mul(x49, t50);
+      const vec t52 = v_sub(t51, row2);
+      const vec t53 = v_exp(t52);
+      sum3 = v_add(sum3, v_keep_n(t53, 2, real(0.0)));
+      v_store_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), t53, 2);
+    }
+    const vec row3 = v_set(v_sum(v_add(v_add(sum3, sum3_1), sum3_2)));
+    for (std::int64_t n = 0; n < 48; n += 16) {
+      const vec x54 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
+      const vec t55 = v_div_one(v_set(real(1.0)), row1);
+      const vec t56 = v_mul(x54, t55);
+      v_store(blocks_1_mhsa_divide + (i * 50 + n), t56);
+      const vec x57 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
+      const vec t58 = v_div_one(v_set(real(1.0)), row3);
+      const vec t59 = v_mul(x57, t58);
+      v_store(blocks_1_mhsa_divide_2 + (i * 50 + n), t59);
+    }
+    {
+      const vec x60 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
+      const vec t61 = v_div_one(v_set(real(1.0)), row1);
+      const vec t62 = v_mul(x60, t61);
+      v_store_n(blocks_1_mhsa_divide + (i * 50 + 48), t62, 2);
+      const vec x63 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
+      const vec t64 = v_div_one(v_set(real(1.0)), row3);
+      const vec t65 = v_mul(x63, t64);
+      v_store_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), t65, 2);
     }
   }
 }
@@ -2863,19 +2910,19 @@ static void blocks_1_norm2_forward(const real* blocks_1_concat, const real* bloc
     vec sum1 = v_zero();
     const vec x1 = v_load_n(blocks_1_concat + i * 8, 8);
     const vec t2 = v_set(real(8.0));
-    const vec t3 = v_div(row0, t2);
+    const vec t3 = v_div_one(row0, t2);
     const vec t4 = v_sub(x1, t3);
     const vec t5 = v_mul(t4, t4);
     sum1 = v_add(sum1, v_keep_n(t5, 8, real(0.0)));
     const vec row1 = v_set(v_sum(sum1));
     const vec x6 = v_load_n(blocks_1_concat + i * 8, 8);
     const vec t7 = v_set(real(8.0));
-    const vec t8 = v_div(row0, t7);
+    const vec t8 = v_div_one(row0, t7);
     const vec t9 = v_sub(x6, t8);
-    const vec t10 = v_div(row1, t7);
+    const vec t10 = v_div_one(row1, t7);
     const vec t11 = v_set(real(1e-05));
     const vec t12 = v_add(t10, t11);
-    const vec t13 = v_rsqrt(t12);
+    const vec t13 = v_rsqrt_one(t12);
     const vec t14 = v_mul(t9, t13);
     const vec x15 = v_load_n(blocks_1_norm2_weight, 8);
     const vec t16 = v_mul(t14, x15);
@@ -3020,7 +3067,7 @@ static void mlp_0_forward_2(const real* mlp_0_einsum, const real* mlp_0_bias, re
   v_store_n(outputs, t7, 10);
   const vec row1 = v_set(v_sum(sum1));
   const vec x8 = v_load_n(outputs, 10);
-  const vec t9 = v_div(v_set(real(1.0)), row1);
+  const vec t9 = v_div_one(v_set(real(1.0)), row1);
   const vec t10 = v_mul(x8, t9);
   v_store_n(outputs, t10, 10);
 }
@@ -3067,7 +3114,7 @@ static void mlp_0_forward_2_evaluate(const real* mlp_0_einsum, const real* mlp_0
   const vec t10 = v_add(x8, x9);
   const vec t11 = v_sub(t10, row0);
   const vec t12 = v_exp(t11);
-  const vec t13 = v_div(v_set(real(1.0)), row1);
+  const vec t13 = v_div_one(v_set(real(1.0)), row1);
   const vec t14 = v_mul(t12, t13);
   most2 = v_max(most2, v_keep_n(t14, 10, -INFINITY));
   const vec row2 = v_set(v_max_lane(most2));
@@ -3078,7 +3125,7 @@ static void mlp_0_forward_2_evaluate(const real* mlp_0_einsum, const real* mlp_0
   const vec t17 = v_add(x15, x16);
   const vec t18 = v_sub(t17, row0);
   const vec t19 = v_exp(t18);
-  const vec t20 = v_div(v_set(real(1.0)), row1);
+  const vec t20 = v_div_one(v_set(real(1.0)), row1);
   const vec t21 = v_mul(t19, t20);
   const vec t22 = v_sub(t21, row2);
   const vec t23 = v_exp(t22);
@@ -3093,7 +3140,7 @@ static void mlp_0_forward_2_evaluate(const real* mlp_0_einsum, const real* mlp_0
   v_store_n(add, t27, 1);
   v_store_n(reduce_sum, row4, 1);
   const vec x28 = v_load_n(outputs, 10);
-  const vec t29 = v_div(v_set(real(1.0)), row1);
+  const vec t29 = v_div_one(v_set(real(1.0)), row1);
   const vec t30 = v_mul(x28, t29);
   v_store_n(outputs, t30, 10);
 }
@@ -3116,7 +3163,7 @@ static void divide_forward(const std::int64_t batch, const real* add, const real
   }
   const vec all0 = v_set(v_sum(sum0));
   const vec t6 = v_set(static_cast<real>(batch));
-  const vec t7 = v_div(all0, t6);
+  const vec t7 = v_div_one(all0, t6);
   v_store_n(loss, t7, 1);
 }
 
@@ -3136,70 +3183,68 @@ static void blocks_norm1_forward_train(const real* blocks_carry, real* blocks_no
       const vec t2 = v_set(real(8.0));
       const vec t3 = v_div(sum0, t2);
       const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+      sum1 = v_fma(t4, t4, sum1);
     }
-    const vec t6 = v_set(real(8.0));
-    const vec t7 = v_div(sum1, t6);
-    const vec t8 = v_set(real(1e-05));
-    const vec t9 = v_add(t7, t8);
-    const vec t10 = v_rsqrt(t9);
-    v_store(blocks_norm1_rsqrt + n, t10);
+    const vec t5 = v_set(real(8.0));
+    const vec t6 = v_div(sum1, t5);
+    const vec t7 = v_set(real(1e-05));
+    const vec t8 = v_add(t6, t7);
+    const vec t9 = v_rsqrt(t8);
+    v_store(blocks_norm1_rsqrt + n, t9);
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x11 = v_load(blocks_carry + (n + d * 50));
-      const vec t12 = v_set(real(8.0));
-      const vec t13 = v_div(sum0, t12);
-      const vec t14 = v_sub(x11, t13);
-      const vec t15 = v_div(sum1, t12);
-      const vec t16 = v_set(real(1e-05));
-      const vec t17 = v_add(t15, t16);
-      const vec t18 = v_rsqrt(t17);
-      const vec t19 = v_mul(t14, t18);
-      v_store(blocks_norm1_multiply + (n + d * 50), t19);
-      const vec x20 = v_set(blocks_norm1_weight[d]);
-      const vec t21 = v_mul(t19, x20);
-      const vec x22 = v_set(blocks_norm1_bias[d]);
-      const vec t23 = v_add(t21, x22);
-      v_store(blocks_norm1_add + (n + d * 50), t23);
+      const vec x10 = v_load(blocks_carry + (n + d * 50));
+      const vec t11 = v_set(real(8.0));
+      const vec t12 = v_div(sum0, t11);
+      const vec t13 = v_sub(x10, t12);
+      const vec t14 = v_div(sum1, t11);
+      const vec t15 = v_set(real(1e-05));
+      const vec t16 = v_add(t14, t15);
+      const vec t17 = v_rsqrt(t16);
+      const vec t18 = v_mul(t13, t17);
+      v_store(blocks_norm1_multiply + (n + d * 50), t18);
+      const vec x19 = v_set(blocks_norm1_weight[d]);
+      const vec t20 = v_mul(t18, x19);
+      const vec x21 = v_set(blocks_norm1_bias[d]);
+      const vec t22 = v_add(t20, x21);
+      v_store(blocks_norm1_add + (n + d * 50), t22);
     }
   }
   {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x24 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, x24);
+      const vec x23 = v_load_n(blocks_carry + (d * 50 + 48), 2);
+      sum0 = v_add(sum0, x23);
     }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x25 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      const vec t26 = v_set(real(8.0));
-      const vec t27 = v_div(sum0, t26);
-      const vec t28 = v_sub(x25, t27);
-      const vec t29 = v_mul(t28, t28);
-      sum1 = v_add(sum1, t29);
+      const vec x24 = v_load_n(blocks_carry + (d * 50 + 48), 2);
+      const vec t25 = v_set(real(8.0));
+      const vec t26 = v_div(sum0, t25);
+      const vec t27 = v_sub(x24, t26);
+      sum1 = v_fma(t27, t27, sum1);
     }
-    const vec t30 = v_set(real(8.0));
-    const vec t31 = v_div(sum1, t30);
-    const vec t32 = v_set(real(1e-05));
-    const vec t33 = v_add(t31, t32);
-    const vec t34 = v_rsqrt(t33);
-    v_store_n(blocks_norm1_rsqrt + 48, t34, 2);
+    const vec t28 = v_set(real(8.0));
+    const vec t29 = v_div(sum1, t28);
+    const vec t30 = v_set(real(1e-05));
+    const vec t31 = v_add(t29, t30);
+    const vec t32 = v_rsqrt(t31);
+    v_store_n(blocks_norm1_rsqrt + 48, t32, 2);
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x35 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      const vec t36 = v_set(real(8.0));
-      const vec t37 = v_div(sum0, t36);
-      const vec t38 = v_sub(x35, t37);
-      const vec t39 = v_div(sum1, t36);
-      const vec t40 = v_set(real(1e-05));
-      const vec t41 = v_add(t39, t40);
-      const vec t42 = v_rsqrt(t41);
-      const vec t43 = v_mul(t38, t42);
-      v_store_n(blocks_norm1_multiply + (d * 50 + 48), t43, 2);
-      const vec x44 = v_set(blocks_norm1_weight[d]);
-      const vec t45 = v_mul(t43, x44);
-      const vec x46 = v_set(blocks_norm1_bias[d]);
-      const vec t47 = v_add(t45, x46);
-      v_store_n(blocks_norm1_add + (d * 50 + 48), t47, 2);
+      const vec x33 = v_load_n(blocks_carry + (d * 50 + 48), 2);
+      const vec t34 = v_set(real(8.0));
+      const vec t35 = v_div(sum0, t34);
+      const vec t36 = v_sub(x33, t35);
+      const vec t37 = v_div(sum1, t34);
+      const vec t38 = v_set(real(1e-05));
+      const vec t39 = v_add(t37, t38);
+      const vec t40 = v_rsqrt(t39);
+      const vec t41 = v_mul(t36, t40);
+      v_store_n(blocks_norm1_multiply + (d * 50 + 48), t41, 2);
+      const vec x42 = v_set(blocks_norm1_weight[d]);
+      const vec t43 = v_mul(t41, x42);
+      const vec x44 = v_set(blocks_norm1_bias[d]);
+      const vec t45 = v_add(t43, x44);
+      v_store_n(blocks_norm1_add + (d * 50 + 48), t45, 2);
     }
   }
 }
@@ -3220,70 +3265,68 @@ static void blocks_norm2_forward_train(const real* blocks_concat, real* blocks_n
       const vec t2 = v_set(real(8.0));
       const vec t3 = v_div(sum0, t2);
       const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+      sum1 = v_fma(t4, t4, sum1);
     }
-    const vec t6 = v_set(real(8.0));
-    const vec t7 = v_div(sum1, t6);
-    const vec t8 = v_set(real(1e-05));
-    const vec t9 = v_add(t7, t8);
-    const vec t10 = v_rsqrt(t9);
-    v_store(blocks_norm2_rsqrt + n, t10);
+    const vec t5 = v_set(real(8.0));
+    const vec t6 = v_div(sum1, t5);
+    const vec t7 = v_set(real(1e-05));
+    const vec t8 = v_add(t6, t7);
+    const vec t9 = v_rsqrt(t8);
+    v_store(blocks_norm2_rsqrt + n, t9);
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x11 = v_load(blocks_concat + (n + d * 50));
-      const vec t12 = v_set(real(8.0));
-      const vec t13 = v_div(sum0, t12);
-      const vec t14 = v_sub(x11, t13);
-      const vec t15 = v_div(sum1, t12);
-      const vec t16 = v_set(real(1e-05));
-      const vec t17 = v_add(t15, t16);
-      const vec t18 = v_rsqrt(t17);
-      const vec t19 = v_mul(t14, t18);
-      v_store(blocks_norm2_multiply + (n + d * 50), t19);
-      const vec x20 = v_set(blocks_norm2_weight[d]);
-      const vec t21 = v_mul(t19, x20);
-      const vec x22 = v_set(blocks_norm2_bias[d]);
-      const vec t23 = v_add(t21, x22);
-      v_store(blocks_norm2_add + (n + d * 50), t23);
+      const vec x10 = v_load(blocks_concat + (n + d * 50));
+      const vec t11 = v_set(real(8.0));
+      const vec t12 = v_div(sum0, t11);
+      const vec t13 = v_sub(x10, t12);
+      const vec t14 = v_div(sum1, t11);
+      const vec t15 = v_set(real(1e-05));
+      const vec t16 = v_add(t14, t15);
+      const vec t17 = v_rsqrt(t16);
+      const vec t18 = v_mul(t13, t17);
+      v_store(blocks_norm2_multiply + (n + d * 50), t18);
+      const vec x19 = v_set(blocks_norm2_weight[d]);
+      const vec t20 = v_mul(t18, x19);
+      const vec x21 = v_set(blocks_norm2_bias[d]);
+      const vec t22 = v_add(t20, x21);
+      v_store(blocks_norm2_add + (n + d * 50), t22);
     }
   }
   {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x24 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, x24);
+      const vec x23 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      sum0 = v_add(sum0, x23);
     }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x25 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      const vec t26 = v_set(real(8.0));
-      const vec t27 = v_div(sum0, t26);
-      const vec t28 = v_sub(x25, t27);
-      const vec t29 = v_mul(t28, t28);
-      sum1 = v_add(sum1, t29);
+      const vec x24 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      const vec t25 = v_set(real(8.0));
+      const vec t26 = v_div(sum0, t25);
+      const vec t27 = v_sub(x24, t26);
+      sum1 = v_fma(t27, t27, sum1);
     }
-    const vec t30 = v_set(real(8.0));
-    const vec t31 = v_div(sum1, t30);
-    const vec t32 = v_set(real(1e-05));
-    const vec t33 = v_add(t31, t32);
-    const vec t34 = v_rsqrt(t33);
-    v_store_n(blocks_norm2_rsqrt + 48, t34, 2);
+    const vec t28 = v_set(real(8.0));
+    const vec t29 = v_div(sum1, t28);
+    const vec t30 = v_set(real(1e-05));
+    const vec t31 = v_add(t29, t30);
+    const vec t32 = v_rsqrt(t31);
+    v_store_n(blocks_norm2_rsqrt + 48, t32, 2);
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x35 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      const vec t36 = v_set(real(8.0));
-      const vec t37 = v_div(sum0, t36);
-      const vec t38 = v_sub(x35, t37);
-      const vec t39 = v_div(sum1, t36);
-      const vec t40 = v_set(real(1e-05));
-      const vec t41 = v_add(t39, t40);
-      const vec t42 = v_rsqrt(t41);
-      const vec t43 = v_mul(t38, t42);
-      v_store_n(blocks_norm2_multiply + (d * 50 + 48), t43, 2);
-      const vec x44 = v_set(blocks_norm2_weight[d]);
-      const vec t45 = v_mul(t43, x44);
-      const vec x46 = v_set(blocks_norm2_bias[d]);
-      const vec t47 = v_add(t45, x46);
-      v_store_n(blocks_norm2_add + (d * 50 + 48), t47, 2);
+      const vec x33 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      const vec t34 = v_set(real(8.0));
+      const vec t35 = v_div(sum0, t34);
+      const vec t36 = v_sub(x33, t35);
+      const vec t37 = v_div(sum1, t34);
+      const vec t38 = v_set(real(1e-05));
+      const vec t39 = v_add(t37, t38);
+      const vec t40 = v_rsqrt(t39);
+      const vec t41 = v_mul(t36, t40);
+      v_store_n(blocks_norm2_multiply + (d * 50 + 48), t41, 2);
+      const vec x42 = v_set(blocks_norm2_weight[d]);
+      const vec t43 = v_mul(t41, x42);
+      const vec x44 = v_set(blocks_norm2_bias[d]);
+      const vec t45 = v_add(t43, x44);
+      v_store_n(blocks_norm2_add + (d * 50 + 48), t45, 2);
     }
   }
 }
@@ -3533,70 +3576,68 @@ static void blocks_1_norm1_forward_train(const real* blocks_carry_next, real* bl
       const vec t2 = v_set(real(8.0));
       const vec t3 = v_div(sum0, t2);
       const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+      sum1 = v_fma(t4, t4, sum1);
     }
-    const vec t6 = v_set(real(8.0));
-    const vec t7 = v_div(sum1, t6);
-    const vec t8 = v_set(real(1e-05));
-    const vec t9 = v_add(t7, t8);
-    const vec t10 = v_rsqrt(t9);
-    v_store(blocks_1_norm1_rsqrt + n, t10);
+    const vec t5 = v_set(real(8.0));
+    const vec t6 = v_div(sum1, t5);
+    const vec t7 = v_set(real(1e-05));
+    const vec t8 = v_add(t6, t7);
+    const vec t9 = v_rsqrt(t8);
+    v_store(blocks_1_norm1_rsqrt + n, t9);
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x11 = v_load(blocks_carry_next + (n + d * 50));
-      const vec t12 = v_set(real(8.0));
-      const vec t13 = v_div(sum0, t12);
-      const vec t14 = v_sub(x11, t13);
-      const vec t15 = v_div(sum1, t12);
-      const vec t16 = v_set(real(1e-05));
-      const vec t17 = v_add(t15, t16);
-      const vec t18 = v_rsqrt(t17);
-      const vec t19 = v_mul(t14, t18);
-      v_store(blocks_1_norm1_multiply + (n + d * 50), t19);
-      const vec x20 = v_set(blocks_1_norm1_weight[d]);
-      const vec t21 = v_mul(t19, x20);
-      const vec x22 = v_set(blocks_1_norm1_bias[d]);
-      const vec t23 = v_add(t21, x22);
-      v_store(blocks_1_norm1_add + (n + d * 50), t23);
+      const vec x10 = v_load(blocks_carry_next + (n + d * 50));
+      const vec t11 = v_set(real(8.0));
+      const vec t12 = v_div(sum0, t11);
+      const vec t13 = v_sub(x10, t12);
+      const vec t14 = v_div(sum1, t11);
+      const vec t15 = v_set(real(1e-05));
+      const vec t16 = v_add(t14, t15);
+      const vec t17 = v_rsqrt(t16);
+      const vec t18 = v_mul(t13, t17);
+      v_store(blocks_1_norm1_multiply + (n + d * 50), t18);
+      const vec x19 = v_set(blocks_1_norm1_weight[d]);
+      const vec t20 = v_mul(t18, x19);
+      const vec x21 = v_set(blocks_1_norm1_bias[d]);
+      const vec t22 = v_add(t20, x21);
+      v_store(blocks_1_norm1_add + (n + d * 50), t22);
     }
   }
   {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x24 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, x24);
+      const vec x23 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
+      sum0 = v_add(sum0, x23);
     }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x25 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
-      const vec t26 = v_set(real(8.0));
-      const vec t27 = v_div(sum0, t26);
-      const vec t28 = v_sub(x25, t27);
-      const vec t29 = v_mul(t28, t28);
-      sum1 = v_add(sum1, t29);
+      const vec x24 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
+      const vec t25 = v_set(real(8.0));
+      const vec t26 = v_div(sum0, t25);
+      const vec t27 = v_sub(x24, t26);
+      sum1 = v_fma(t27, t27, sum1);
     }
-    const vec t30 = v_set(real(8.0));
-    const vec t31 = v_div(sum1, t30);
-    const vec t32 = v_set(real(1e-05));
-    const vec t33 = v_add(t31, t32);
-    const vec t34 = v_rsqrt(t33);
-    v_store_n(blocks_1_norm1_rsqrt + 48, t34, 2);
+    const vec t28 = v_set(real(8.0));
+    const vec t29 = v_div(sum1, t28);
+    const vec t30 = v_set(real(1e-05));
+    const vec t31 = v_add(t29, t30);
+    const vec t32 = v_rsqrt(t31);
+    v_store_n(blocks_1_norm1_rsqrt + 48, t32, 2);
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x35 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
-      const vec t36 = v_set(real(8.0));
-      const vec t37 = v_div(sum0, t36);
-      const vec t38 = v_sub(x35, t37);
-      const vec t39 = v_div(sum1, t36);
-      const vec t40 = v_set(real(1e-05));
-      const vec t41 = v_add(t39, t40);
-      const vec t42 = v_rsqrt(t41);
-      const vec t43 = v_mul(t38, t42);
-      v_store_n(blocks_1_norm1_multiply + (d * 50 + 48), t43, 2);
-      const vec x44 = v_set(blocks_1_norm1_weight[d]);
-      const vec t45 = v_mul(t43, x44);
-      const vec x46 = v_set(blocks_1_norm1_bias[d]);
-      const vec t47 = v_add(t45, x46);
-      v_store_n(blocks_1_norm1_add + (d * 50 + 48), t47, 2);
+      const vec x33 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
+      const vec t34 = v_set(real(8.0));
+      const vec t35 = v_div(sum0, t34);
+      const vec t36 = v_sub(x33, t35);
+      const vec t37 = v_div(sum1, t34);
+      const vec t38 = v_set(real(1e-05));
+      const vec t39 = v_add(t37, t38);
+      const vec t40 = v_rsqrt(t39);
+      const vec t41 = v_mul(t36, t40);
+      v_store_n(blocks_1_norm1_multiply + (d * 50 + 48), t41, 2);
+      const vec x42 = v_set(blocks_1_norm1_weight[d]);
+      const vec t43 = v_mul(t41, x42);
+      const vec x44 = v_set(blocks_1_norm1_bias[d]);
+      const vec t45 = v_add(t43, x44);
+      v_store_n(blocks_1_norm1_add + (d * 50 + 48), t45, 2);
     }
   }
 }
@@ -3613,25 +3654,25 @@ static void blocks_1_norm2_forward_train(const real* blocks_1_concat, real* bloc
     vec sum1 = v_zero();
     const vec x1 = v_load_n(blocks_1_concat + i * 8, 8);
     const vec t2 = v_set(real(8.0));
-    const vec t3 = v_div(row0, t2);
+    const vec t3 = v_div_one(row0, t2);
     const vec t4 = v_sub(x1, t3);
     const vec t5 = v_mul(t4, t4);
     sum1 = v_add(sum1, v_keep_n(t5, 8, real(0.0)));
     const vec row1 = v_set(v_sum(sum1));
     const vec t6 = v_set(real(8.0));
-    const vec t7 = v_div(row1, t6);
+    const vec t7 = v_div_one(row1, t6);
     const vec t8 = v_set(real(1e-05));
     const vec t9 = v_add(t7, t8);
-    const vec t10 = v_rsqrt(t9);
+    const vec t10 = v_rsqrt_one(t9);
     v_store_n(blocks_1_norm2_rsqrt + i, t10, 1);
     const vec x11 = v_load_n(blocks_1_concat + i * 8, 8);
     const vec t12 = v_set(real(8.0));
-    const vec t13 = v_div(row0, t12);
+    const vec t13 = v_div_one(row0, t12);
     const vec t14 = v_sub(x11, t13);
-    const vec t15 = v_div(row1, t12);
+    const vec t15 = v_div_one(row1, t12);
     const vec t16 = v_set(real(1e-05));
     const vec t17 = v_add(t15, t16);
-    const vec t18 = v_rsqrt(t17);
+    const vec t18 = v_rsqrt_one(t17);
     const vec t19 = v_mul(t14, t18);
     v_store_n(blocks_1_norm2_multiply + i * 8, t19, 8);
     const vec x20 = v_load_n(blocks_1_norm2_weight, 8);
@@ -3695,7 +3736,7 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
   const vec t10 = v_add(x8, x9);
   const vec t11 = v_sub(t10, row0);
   const vec t12 = v_exp(t11);
-  const vec t13 = v_div(v_set(real(1.0)), row1);
+  const vec t13 = v_div_one(v_set(real(1.0)), row1);
   const vec t14 = v_mul(t12, t13);
   most2 = v_max(most2, v_keep_n(t14, 10, -INFINITY));
   const vec row2 = v_set(v_max_lane(most2));
@@ -3706,7 +3747,7 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
   const vec t17 = v_add(x15, x16);
   const vec t18 = v_sub(t17, row0);
   const vec t19 = v_exp(t18);
-  const vec t20 = v_div(v_set(real(1.0)), row1);
+  const vec t20 = v_div_one(v_set(real(1.0)), row1);
   const vec t21 = v_mul(t19, t20);
   const vec t22 = v_sub(t21, row2);
   const vec t23 = v_exp(t22);
@@ -3723,17 +3764,17 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
   const vec t28 = v_add(x26, x27);
   const vec t29 = v_sub(t28, row0);
   const vec t30 = v_exp(t29);
-  const vec t31 = v_div(v_set(real(1.0)), row1);
+  const vec t31 = v_div_one(v_set(real(1.0)), row1);
   const vec t32 = v_mul(t30, t31);
   const vec t33 = v_sub(t32, row2);
   const vec t34 = v_exp(t33);
-  const vec t35 = v_div(v_set(real(1.0)), row3);
+  const vec t35 = v_div_one(v_set(real(1.0)), row3);
   const vec t36 = v_mul(t34, t35);
   const vec t37 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
   const vec t38 = v_sub(t36, t37);
   const vec t39 = v_set(real(1.0));
   const vec t40 = v_set(static_cast<real>(batch));
-  const vec t41 = v_div(t39, t40);
+  const vec t41 = v_div_one(t39, t40);
   const vec t42 = v_mul(t38, t41);
   const vec t43 = v_mul(t42, t32);
   sum5 = v_add(sum5, v_keep_n(t43, 10, real(0.0)));
@@ -3743,7 +3784,7 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
   v_store_n(add, t45, 1);
   v_store_n(reduce_sum, row4, 1);
   const vec x46 = v_load_n(outputs, 10);
-  const vec t47 = v_div(v_set(real(1.0)), row1);
+  const vec t47 = v_div_one(v_set(real(1.0)), row1);
   const vec t48 = v_mul(x46, t47);
   v_store_n(outputs, t48, 10);
   const vec x49 = v_load_n(mlp_0_einsum, 10);
@@ -3751,16 +3792,16 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
   const vec t51 = v_add(x49, x50);
   const vec t52 = v_sub(t51, row0);
   const vec t53 = v_exp(t52);
-  const vec t54 = v_div(v_set(real(1.0)), row1);
+  const vec t54 = v_div_one(v_set(real(1.0)), row1);
   const vec t55 = v_mul(t53, t54);
   const vec x56 = v_load_n(d_mlp_1_multiply, 10);
-  const vec t57 = v_div(v_set(real(1.0)), row3);
+  const vec t57 = v_div_one(v_set(real(1.0)), row3);
   const vec t58 = v_mul(x56, t57);
   const vec t59 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
   const vec t60 = v_sub(t58, t59);
   const vec t61 = v_set(real(1.0));
   const vec t62 = v_set(static_cast<real>(batch));
-  const vec t63 = v_div(t61, t62);
+  const vec t63 = v_div_one(t61, t62);
   const vec t64 = v_mul(t60, t63);
   const vec t65 = v_sub(t64, row5);
   const vec t66 = v_mul(t55, t65);
@@ -3827,7 +3868,7 @@ static void blocks_1_norm2_backward(const real* d_blocks_1_mlp_0_einsum, const r
     const vec x3 = v_load_n(blocks_1_norm2_multiply + i * 8, 8);
     const vec t4 = v_mul(t2, x3);
     sum0 = v_add(sum0, v_keep_n(t4, 8, real(0.0)));
-    sum1 = v_add(sum1, v_keep_n(t2, 8, real(0.0)));
+    sum1 = v_fma(x0, x1, sum1);
     const vec row0 = v_set(v_sum(sum0));
     const vec row1 = v_set(v_sum(sum1));
     const vec x5 = v_load_n(d_mlp_0_einsum, 8);
@@ -3836,10 +3877,10 @@ static void blocks_1_norm2_backward(const real* d_blocks_1_mlp_0_einsum, const r
     const vec x8 = v_load_n(blocks_1_norm2_weight, 8);
     const vec t9 = v_mul(x7, x8);
     const vec t10 = v_set(real(8.0));
-    const vec t11 = v_div(row1, t10);
+    const vec t11 = v_div_one(row1, t10);
     const vec t12 = v_sub(t9, t11);
     const vec x13 = v_load_n(blocks_1_norm2_multiply + i * 8, 8);
-    const vec t14 = v_div(row0, t10);
+    const vec t14 = v_div_one(row0, t10);
     const vec t15 = v_mul(x13, t14);
     const vec t16 = v_sub(t12, t15);
     const vec t17 = v_mul(x6, t16);
@@ -3969,58 +4010,70 @@ static void blocks_1_mhsa_backward_3(const real* d_blocks_1_mhsa_einsum, const r
                                      real* d_blocks_1_mhsa_multiply, real* d_blocks_1_mhsa_multiply_2) {
   for (std::int64_t i = 0; i < 1; ++i) {
     vec sum0 = v_zero();
+    vec sum0_1 = v_zero();
+    vec sum0_2 = v_zero();
     vec sum1 = v_zero();
-    for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + n));
-      const vec x1 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
-      const vec t2 = v_mul(x0, x1);
-      sum0 = v_add(sum0, t2);
-      const vec x3 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + n));
-      const vec x4 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
-      const vec t5 = v_mul(x3, x4);
-      sum1 = v_add(sum1, t5);
+    vec sum1_1 = v_zero();
+    vec sum1_2 = v_zero();
+    {
+      const vec x0 = v_load(d_blocks_1_mhsa_einsum + i * 50);
+      const vec x1 = v_load(blocks_1_mhsa_divide_2 + i * 50);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load(d_blocks_1_mhsa_einsum_3 + i * 50);
+      const vec x3 = v_load(blocks_1_mhsa_divide + i * 50);
+      sum1 = v_fma(x2, x3, sum1);
+      const vec x4 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + 16));
+      const vec x5 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + 16));
+      sum0_1 = v_fma(x4, x5, sum0_1);
+      const vec x6 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + 16));
+      const vec x7 = v_load(blocks_1_mhsa_divide + (i * 50 + 16));
+      sum1_1 = v_fma(x6, x7, sum1_1);
+      const vec x8 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + 32));
+      const vec x9 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + 32));
+      sum0_2 = v_fma(x8, x9, sum0_2);
+      const vec x10 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + 32));
+      const vec x11 = v_load(blocks_1_mhsa_divide + (i * 50 + 32));
+      sum1_2 = v_fma(x10, x11, sum1_2);
     }
     {
-      const vec x6 = v_load_n(d_blocks_1_mhsa_einsum + (i * 50 + 48), 2);
-      const vec x7 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
-      const vec t8 = v_mul(x6, x7);
-      sum0 = v_add(sum0, v_keep_n(t8, 2, real(0.0)));
-      const vec x9 = v_load_n(d_blocks_1_mhsa_einsum_3 + (i * 50 + 48), 2);
-      const vec x10 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
-      const vec t11 = v_mul(x9, x10);
-      sum1 = v_add(sum1, v_keep_n(t11, 2, real(0.0)));
+      const vec x12 = v_load_n(d_blocks_1_mhsa_einsum + (i * 50 + 48), 2);
+      const vec x13 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
+      sum0 = v_fma(x12, x13, sum0);
+      const vec x14 = v_load_n(d_blocks_1_mhsa_einsum_3 + (i * 50 + 48), 2);
+      const vec x15 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
+      sum1 = v_fma(x14, x15, sum1);
     }
-    const vec row0 = v_set(v_sum(sum0));
-    const vec row1 = v_set(v_sum(sum1));
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), sum0_2)));
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), sum1_2)));
     for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x12 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
-      const vec x13 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + n));
-      const vec t14 = v_sub(x13, row0);
-      const vec t15 = v_mul(x12, t14);
-      const vec t16 = v_set(real(0.5));
-      const vec t17 = v_mul(t15, t16);
-      v_store(d_blocks_1_mhsa_multiply + (i * 50 + n), t17);
-      const vec x18 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
-      const vec x19 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + n));
-      const vec t20 = v_sub(x19, row1);
-      const vec t21 = v_mul(x18, t20);
-      const vec t22 = v_mul(t21, t16);
-      v_store(d_blocks_1_mhsa_multiply_2 + (i * 50 + n), t22);
+      const vec x16 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
+      const vec x17 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + n));
+      const vec t18 = v_sub(x17, row0);
+      const vec t19 = v_mul(x16, t18);
+      const vec t20 = v_set(real(0.5));
+      const vec t21 = v_mul(t19, t20);
+      v_store(d_blocks_1_mhsa_multiply + (i * 50 + n), t21);
+      const vec x22 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
+      const vec x23 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + n));
+      const vec t24 = v_sub(x23, row1);
+      const vec t25 = v_mul(x22, t24);
+      const vec t26 = v_mul(t25, t20);
+      v_store(d_blocks_1_mhsa_multiply_2 + (i * 50 + n), t26);
     }
     {
-      const vec x23 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
-      const vec x24 = v_load_n(d_blocks_1_mhsa_einsum + (i * 50 + 48), 2);
-      const vec t25 = v_sub(x24, row0);
-      const vec t26 = v_mul(x23, t25);
-      const vec t27 = v_set(real(0.5));
-      const vec t28 = v_mul(t26, t27);
-      v_store_n(d_blocks_1_mhsa_multiply + (i * 50 + 48), t28, 2);
-      const vec x29 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
-      const vec x30 = v_load_n(d_blocks_1_mhsa_einsum_3 + (i * 50 + 48), 2);
-      const vec t31 = v_sub(x30, row1);
-      const vec t32 = v_mul(x29, t31);
-      const vec t33 = v_mul(t32, t27);
-      v_store_n(d_blocks_1_mhsa_multiply_2 + (i * 50 + 48), t33, 2);
+      const vec x27 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
+      const vec x28 = v_load_n(d_blocks_1_mhsa_einsum + (i * 50 + 48), 2);
+      const vec t29 = v_sub(x28, row0);
+      const vec t30 = v_mul(x27, t29);
+      const vec t31 = v_set(real(0.5));
+      const vec t32 = v_mul(t30, t31);
+      v_store_n(d_blocks_1_mhsa_multiply + (i * 50 + 48), t32, 2);
+      const vec x33 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
+      const vec x34 = v_load_n(d_blocks_1_mhsa_einsum_3 + (i * 50 + 48), 2);
+      const vec t35 = v_sub(x34, row1);
+      const vec t36 = v_mul(x33, t35);
+      const vec t37 = v_mul(t36, t31);
+      v_store_n(d_blocks_1_mhsa_multiply_2 + (i * 50 + 48), t37, 2);
     }
   }
 }
@@ -4692,52 +4745,50 @@ static void blocks_1_norm1_backward(const real* d_blocks_1_norm1_concat, const r
       const vec x1 = v_set(blocks_1_norm1_weight[d]);
       const vec t2 = v_mul(x0, x1);
       const vec x3 = v_load(blocks_1_norm1_multiply + (n + d * 50));
-      const vec t4 = v_mul(t2, x3);
-      sum0 = v_add(sum0, t4);
-      sum1 = v_add(sum1, t2);
+      sum0 = v_fma(t2, x3, sum0);
+      sum1 = v_fma(x0, x1, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x5 = v_load(blocks_1_norm1_rsqrt + n);
-      const vec x6 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
-      const vec x7 = v_set(blocks_1_norm1_weight[d]);
-      const vec t8 = v_mul(x6, x7);
-      const vec t9 = v_set(real(8.0));
-      const vec t10 = v_div(sum1, t9);
-      const vec t11 = v_sub(t8, t10);
-      const vec x12 = v_load(blocks_1_norm1_multiply + (n + d * 50));
-      const vec t13 = v_div(sum0, t9);
-      const vec t14 = v_mul(x12, t13);
-      const vec t15 = v_sub(t11, t14);
-      const vec t16 = v_mul(x5, t15);
-      v_store(d_blocks_1_norm1_multiply + (n + d * 50), t16);
+      const vec x4 = v_load(blocks_1_norm1_rsqrt + n);
+      const vec x5 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
+      const vec x6 = v_set(blocks_1_norm1_weight[d]);
+      const vec t7 = v_mul(x5, x6);
+      const vec t8 = v_set(real(8.0));
+      const vec t9 = v_div(sum1, t8);
+      const vec t10 = v_sub(t7, t9);
+      const vec x11 = v_load(blocks_1_norm1_multiply + (n + d * 50));
+      const vec t12 = v_div(sum0, t8);
+      const vec t13 = v_mul(x11, t12);
+      const vec t14 = v_sub(t10, t13);
+      const vec t15 = v_mul(x4, t14);
+      v_store(d_blocks_1_norm1_multiply + (n + d * 50), t15);
     }
   }
   {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x17 = v_load_n(d_blocks_1_norm1_concat + (d * 50 + 48), 2);
-      const vec x18 = v_set(blocks_1_norm1_weight[d]);
-      const vec t19 = v_mul(x17, x18);
-      const vec x20 = v_load_n(blocks_1_norm1_multiply + (d * 50 + 48), 2);
-      const vec t21 = v_mul(t19, x20);
-      sum0 = v_add(sum0, t21);
-      sum1 = v_add(sum1, t19);
+      const vec x16 = v_load_n(d_blocks_1_norm1_concat + (d * 50 + 48), 2);
+      const vec x17 = v_set(blocks_1_norm1_weight[d]);
+      const vec t18 = v_mul(x16, x17);
+      const vec x19 = v_load_n(blocks_1_norm1_multiply + (d * 50 + 48), 2);
+      sum0 = v_fma(t18, x19, sum0);
+      sum1 = v_fma(x16, x17, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x22 = v_load_n(blocks_1_norm1_rsqrt + 48, 2);
-      const vec x23 = v_load_n(d_blocks_1_norm1_concat + (d * 50 + 48), 2);
-      const vec x24 = v_set(blocks_1_norm1_weight[d]);
-      const vec t25 = v_mul(x23, x24);
-      const vec t26 = v_set(real(8.0));
-      const vec t27 = v_div(sum1, t26);
-      const vec t28 = v_sub(t25, t27);
-      const vec x29 = v_load_n(blocks_1_norm1_multiply + (d * 50 + 48), 2);
-      const vec t30 = v_div(sum0, t26);
-      const vec t31 = v_mul(x29, t30);
-      const vec t32 = v_sub(t28, t31);
-      const vec t33 = v_mul(x22, t32);
-      v_store_n(d_blocks_1_norm1_multiply + (d * 50 + 48), t33, 2);
+      const vec x20 = v_load_n(blocks_1_norm1_rsqrt + 48, 2);
+      const vec x21 = v_load_n(d_blocks_1_norm1_concat + (d * 50 + 48), 2);
+      const vec x22 = v_set(blocks_1_norm1_weight[d]);
+      const vec t23 = v_mul(x21, x22);
+      const vec t24 = v_set(real(8.0));
+      const vec t25 = v_div(sum1, t24);
+      const vec t26 = v_sub(t23, t25);
+      const vec x27 = v_load_n(blocks_1_norm1_multiply + (d * 50 + 48), 2);
+      const vec t28 = v_div(sum0, t24);
+      const vec t29 = v_mul(x27, t28);
+      const vec t30 = v_sub(t26, t29);
+      const vec t31 = v_mul(x20, t30);
+      v_store_n(d_blocks_1_norm1_multiply + (d * 50 + 48), t31, 2);
     }
   }
 }
@@ -6163,7 +6214,8 @@ static void blocks_1_norm1_bias_gradient_sum(const Group& group, real* gradient_
 
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed); lanes along n
 static void blocks_mlp_2_backward(const real* d_blocks_carry, const real* blocks_mlp_2_weight,
-                                  const real* blocks_mlp_0_add, real* d_blocks_mlp_1_multiply) {
+                                  const real* blocks_mlp_0_add, real* d_blocks_mlp_2_copy,
+                                  real* d_blocks_mlp_1_multiply) {
   for (std::int64_t m = 0; m < 30; m += 6) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -6226,101 +6278,149 @@ static void blocks_mlp_2_backward(const real* d_blocks_carry, const real* blocks
       sum23 = v_fma(x4, x9, sum23);
     }
     const vec x10 = v_load(blocks_mlp_0_add + m * 50);
-    const vec t11 = v_gelu_gradient(x10);
-    const vec t12 = v_mul(sum0, t11);
-    v_store(d_blocks_mlp_1_multiply + m * 50, t12);
-    const vec x13 = v_load(blocks_mlp_0_add + (m * 50 + 16));
-    const vec t14 = v_gelu_gradient(x13);
-    const vec t15 = v_mul(sum1, t14);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 16), t15);
-    const vec x16 = v_load(blocks_mlp_0_add + (m * 50 + 32));
-    const vec t17 = v_gelu_gradient(x16);
-    const vec t18 = v_mul(sum2, t17);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 32), t18);
-    const vec x19 = v_load_n(blocks_mlp_0_add + (m * 50 + 48), 2);
-    const vec t20 = v_gelu_gradient(x19);
-    const vec t21 = v_mul(sum3, t20);
-    v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 48), t21, 2);
-    const vec x22 = v_load(blocks_mlp_0_add + (m * 50 + 50));
-    const vec t23 = v_gelu_gradient(x22);
-    const vec t24 = v_mul(sum4, t23);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 50), t24);
-    const vec x25 = v_load(blocks_mlp_0_add + (m * 50 + 66));
-    const vec t26 = v_gelu_gradient(x25);
-    const vec t27 = v_mul(sum5, t26);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 66), t27);
-    const vec x28 = v_load(blocks_mlp_0_add + (m * 50 + 82));
-    const vec t29 = v_gelu_gradient(x28);
-    const vec t30 = v_mul(sum6, t29);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 82), t30);
-    const vec x31 = v_load_n(blocks_mlp_0_add + (m * 50 + 98), 2);
-    const vec t32 = v_gelu_gradient(x31);
-    const vec t33 = v_mul(sum7, t32);
-    v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 98), t33, 2);
-    const vec x34 = v_load(blocks_mlp_0_add + (m * 50 + 100));
-    const vec t35 = v_gelu_gradient(x34);
-    const vec t36 = v_mul(sum8, t35);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 100), t36);
-    const vec x37 = v_load(blocks_mlp_0_add + (m * 50 + 116));
-    const vec t38 = v_gelu_gradient(x37);
-    const vec t39 = v_mul(sum9, t38);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 116), t39);
-    const vec x40 = v_load(blocks_mlp_0_add + (m * 50 + 132));
-    const vec t41 = v_gelu_gradient(x40);
-    const vec t42 = v_mul(sum10, t41);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 132), t42);
-    const vec x43 = v_load_n(blocks_mlp_0_add + (m * 50 + 148), 2);
-    const vec t44 = v_gelu_gradient(x43);
-    const vec t45 = v_mul(sum11, t44);
-    v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 148), t45, 2);
-    const vec x46 = v_load(blocks_mlp_0_add + (m * 50 + 150));
-    const vec t47 = v_gelu_gradient(x46);
-    const vec t48 = v_mul(sum12, t47);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 150), t48);
-    const vec x49 = v_load(blocks_mlp_0_add + (m * 50 + 166));
-    const vec t50 = v_gelu_gradient(x49);
-    const vec t51 = v_mul(sum13, t50);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 166), t51);
-    const vec x52 = v_load(blocks_mlp_0_add + (m * 50 + 182));
-    const vec t53 = v_gelu_gradient(x52);
-    const vec t54 = v_mul(sum14, t53);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 182), t54);
-    const vec x55 = v_load_n(blocks_mlp_0_add + (m * 50 + 198), 2);
-    const vec t56 = v_gelu_gradient(x55);
-    const vec t57 = v_mul(sum15, t56);
-    v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 198), t57, 2);
-    const vec x58 = v_load(blocks_mlp_0_add + (m * 50 + 200));
-    const vec t59 = v_gelu_gradient(x58);
-    const vec t60 = v_mul(sum16, t59);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 200), t60);
-    const vec x61 = v_load(blocks_mlp_0_add + (m * 50 + 216));
-    const vec t62 = v_gelu_gradient(x61);
-    const vec t63 = v_mul(sum17, t62);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 216), t63);
-    const vec x64 = v_load(blocks_mlp_0_add + (m * 50 + 232));
-    const vec t65 = v_gelu_gradient(x64);
-    const vec t66 = v_mul(sum18, t65);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 232), t66);
-    const vec x67 = v_load_n(blocks_mlp_0_add + (m * 50 + 248), 2);
-    const vec t68 = v_gelu_gradient(x67);
-    const vec t69 = v_mul(sum19, t68);
-    v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 248), t69, 2);
-    const vec x70 = v_load(blocks_mlp_0_add + (m * 50 + 250));
-    const vec t71 = v_gelu_gradient(x70);
-    const vec t72 = v_mul(sum20, t71);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 250), t72);
-    const vec x73 = v_load(blocks_mlp_0_add + (m * 50 + 266));
-    const vec t74 = v_gelu_gradient(x73);
-    const vec t75 = v_mul(sum21, t74);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 266), t75);
-    const vec x76 = v_load(blocks_mlp_0_add + (m * 50 + 282));
-    const vec t77 = v_gelu_gradient(x76);
-    const vec t78 = v_mul(sum22, t77);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 282), t78);
-    const vec x79 = v_load_n(blocks_mlp_0_add + (m * 50 + 298), 2);
-    const vec t80 = v_gelu_gradient(x79);
-    const vec t81 = v_mul(sum23, t80);
-    v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 298), t81, 2);
+    const vec t11 = v_gelu(x10);
+    v_store(d_blocks_mlp_2_copy + m * 50, t11);
+    const vec t12 = v_gelu_gradient(x10);
+    const vec t13 = v_mul(sum0, t12);
+    v_store(d_blocks_mlp_1_multiply + m * 50, t13);
+    const vec x14 = v_load(blocks_mlp_0_add + (m * 50 + 16));
+    const vec t15 = v_gelu(x14);
+    v_store(d_blocks_mlp_2_copy + (m * 50 + 16), t15);
+    const vec t16 = v_gelu_gradient(x14);
+    const vec t17 = v_mul(sum1, t16);
+    v_store(d_blocks_mlp_1_multiply + (m * 50 + 16), t17);
+    const vec x18 = v_load(blocks_mlp_0_add + (m * 50 + 32));
+    const vec t19 = v_gelu(x18);
+    v_store(d_blocks_mlp_2_copy + (m * 50 + 32), t19);
+    const vec t20 = v_gelu_gradient(x18);
+    const vec t21 = v_mul(sum2, t20);
+    v_store(d_blocks_mlp_1_multiply + (m * 50 + 32), t21);
+    const vec x22 = v_load_n(blocks_mlp_0_add + (m * 50 + 48), 2);
+    const vec t23 = v_gelu(x22);
+    v_store_n(d_blocks_mlp_2_copy + (m * 50 + 48), t23, 2);
+    const vec t24 = v_gelu_gradient(x22);
+    const vec t25 = v_mul(sum3, t24);
+    v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 48), t25, 2);
+    const vec x26 = v_load(blocks_mlp_0_add + (m * 50 + 50));
+    const vec t27 = v_gelu(x26);
+    v_store(d_blocks_mlp_2_copy + (m * 50 + 50), t27);
+    const vec t28 = v_gelu_gradient(x26);
+    const vec t29 = v_mul(sum4, t28);
+    v_store(d_blocks_mlp_1_multiply + (m * 50 + 50), t29);
+    const vec x30 = v_load(blocks_mlp_0_add + (m * 50 + 66));
+    const vec t31 = v_gelu(x30);
+    v_store(d_blocks_mlp_2_copy + (m * 50 + 66), t31);
+    const vec t32 = v_gelu_gradient(x30);
+    const vec t33 = v_mul(sum5, t32);
+    v_store(d_blocks_mlp_1_multiply + (m * 50 + 66), t33);
+    const vec x34 = v_load(blocks_mlp_0_add + (m * 50 + 82));
+    const vec t35 = v_gelu(x34);
+    v_store(d_blocks_mlp_2_copy + (m * 50 + 82), t35);
+    const vec t36 = v_gelu_gradient(x34);
+    const vec t37 = v_mul(sum6, t36);
+    v_store(d_blocks_mlp_1_multiply + (m * 50 + 82), t37);
+    const vec x38 = v_load_n(blocks_mlp_0_add + (m * 50 + 98), 2);
+    const vec t39 = v_gelu(x38);
+    v_store_n(d_blocks_mlp_2_copy + (m * 50 + 98), t39, 2);
+    const vec t40 = v_gelu_gradient(x38);
+    const vec t41 = v_mul(sum7, t40);
+    v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 98), t41, 2);
+    const vec x42 = v_load(blocks_mlp_0_add + (m * 50 + 100));
+    const vec t43 = v_gelu(x42);
+    v_store(d_blocks_mlp_2_copy + (m * 50 + 100), t43);
+    const vec t44 = v_gelu_gradient(x42);
+    const vec t45 = v_mul(sum8, t44);
+    v_store(d_blocks_mlp_1_multiply + (m * 50 + 100), t45);
+    const vec x46 = v_load(blocks_mlp_0_add + (m * 50 + 116));
+    const vec t47 = v_gelu(x46);
+    v_store(d_blocks_mlp_2_copy + (m * 50 + 116), t47);
+    const vec t48 = v_gelu_gradient(x46);
+    const vec t49 = v_mul(sum9, t48);
+    v_store(d_blocks_mlp_1_multiply + (m * 50 + 116), t49);
+    const vec x50 = v_load(blocks_mlp_0_add + (m * 50 + 132));
+    const vec t51 = v_gelu(x50);
+    v_store(d_blocks_mlp_2_copy + (m * 50 + 132), t51);
+    const vec t52 = v_gelu_gradient(x50);
+    const vec t53 = v_mul(sum10, t52);
+    v_store(d_blocks_mlp_1_multiply + (m * 50 + 132), t53);
+    const vec x54 = v_load_n(blocks_mlp_0_add + (m * 50 + 148), 2);
+    const vec t55 = v_gelu(x54);
+    v_store_n(d_blocks_mlp_2_copy + (m * 50 + 148), t55, 2);
+    const vec t56 = v_gelu_gradient(x54);
+    const vec t57 = v_mul(sum11, t56);
+    v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 148), t57, 2);
+    const vec x58 = v_load(blocks_mlp_0_add + (m * 50 + 150));
+    const vec t59 = v_gelu(x58);
+    v_store(d_blocks_mlp_2_copy + (m * 50 + 150), t59);
+    const vec t60 = v_gelu_gradient(x58);
+    const vec t61 = v_mul(sum12, t60);
+    v_store(d_blocks_mlp_1_multiply + (m * 50 + 150), t61);
+    const vec x62 = v_load(blocks_mlp_0_add + (m * 50 + 166));
+    const vec t63 = v_gelu(x62);
+    v_store(d_blocks_mlp_2_copy + (m * 50 + 166), t63);
+    const vec t64 = v_gelu_gradient(x62);
+    const vec t65 = v_mul(sum13, t64);
+    v_store(d_blocks_mlp_1_multiply + (m * 50 + 166), t65);
+    const vec x66 = v_load(blocks_mlp_0_add + (m * 50 + 182));
+    const vec t67 = v_gelu(x66);
+    v_store(d_blocks_mlp_2_copy + (m * 50 + 182), t67);
+    const vec t68 = v_gelu_gradient(x66);
+    const vec t69 = v_mul(sum14, t68);
+    v_store(d_blocks_mlp_1_multiply + (m * 50 + 182), t69);
+    const vec x70 = v_load_n(blocks_mlp_0_add + (m * 50 + 198), 2);
+    const vec t71 = v_gelu(x70);
+    v_store_n(d_blocks_mlp_2_copy + (m * 50 + 198), t71, 2);
+    const vec t72 = v_gelu_gradient(x70);
+    const vec t73 = v_mul(sum15, t72);
+    v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 198), t73, 2);
+    const vec x74 = v_load(blocks_mlp_0_add + (m * 50 + 200));
+    const vec t75 = v_gelu(x74);
+    v_store(d_blocks_mlp_2_copy + (m * 50 + 200), t75);
+    const vec t76 = v_gelu_gradient(x74);
+    const vec t77 = v_mul(sum16, t76);
+    v_store(d_blocks_mlp_1_multiply + (m * 50 + 200), t77);
+    const vec x78 = v_load(blocks_mlp_0_add + (m * 50 + 216));
+    const vec t79 = v_gelu(x78);
+    v_store(d_blocks_mlp_2_copy + (m * 50 + 216), t79);
+    const vec t80 = v_gelu_gradient(x78);
+    const vec t81 = v_mul(sum17, t80);
+    v_store(d_blocks_mlp_1_multiply + (m * 50 + 216), t81);
+    const vec x82 = v_load(blocks_mlp_0_add + (m * 50 + 232));
+    const vec t83 = v_gelu(x82);
+    v_store(d_blocks_mlp_2_copy + (m * 50 + 232), t83);
+    const vec t84 = v_gelu_gradient(x82);
+    const vec t85 = v_mul(sum18, t84);
+    v_store(d_blocks_mlp_1_multiply + (m * 50 + 232), t85);
+    const vec x86 = v_load_n(blocks_mlp_0_add + (m * 50 + 248), 2);
+    const vec t87 = v_gelu(x86);
+    v_store_n(d_blocks_mlp_2_copy + (m * 50 + 248), t87, 2);
+    const vec t88 = v_gelu_gradient(x86);
+    const vec t89 = v_mul(sum19, t88);
+    v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 248), t89, 2);
+    const vec x90 = v_load(blocks_mlp_0_add + (m * 50 + 250));
+    const vec t91 = v_gelu(x90);
+    v_store(d_blocks_mlp_2_copy + (m * 50 + 250), t91);
+    const vec t92 = v_gelu_gradient(x90);
+    const vec t93 = v_mul(sum20, t92);
+    v_store(d_blocks_mlp_1_multiply + (m * 50 + 250), t93);
+    const vec x94 = v_load(blocks_mlp_0_add + (m * 50 + 266));
+    const vec t95 = v_gelu(x94);
+    v_store(d_blocks_mlp_2_copy + (m * 50 + 266), t95);
+    const vec t96 = v_gelu_gradient(x94);
+    const vec t97 = v_mul(sum21, t96);
+    v_store(d_blocks_mlp_1_multiply + (m * 50 + 266), t97);
+    const vec x98 = v_load(blocks_mlp_0_add + (m * 50 + 282));
+    const vec t99 = v_gelu(x98);
+    v_store(d_blocks_mlp_2_copy + (m * 50 + 282), t99);
+    const vec t100 = v_gelu_gradient(x98);
+    const vec t101 = v_mul(sum22, t100);
+    v_store(d_blocks_mlp_1_multiply + (m * 50 + 282), t101);
+    const vec x102 = v_load_n(blocks_mlp_0_add + (m * 50 + 298), 2);
+    const vec t103 = v_gelu(x102);
+    v_store_n(d_blocks_mlp_2_copy + (m * 50 + 298), t103, 2);
+    const vec t104 = v_gelu_gradient(x102);
+    const vec t105 = v_mul(sum23, t104);
+    v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 298), t105, 2);
   }
   {
     vec sum0 = v_zero();
@@ -6332,64 +6432,69 @@ static void blocks_mlp_2_backward(const real* d_blocks_carry, const real* blocks
     vec sum6 = v_zero();
     vec sum7 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x82 = v_load(d_blocks_carry + d * 50);
-      const vec x83 = v_set(blocks_mlp_2_weight[d * 32 + 30]);
-      sum0 = v_fma(x82, x83, sum0);
-      const vec x84 = v_load(d_blocks_carry + (d * 50 + 16));
-      sum1 = v_fma(x84, x83, sum1);
-      const vec x85 = v_load(d_blocks_carry + (d * 50 + 32));
-      sum2 = v_fma(x85, x83, sum2);
-      const vec x86 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
-      sum3 = v_fma(x86, x83, sum3);
-      const vec x87 = v_set(blocks_mlp_2_weight[d * 32 + 31]);
-      sum4 = v_fma(x82, x87, sum4);
-      sum5 = v_fma(x84, x87, sum5);
-      sum6 = v_fma(x85, x87, sum6);
-      sum7 = v_fma(x86, x87, sum7);
+      const vec x106 = v_load(d_blocks_carry + d * 50);
+      const vec x107 = v_set(blocks_mlp_2_weight[d * 32 + 30]);
+      sum0 = v_fma(x106, x107, sum0);
+      const vec x108 = v_load(d_blocks_carry + (d * 50 + 16));
+      sum1 = v_fma(x108, x107, sum1);
+      const vec x109 = v_load(d_blocks_carry + (d * 50 + 32));
+      sum2 = v_fma(x109, x107, sum2);
+      const vec x110 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
+      sum3 = v_fma(x110, x107, sum3);
+      const vec x111 = v_set(blocks_mlp_2_weight[d * 32 + 31]);
+      sum4 = v_fma(x106, x111, sum4);
+      sum5 = v_fma(x108, x111, sum5);
+      sum6 = v_fma(x109, x111, sum6);
+      sum7 = v_fma(x110, x111, sum7);
     }
-    const vec x88 = v_load(blocks_mlp_0_add + 1500);
-    const vec t89 = v_gelu_gradient(x88);
-    const vec t90 = v_mul(sum0, t89);
-    v_store(d_blocks_mlp_1_multiply + 1500, t90);
-    const vec x91 = v_load(blocks_mlp_0_add + 1516);
-    const vec t92 = v_gelu_gradient(x91);
-    const vec t93 = v_mul(sum1, t92);
-    v_store(d_blocks_mlp_1_multiply + 1516, t93);
-    const vec x94 = v_load(blocks_mlp_0_add + 1532);
-    const vec t95 = v_gelu_gradient(x94);
-    const vec t96 = v_mul(sum2, t95);
-    v_store(d_blocks_mlp_1_multiply + 1532, t96);
-    const vec x97 = v_load_n(blocks_mlp_0_add + 1548, 2);
-    const vec t98 = v_gelu_gradient(x97);
-    const vec t99 = v_mul(sum3, t98);
-    v_store_n(d_blocks_mlp_1_multiply + 1548, t99, 2);
-    const vec x100 = v_load(blocks_mlp_0_add + 1550);
-    const vec t101 = v_gelu_gradient(x100);
-    const vec t102 = v_mul(sum4, t101);
-    v_store(d_blocks_mlp_1_multiply + 1550, t102);
-    const vec x103 = v_load(blocks_mlp_0_add + 1566);
-    const vec t104 = v_gelu_gradient(x103);
-    const vec t105 = v_mul(sum5, t104);
-    v_store(d_blocks_mlp_1_multiply + 1566, t105);
-    const vec x106 = v_load(blocks_mlp_0_add + 1582);
-    const vec t107 = v_gelu_gradient(x106);
-    const vec t108 = v_mul(sum6, t107);
-    v_store(d_blocks_mlp_1_multiply + 1582, t108);
-    const vec x109 = v_load_n(blocks_mlp_0_add + 1598, 2);
-    const vec t110 = v_gelu_gradient(x109);
-    const vec t111 = v_mul(sum7, t110);
-    v_store_n(d_blocks_mlp_1_multiply + 1598, t111, 2);
-  }
-}
-
-// b < B, n < N+1=50, m < M=32; lanes along m
-static void blocks_mlp_1_backward(const real* blocks_mlp_0_add, real* d_blocks_mlp_2_copy) {
-  for (std::int64_t n = 0; n < 50; ++n) {
-    for (std::int64_t m = 0; m < 32; m += 16) {
-      const vec x0 = v_load_strided(blocks_mlp_0_add + (n + m * 50), 50, lanes);
-      const vec t1 = v_gelu(x0);
-      v_store(d_blocks_mlp_2_copy + (n * 32 + m), t1);
-    }
+    const vec x112 = v_load(blocks_mlp_0_add + 1500);
+    const vec t113 = v_gelu(x112);
+    v_store(d_blocks_mlp_2_copy + 1500, t113);
+    const vec t114 = v_gelu_gradient(x112);
+    const vec t115 = v_mul(sum0, t114);
+    v_store(d_blocks_mlp_1_multiply + 1500, t115);
+    const vec x116 = v_load(blocks_mlp_0_add + 1516);
+    const vec t117 = v_gelu(x116);
+    v_store(d_blocks_mlp_2_copy + 1516, t117);
+    const vec t118 = v_gelu_gradient(x116);
+    const vec t119 = v_mul(sum1, t118);
+    v_store(d_blocks_mlp_1_multiply + 1516, t119);
+    const vec x120 = v_load(blocks_mlp_0_add + 1532);
+    const vec t121 = v_gelu(x120);
+    v_store(d_blocks_mlp_2_copy + 1532, t121);
+    const vec t122 = v_gelu_gradient(x120);
+    const vec t123 = v_mul(sum2, t122);
+    v_store(d_blocks_mlp_1_multiply + 1532, t123);
+    const vec x124 = v_load_n(blocks_mlp_0_add + 1548, 2);
+    const vec t125 = v_gelu(x124);
+    v_store_n(d_blocks_mlp_2_copy + 1548, t125, 2);
+    const vec t126 = v_gelu_gradient(x124);
+    const vec t127 = v_mul(sum3, t126);
+    v_store_n(d_blocks_mlp_1_multiply + 1548, t127, 2);
+    const vec x128 = v_load(blocks_mlp_0_add + 1550);
+    const vec t129 = v_gelu(x128);
+    v_store(d_blocks_mlp_2_copy + 1550, t129);
+    const vec t130 = v_gelu_gradient(x128);
+    const vec t131 = v_mul(sum4, t130);
+    v_store(d_blocks_mlp_1_multiply + 1550, t131);
+    const vec x132 = v_load(blocks_mlp_0_add + 1566);
+    const vec t133 = v_gelu(x132);
+    v_store(d_blocks_mlp_2_copy + 1566, t133);
+    const vec t134 = v_gelu_gradient(x132);
+    const vec t135 = v_mul(sum5, t134);
+    v_store(d_blocks_mlp_1_multiply + 1566, t135);
+    const vec x136 = v_load(blocks_mlp_0_add + 1582);
+    const vec t137 = v_gelu(x136);
+    v_store(d_blocks_mlp_2_copy + 1582, t137);
+    const vec t138 = v_gelu_gradient(x136);
+    const vec t139 = v_mul(sum6, t138);
+    v_store(d_blocks_mlp_1_multiply + 1582, t139);
+    const vec x140 = v_load_n(blocks_mlp_0_add + 1598, 2);
+    const vec t141 = v_gelu(x140);
+    v_store_n(d_blocks_mlp_2_copy + 1598, t141, 2);
+    const vec t142 = v_gelu_gradient(x140);
+    const vec t143 = v_mul(sum7, t142);
+    v_store_n(d_blocks_mlp_1_multiply + 1598, t143, 2);
   }
 }
 
@@ -6518,33 +6623,11 @@ static void blocks_mlp_0_backward(const real* d_blocks_mlp_1_multiply, const rea
   }
 }
 
-// b < B, n < N+1=50, d < D=8; lanes along n
-static void blocks_norm2_backward(const real* blocks_norm2_multiply, const real* blocks_norm2_weight,
-                                  const real* blocks_norm2_bias, real* d_blocks_mlp_0_copy) {
-  for (std::int64_t d = 0; d < 8; ++d) {
-    for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(blocks_norm2_multiply + (n + d * 50));
-      const vec x1 = v_set(blocks_norm2_weight[d]);
-      const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_set(blocks_norm2_bias[d]);
-      const vec t4 = v_add(t2, x3);
-      v_store(d_blocks_mlp_0_copy + (n + d * 50), t4);
-    }
-    {
-      const vec x5 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
-      const vec x6 = v_set(blocks_norm2_weight[d]);
-      const vec t7 = v_mul(x5, x6);
-      const vec x8 = v_set(blocks_norm2_bias[d]);
-      const vec t9 = v_add(t7, x8);
-      v_store_n(d_blocks_mlp_0_copy + (d * 50 + 48), t9, 2);
-    }
-  }
-}
-
 // b < B, n < N+1=50, d < D=8 (row); lanes along n
-static void blocks_norm2_backward_2(const real* d_blocks_mlp_0_einsum, const real* blocks_norm2_weight,
-                                    const real* blocks_norm2_multiply, const real* d_blocks_carry,
-                                    const real* blocks_norm2_rsqrt, real* d_blocks_add) {
+static void blocks_norm2_backward(const real* d_blocks_mlp_0_einsum, const real* blocks_norm2_weight,
+                                  const real* blocks_norm2_multiply, const real* blocks_norm2_bias,
+                                  real* d_blocks_mlp_0_copy, const real* d_blocks_carry, const real* blocks_norm2_rsqrt,
+                                  real* d_blocks_add) {
   for (std::int64_t n = 0; n < 48; n += 16) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -6553,56 +6636,62 @@ static void blocks_norm2_backward_2(const real* d_blocks_mlp_0_einsum, const rea
       const vec x1 = v_set(blocks_norm2_weight[d]);
       const vec t2 = v_mul(x0, x1);
       const vec x3 = v_load(blocks_norm2_multiply + (n + d * 50));
-      const vec t4 = v_mul(t2, x3);
-      sum0 = v_add(sum0, t4);
-      sum1 = v_add(sum1, t2);
+      sum0 = v_fma(t2, x3, sum0);
+      sum1 = v_fma(x0, x1, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x5 = v_load(d_blocks_carry + (n + d * 50));
-      const vec x6 = v_load(blocks_norm2_rsqrt + n);
-      const vec x7 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
-      const vec x8 = v_set(blocks_norm2_weight[d]);
-      const vec t9 = v_mul(x7, x8);
-      const vec t10 = v_set(real(8.0));
-      const vec t11 = v_div(sum1, t10);
-      const vec t12 = v_sub(t9, t11);
-      const vec x13 = v_load(blocks_norm2_multiply + (n + d * 50));
-      const vec t14 = v_div(sum0, t10);
-      const vec t15 = v_mul(x13, t14);
-      const vec t16 = v_sub(t12, t15);
-      const vec t17 = v_mul(x6, t16);
-      const vec t18 = v_add(x5, t17);
-      v_store(d_blocks_add + (n + d * 50), t18);
+      const vec x4 = v_load(blocks_norm2_multiply + (n + d * 50));
+      const vec x5 = v_set(blocks_norm2_weight[d]);
+      const vec t6 = v_mul(x4, x5);
+      const vec x7 = v_set(blocks_norm2_bias[d]);
+      const vec t8 = v_add(t6, x7);
+      v_store(d_blocks_mlp_0_copy + (n + d * 50), t8);
+      const vec x9 = v_load(d_blocks_carry + (n + d * 50));
+      const vec x10 = v_load(blocks_norm2_rsqrt + n);
+      const vec x11 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
+      const vec t12 = v_mul(x11, x5);
+      const vec t13 = v_set(real(8.0));
+      const vec t14 = v_div(sum1, t13);
+      const vec t15 = v_sub(t12, t14);
+      const vec t16 = v_div(sum0, t13);
+      const vec t17 = v_mul(x4, t16);
+      const vec t18 = v_sub(t15, t17);
+      const vec t19 = v_mul(x10, t18);
+      const vec t20 = v_add(x9, t19);
+      v_store(d_blocks_add + (n + d * 50), t20);
     }
   }
   {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x19 = v_load_n(d_blocks_mlp_0_einsum + (d * 50 + 48), 2);
-      const vec x20 = v_set(blocks_norm2_weight[d]);
-      const vec t21 = v_mul(x19, x20);
-      const vec x22 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
-      const vec t23 = v_mul(t21, x22);
-      sum0 = v_add(sum0, t23);
-      sum1 = v_add(sum1, t21);
+      const vec x21 = v_load_n(d_blocks_mlp_0_einsum + (d * 50 + 48), 2);
+      const vec x22 = v_set(blocks_norm2_weight[d]);
+      const vec t23 = v_mul(x21, x22);
+      const vec x24 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
+      sum0 = v_fma(t23, x24, sum0);
+      sum1 = v_fma(x21, x22, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x24 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
-      const vec x25 = v_load_n(blocks_norm2_rsqrt + 48, 2);
-      const vec x26 = v_load_n(d_blocks_mlp_0_einsum + (d * 50 + 48), 2);
-      const vec x27 = v_set(blocks_norm2_weight[d]);
-      const vec t28 = v_mul(x26, x27);
-      const vec t29 = v_set(real(8.0));
-      const vec t30 = v_div(sum1, t29);
-      const vec t31 = v_sub(t28, t30);
-      const vec x32 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
-      const vec t33 = v_div(sum0, t29);
-      const vec t34 = v_mul(x32, t33);
-      const vec t35 = v_sub(t31, t34);
-      const vec t36 = v_mul(x25, t35);
-      const vec t37 = v_add(x24, t36);
-      v_store_n(d_blocks_add + (d * 50 + 48), t37, 2);
+      const vec x25 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
+      const vec x26 = v_set(blocks_norm2_weight[d]);
+      const vec t27 = v_mul(x25, x26);
+      const vec x28 = v_set(blocks_norm2_bias[d]);
+      const vec t29 = v_add(t27, x28);
+      v_store_n(d_blocks_mlp_0_copy + (d * 50 + 48), t29, 2);
+      const vec x30 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
+      const vec x31 = v_load_n(blocks_norm2_rsqrt + 48, 2);
+      const vec x32 = v_load_n(d_blocks_mlp_0_einsum + (d * 50 + 48), 2);
+      const vec t33 = v_mul(x32, x26);
+      const vec t34 = v_set(real(8.0));
+      const vec t35 = v_div(sum1, t34);
+      const vec t36 = v_sub(t33, t35);
+      const vec t37 = v_div(sum0, t34);
+      const vec t38 = v_mul(x25, t37);
+      const vec t39 = v_sub(t36, t38);
+      const vec t40 = v_mul(x31, t39);
+      const vec t41 = v_add(x30, t40);
+      v_store_n(d_blocks_add + (d * 50 + 48), t41, 2);
     }
   }
 }
@@ -6966,56 +7055,52 @@ static void blocks_mhsa_backward_3(const real* d_blocks_mhsa_einsum, const real*
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       const vec x0 = v_load(d_blocks_mhsa_einsum + (n + n2 * 50));
       const vec x1 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50));
-      const vec t2 = v_mul(x0, x1);
-      sum0 = v_add(sum0, t2);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_3 + (n + n2 * 50));
-      const vec x4 = v_load(blocks_mhsa_divide + (n + n2 * 50));
-      const vec t5 = v_mul(x3, x4);
-      sum1 = v_add(sum1, t5);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load(d_blocks_mhsa_einsum_3 + (n + n2 * 50));
+      const vec x3 = v_load(blocks_mhsa_divide + (n + n2 * 50));
+      sum1 = v_fma(x2, x3, sum1);
     }
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x6 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50));
-      const vec x7 = v_load(d_blocks_mhsa_einsum + (n + n2 * 50));
-      const vec t8 = v_sub(x7, sum0);
-      const vec t9 = v_mul(x6, t8);
-      const vec t10 = v_set(real(0.5));
-      const vec t11 = v_mul(t9, t10);
-      v_store(d_blocks_mhsa_multiply + (n + n2 * 50), t11);
-      const vec x12 = v_load(blocks_mhsa_divide + (n + n2 * 50));
-      const vec x13 = v_load(d_blocks_mhsa_einsum_3 + (n + n2 * 50));
-      const vec t14 = v_sub(x13, sum1);
-      const vec t15 = v_mul(x12, t14);
-      const vec t16 = v_mul(t15, t10);
-      v_store(d_blocks_mhsa_multiply_2 + (n + n2 * 50), t16);
+      const vec x4 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50));
+      const vec x5 = v_load(d_blocks_mhsa_einsum + (n + n2 * 50));
+      const vec t6 = v_sub(x5, sum0);
+      const vec t7 = v_mul(x4, t6);
+      const vec t8 = v_set(real(0.5));
+      const vec t9 = v_mul(t7, t8);
+      v_store(d_blocks_mhsa_multiply + (n + n2 * 50), t9);
+      const vec x10 = v_load(blocks_mhsa_divide + (n + n2 * 50));
+      const vec x11 = v_load(d_blocks_mhsa_einsum_3 + (n + n2 * 50));
+      const vec t12 = v_sub(x11, sum1);
+      const vec t13 = v_mul(x10, t12);
+      const vec t14 = v_mul(t13, t8);
+      v_store(d_blocks_mhsa_multiply_2 + (n + n2 * 50), t14);
     }
   }
   {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x17 = v_load_n(d_blocks_mhsa_einsum + (n2 * 50 + 48), 2);
-      const vec x18 = v_load_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), 2);
-      const vec t19 = v_mul(x17, x18);
-      sum0 = v_add(sum0, t19);
-      const vec x20 = v_load_n(d_blocks_mhsa_einsum_3 + (n2 * 50 + 48), 2);
-      const vec x21 = v_load_n(blocks_mhsa_divide + (n2 * 50 + 48), 2);
-      const vec t22 = v_mul(x20, x21);
-      sum1 = v_add(sum1, t22);
+      const vec x15 = v_load_n(d_blocks_mhsa_einsum + (n2 * 50 + 48), 2);
+      const vec x16 = v_load_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), 2);
+      sum0 = v_fma(x15, x16, sum0);
+      const vec x17 = v_load_n(d_blocks_mhsa_einsum_3 + (n2 * 50 + 48), 2);
+      const vec x18 = v_load_n(blocks_mhsa_divide + (n2 * 50 + 48), 2);
+      sum1 = v_fma(x17, x18, sum1);
     }
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x23 = v_load_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), 2);
-      const vec x24 = v_load_n(d_blocks_mhsa_einsum + (n2 * 50 + 48), 2);
-      const vec t25 = v_sub(x24, sum0);
-      const vec t26 = v_mul(x23, t25);
-      const vec t27 = v_set(real(0.5));
-      const vec t28 = v_mul(t26, t27);
-      v_store_n(d_blocks_mhsa_multiply + (n2 * 50 + 48), t28, 2);
-      const vec x29 = v_load_n(blocks_mhsa_divide + (n2 * 50 + 48), 2);
-      const vec x30 = v_load_n(d_blocks_mhsa_einsum_3 + (n2 * 50 + 48), 2);
-      const vec t31 = v_sub(x30, sum1);
-      const vec t32 = v_mul(x29, t31);
-      const vec t33 = v_mul(t32, t27);
-      v_store_n(d_blocks_mhsa_multiply_2 + (n2 * 50 + 48), t33, 2);
+      const vec x19 = v_load_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), 2);
+      const vec x20 = v_load_n(d_blocks_mhsa_einsum + (n2 * 50 + 48), 2);
+      const vec t21 = v_sub(x20, sum0);
+      const vec t22 = v_mul(x19, t21);
+      const vec t23 = v_set(real(0.5));
+      const vec t24 = v_mul(t22, t23);
+      v_store_n(d_blocks_mhsa_multiply + (n2 * 50 + 48), t24, 2);
+      const vec x25 = v_load_n(blocks_mhsa_divide + (n2 * 50 + 48), 2);
+      const vec x26 = v_load_n(d_blocks_mhsa_einsum_3 + (n2 * 50 + 48), 2);
+      const vec t27 = v_sub(x26, sum1);
+      const vec t28 = v_mul(x25, t27);
+      const vec t29 = v_mul(t28, t23);
+      v_store_n(d_blocks_mhsa_multiply_2 + (n2 * 50 + 48), t29, 2);
     }
   }
 }
@@ -7994,56 +8079,54 @@ static void blocks_norm1_backward(const real* d_blocks_norm1_concat, const real*
       const vec x1 = v_set(blocks_norm1_weight[d]);
       const vec t2 = v_mul(x0, x1);
       const vec x3 = v_load(blocks_norm1_multiply + (n + d * 50));
-      const vec t4 = v_mul(t2, x3);
-      sum0 = v_add(sum0, t4);
-      sum1 = v_add(sum1, t2);
+      sum0 = v_fma(t2, x3, sum0);
+      sum1 = v_fma(x0, x1, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x5 = v_load(d_blocks_add + (n + d * 50));
-      const vec x6 = v_load(blocks_norm1_rsqrt + n);
-      const vec x7 = v_load(d_blocks_norm1_concat + (n + d * 50));
-      const vec x8 = v_set(blocks_norm1_weight[d]);
-      const vec t9 = v_mul(x7, x8);
-      const vec t10 = v_set(real(8.0));
-      const vec t11 = v_div(sum1, t10);
-      const vec t12 = v_sub(t9, t11);
-      const vec x13 = v_load(blocks_norm1_multiply + (n + d * 50));
-      const vec t14 = v_div(sum0, t10);
-      const vec t15 = v_mul(x13, t14);
-      const vec t16 = v_sub(t12, t15);
-      const vec t17 = v_mul(x6, t16);
-      const vec t18 = v_add(x5, t17);
-      v_store(d_blocks_carry_next + (n + d * 50), t18);
+      const vec x4 = v_load(d_blocks_add + (n + d * 50));
+      const vec x5 = v_load(blocks_norm1_rsqrt + n);
+      const vec x6 = v_load(d_blocks_norm1_concat + (n + d * 50));
+      const vec x7 = v_set(blocks_norm1_weight[d]);
+      const vec t8 = v_mul(x6, x7);
+      const vec t9 = v_set(real(8.0));
+      const vec t10 = v_div(sum1, t9);
+      const vec t11 = v_sub(t8, t10);
+      const vec x12 = v_load(blocks_norm1_multiply + (n + d * 50));
+      const vec t13 = v_div(sum0, t9);
+      const vec t14 = v_mul(x12, t13);
+      const vec t15 = v_sub(t11, t14);
+      const vec t16 = v_mul(x5, t15);
+      const vec t17 = v_add(x4, t16);
+      v_store(d_blocks_carry_next + (n + d * 50), t17);
     }
   }
   {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x19 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
-      const vec x20 = v_set(blocks_norm1_weight[d]);
-      const vec t21 = v_mul(x19, x20);
-      const vec x22 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
-      const vec t23 = v_mul(t21, x22);
-      sum0 = v_add(sum0, t23);
-      sum1 = v_add(sum1, t21);
+      const vec x18 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
+      const vec x19 = v_set(blocks_norm1_weight[d]);
+      const vec t20 = v_mul(x18, x19);
+      const vec x21 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
+      sum0 = v_fma(t20, x21, sum0);
+      sum1 = v_fma(x18, x19, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x24 = v_load_n(d_blocks_add + (d * 50 + 48), 2);
-      const vec x25 = v_load_n(blocks_norm1_rsqrt + 48, 2);
-      const vec x26 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
-      const vec x27 = v_set(blocks_norm1_weight[d]);
-      const vec t28 = v_mul(x26, x27);
-      const vec t29 = v_set(real(8.0));
-      const vec t30 = v_div(sum1, t29);
-      const vec t31 = v_sub(t28, t30);
-      const vec x32 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
-      const vec t33 = v_div(sum0, t29);
-      const vec t34 = v_mul(x32, t33);
-      const vec t35 = v_sub(t31, t34);
-      const vec t36 = v_mul(x25, t35);
-      const vec t37 = v_add(x24, t36);
-      v_store_n(d_blocks_carry_next + (d * 50 + 48), t37, 2);
+      const vec x22 = v_load_n(d_blocks_add + (d * 50 + 48), 2);
+      const vec x23 = v_load_n(blocks_norm1_rsqrt + 48, 2);
+      const vec x24 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
+      const vec x25 = v_set(blocks_norm1_weight[d]);
+      const vec t26 = v_mul(x24, x25);
+      const vec t27 = v_set(real(8.0));
+      const vec t28 = v_div(sum1, t27);
+      const vec t29 = v_sub(t26, t28);
+      const vec x30 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
+      const vec t31 = v_div(sum0, t27);
+      const vec t32 = v_mul(x30, t31);
+      const vec t33 = v_sub(t29, t32);
+      const vec t34 = v_mul(x23, t33);
+      const vec t35 = v_add(x22, t34);
+      v_store_n(d_blocks_carry_next + (d * 50 + 48), t35, 2);
     }
   }
 }
@@ -8127,77 +8210,225 @@ static void blocks_mlp_2_bias_gradient_sum(const Group& group, real* gradient_bl
   v_store_n(gradient_blocks_mlp_2_bias, sum0, 8);
 }
 
-// d < D=8, m < M=32, b < B (summed), n < N+1=50 (summed); lanes along m
+// d < D=8, m < M=32, b < B (summed), n < N+1=50 (summed); lanes along n
 static void blocks_mlp_2_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                  const real* d_blocks_carry, const real* d_blocks_mlp_2_copy,
                                                  real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
-  vec sum8 = v_zero();
-  vec sum9 = v_zero();
-  vec sum10 = v_zero();
-  vec sum11 = v_zero();
-  vec sum12 = v_zero();
-  vec sum13 = v_zero();
-  vec sum14 = v_zero();
-  vec sum15 = v_zero();
-  for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x0 = v_set(d_blocks_carry[b * 27088 + n]);
-      const vec x1 = v_load(d_blocks_mlp_2_copy + (b * 27088 + n * 32));
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_mlp_2_copy + (b * 27088 + n * 32 + 16));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_set(d_blocks_carry[b * 27088 + n + 50]);
-      sum2 = v_fma(x3, x1, sum2);
-      sum3 = v_fma(x3, x2, sum3);
-      const vec x4 = v_set(d_blocks_carry[b * 27088 + n + 100]);
-      sum4 = v_fma(x4, x1, sum4);
-      sum5 = v_fma(x4, x2, sum5);
-      const vec x5 = v_set(d_blocks_carry[b * 27088 + n + 150]);
-      sum6 = v_fma(x5, x1, sum6);
-      sum7 = v_fma(x5, x2, sum7);
-      const vec x6 = v_set(d_blocks_carry[b * 27088 + n + 200]);
-      sum8 = v_fma(x6, x1, sum8);
-      sum9 = v_fma(x6, x2, sum9);
-      const vec x7 = v_set(d_blocks_carry[b * 27088 + n + 250]);
-      sum10 = v_fma(x7, x1, sum10);
-      sum11 = v_fma(x7, x2, sum11);
-      const vec x8 = v_set(d_blocks_carry[b * 27088 + n + 300]);
-      sum12 = v_fma(x8, x1, sum12);
-      sum13 = v_fma(x8, x2, sum13);
-      const vec x9 = v_set(d_blocks_carry[b * 27088 + n + 350]);
-      sum14 = v_fma(x9, x1, sum14);
-      sum15 = v_fma(x9, x2, sum15);
+  for (std::int64_t d = 0; d < 8; d += 4) {
+    for (std::int64_t m = 0; m < 30; m += 6) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      vec sum12 = v_zero();
+      vec sum13 = v_zero();
+      vec sum14 = v_zero();
+      vec sum15 = v_zero();
+      vec sum16 = v_zero();
+      vec sum17 = v_zero();
+      vec sum18 = v_zero();
+      vec sum19 = v_zero();
+      vec sum20 = v_zero();
+      vec sum21 = v_zero();
+      vec sum22 = v_zero();
+      vec sum23 = v_zero();
+      for (std::int64_t b = begin; b < end; ++b) {
+        for (std::int64_t n = 0; n < 48; n += 16) {
+          const vec x0 = v_load(d_blocks_carry + (d * 50 + b * 27088 + n));
+          const vec x1 = v_load(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n));
+          sum0 = v_fma(x0, x1, sum0);
+          const vec x2 = v_load(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n + 50));
+          sum1 = v_fma(x0, x2, sum1);
+          const vec x3 = v_load(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n + 100));
+          sum2 = v_fma(x0, x3, sum2);
+          const vec x4 = v_load(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n + 150));
+          sum3 = v_fma(x0, x4, sum3);
+          const vec x5 = v_load(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n + 200));
+          sum4 = v_fma(x0, x5, sum4);
+          const vec x6 = v_load(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n + 250));
+          sum5 = v_fma(x0, x6, sum5);
+          const vec x7 = v_load(d_blocks_carry + (d * 50 + b * 27088 + n + 50));
+          sum6 = v_fma(x7, x1, sum6);
+          sum7 = v_fma(x7, x2, sum7);
+          sum8 = v_fma(x7, x3, sum8);
+          sum9 = v_fma(x7, x4, sum9);
+          sum10 = v_fma(x7, x5, sum10);
+          sum11 = v_fma(x7, x6, sum11);
+          const vec x8 = v_load(d_blocks_carry + (d * 50 + b * 27088 + n + 100));
+          sum12 = v_fma(x8, x1, sum12);
+          sum13 = v_fma(x8, x2, sum13);
+          sum14 = v_fma(x8, x3, sum14);
+          sum15 = v_fma(x8, x4, sum15);
+          sum16 = v_fma(x8, x5, sum16);
+          sum17 = v_fma(x8, x6, sum17);
+          const vec x9 = v_load(d_blocks_carry + (d * 50 + b * 27088 + n + 150));
+          sum18 = v_fma(x9, x1, sum18);
+          sum19 = v_fma(x9, x2, sum19);
+          sum20 = v_fma(x9, x3, sum20);
+          sum21 = v_fma(x9, x4, sum21);
+          sum22 = v_fma(x9, x5, sum22);
+          sum23 = v_fma(x9, x6, sum23);
+        }
+        {
+          const vec x10 = v_load_n(d_blocks_carry + (d * 50 + b * 27088 + 48), 2);
+          const vec x11 = v_load_n(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + 48), 2);
+          sum0 = v_fma(x10, x11, sum0);
+          const vec x12 = v_load_n(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + 98), 2);
+          sum1 = v_fma(x10, x12, sum1);
+          const vec x13 = v_load_n(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + 148), 2);
+          sum2 = v_fma(x10, x13, sum2);
+          const vec x14 = v_load_n(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + 198), 2);
+          sum3 = v_fma(x10, x14, sum3);
+          const vec x15 = v_load_n(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + 248), 2);
+          sum4 = v_fma(x10, x15, sum4);
+          const vec x16 = v_load_n(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + 298), 2);
+          sum5 = v_fma(x10, x16, sum5);
+          const vec x17 = v_load_n(d_blocks_carry + (d * 50 + b * 27088 + 98), 2);
+          sum6 = v_fma(x17, x11, sum6);
+          sum7 = v_fma(x17, x12, sum7);
+          sum8 = v_fma(x17, x13, sum8);
+          sum9 = v_fma(x17, x14, sum9);
+          sum10 = v_fma(x17, x15, sum10);
+          sum11 = v_fma(x17, x16, sum11);
+          const vec x18 = v_load_n(d_blocks_carry + (d * 50 + b * 27088 + 148), 2);
+          sum12 = v_fma(x18, x11, sum12);
+          sum13 = v_fma(x18, x12, sum13);
+          sum14 = v_fma(x18, x13, sum14);
+          sum15 = v_fma(x18, x14, sum15);
+          sum16 = v_fma(x18, x15, sum16);
+          sum17 = v_fma(x18, x16, sum17);
+          const vec x19 = v_load_n(d_blocks_carry + (d * 50 + b * 27088 + 198), 2);
+          sum18 = v_fma(x19, x11, sum18);
+          sum19 = v_fma(x19, x12, sum19);
+          sum20 = v_fma(x19, x13, sum20);
+          sum21 = v_fma(x19, x14, sum21);
+          sum22 = v_fma(x19, x15, sum22);
+          sum23 = v_fma(x19, x16, sum23);
+        }
+      }
+      const vec all0 = v_set(v_sum(sum0));
+      v_store_n(partial + (chunk * 256 + (d * 32 + m)), all0, 1);
+      const vec all1 = v_set(v_sum(sum1));
+      v_store_n(partial + (chunk * 256 + (d * 32 + (m + 1))), all1, 1);
+      const vec all2 = v_set(v_sum(sum2));
+      v_store_n(partial + (chunk * 256 + (d * 32 + (m + 2))), all2, 1);
+      const vec all3 = v_set(v_sum(sum3));
+      v_store_n(partial + (chunk * 256 + (d * 32 + (m + 3))), all3, 1);
+      const vec all4 = v_set(v_sum(sum4));
+      v_store_n(partial + (chunk * 256 + (d * 32 + (m + 4))), all4, 1);
+      const vec all5 = v_set(v_sum(sum5));
+      v_store_n(partial + (chunk * 256 + (d * 32 + (m + 5))), all5, 1);
+      const vec all6 = v_set(v_sum(sum6));
+      v_store_n(partial + (chunk * 256 + (d * 32 + 32 + m)), all6, 1);
+      const vec all7 = v_set(v_sum(sum7));
+      v_store_n(partial + (chunk * 256 + (d * 32 + 32 + (m + 1))), all7, 1);
+      const vec all8 = v_set(v_sum(sum8));
+      v_store_n(partial + (chunk * 256 + (d * 32 + 32 + (m + 2))), all8, 1);
+      const vec all9 = v_set(v_sum(sum9));
+      v_store_n(partial + (chunk * 256 + (d * 32 + 32 + (m + 3))), all9, 1);
+      const vec all10 = v_set(v_sum(sum10));
+      v_store_n(partial + (chunk * 256 + (d * 32 + 32 + (m + 4))), all10, 1);
+      const vec all11 = v_set(v_sum(sum11));
+      v_store_n(partial + (chunk * 256 + (d * 32 + 32 + (m + 5))), all11, 1);
+      const vec all12 = v_set(v_sum(sum12));
+      v_store_n(partial + (chunk * 256 + (d * 32 + 64 + m)), all12, 1);
+      const vec all13 = v_set(v_sum(sum13));
+      v_store_n(partial + (chunk * 256 + (d * 32 + 64 + (m + 1))), all13, 1);
+      const vec all14 = v_set(v_sum(sum14));
+      v_store_n(partial + (chunk * 256 + (d * 32 + 64 + (m + 2))), all14, 1);
+      const vec all15 = v_set(v_sum(sum15));
+      v_store_n(partial + (chunk * 256 + (d * 32 + 64 + (m + 3))), all15, 1);
+      const vec all16 = v_set(v_sum(sum16));
+      v_store_n(partial + (chunk * 256 + (d * 32 + 64 + (m + 4))), all16, 1);
+      const vec all17 = v_set(v_sum(sum17));
+      v_store_n(partial + (chunk * 256 + (d * 32 + 64 + (m + 5))), all17, 1);
+      const vec all18 = v_set(v_sum(sum18));
+      v_store_n(partial + (chunk * 256 + (d * 32 + 96 + m)), all18, 1);
+      const vec all19 = v_set(v_sum(sum19));
+      v_store_n(partial + (chunk * 256 + (d * 32 + 96 + (m + 1))), all19, 1);
+      const vec all20 = v_set(v_sum(sum20));
+      v_store_n(partial + (chunk * 256 + (d * 32 + 96 + (m + 2))), all20, 1);
+      const vec all21 = v_set(v_sum(sum21));
+      v_store_n(partial + (chunk * 256 + (d * 32 + 96 + (m + 3))), all21, 1);
+      const vec all22 = v_set(v_sum(sum22));
+      v_store_n(partial + (chunk * 256 + (d * 32 + 96 + (m + 4))), all22, 1);
+      const vec all23 = v_set(v_sum(sum23));
+      v_store_n(partial + (chunk * 256 + (d * 32 + 96 + (m + 5))), all23, 1);
+    }
+    {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      for (std::int64_t b = begin; b < end; ++b) {
+        for (std::int64_t n = 0; n < 48; n += 16) {
+          const vec x20 = v_load(d_blocks_carry + (d * 50 + b * 27088 + n));
+          const vec x21 = v_load(d_blocks_mlp_2_copy + (b * 27088 + n + 1500));
+          sum0 = v_fma(x20, x21, sum0);
+          const vec x22 = v_load(d_blocks_mlp_2_copy + (b * 27088 + n + 1550));
+          sum1 = v_fma(x20, x22, sum1);
+          const vec x23 = v_load(d_blocks_carry + (d * 50 + b * 27088 + n + 50));
+          sum2 = v_fma(x23, x21, sum2);
+          sum3 = v_fma(x23, x22, sum3);
+          const vec x24 = v_load(d_blocks_carry + (d * 50 + b * 27088 + n + 100));
+          sum4 = v_fma(x24, x21, sum4);
+          sum5 = v_fma(x24, x22, sum5);
+          const vec x25 = v_load(d_blocks_carry + (d * 50 + b * 27088 + n + 150));
+          sum6 = v_fma(x25, x21, sum6);
+          sum7 = v_fma(x25, x22, sum7);
+        }
+        {
+          const vec x26 = v_load_n(d_blocks_carry + (d * 50 + b * 27088 + 48), 2);
+          const vec x27 = v_load_n(d_blocks_mlp_2_copy + (b * 27088 + 1548), 2);
+          sum0 = v_fma(x26, x27, sum0);
+          const vec x28 = v_load_n(d_blocks_mlp_2_copy + (b * 27088 + 1598), 2);
+          sum1 = v_fma(x26, x28, sum1);
+          const vec x29 = v_load_n(d_blocks_carry + (d * 50 + b * 27088 + 98), 2);
+          sum2 = v_fma(x29, x27, sum2);
+          sum3 = v_fma(x29, x28, sum3);
+          const vec x30 = v_load_n(d_blocks_carry + (d * 50 + b * 27088 + 148), 2);
+          sum4 = v_fma(x30, x27, sum4);
+          sum5 = v_fma(x30, x28, sum5);
+          const vec x31 = v_load_n(d_blocks_carry + (d * 50 + b * 27088 + 198), 2);
+          sum6 = v_fma(x31, x27, sum6);
+          sum7 = v_fma(x31, x28, sum7);
+        }
+      }
+      const vec all0 = v_set(v_sum(sum0));
+      v_store_n(partial + (chunk * 256 + (d * 32 + 30)), all0, 1);
+      const vec all1 = v_set(v_sum(sum1));
+      v_store_n(partial + (chunk * 256 + (d * 32 + 31)), all1, 1);
+      const vec all2 = v_set(v_sum(sum2));
+      v_store_n(partial + (chunk * 256 + (d * 32 + 32 + 30)), all2, 1);
+      const vec all3 = v_set(v_sum(sum3));
+      v_store_n(partial + (chunk * 256 + (d * 32 + 32 + 31)), all3, 1);
+      const vec all4 = v_set(v_sum(sum4));
+      v_store_n(partial + (chunk * 256 + (d * 32 + 64 + 30)), all4, 1);
+      const vec all5 = v_set(v_sum(sum5));
+      v_store_n(partial + (chunk * 256 + (d * 32 + 64 + 31)), all5, 1);
+      const vec all6 = v_set(v_sum(sum6));
+      v_store_n(partial + (chunk * 256 + (d * 32 + 96 + 30)), all6, 1);
+      const vec all7 = v_set(v_sum(sum7));
+      v_store_n(partial + (chunk * 256 + (d * 32 + 96 + 31)), all7, 1);
     }
   }
-  v_store(partial + chunk * 256, sum0);
-  v_store(partial + (chunk * 256 + 16), sum1);
-  v_store(partial + (chunk * 256 + 32), sum2);
-  v_store(partial + (chunk * 256 + 48), sum3);
-  v_store(partial + (chunk * 256 + 64), sum4);
-  v_store(partial + (chunk * 256 + 80), sum5);
-  v_store(partial + (chunk * 256 + 96), sum6);
-  v_store(partial + (chunk * 256 + 112), sum7);
-  v_store(partial + (chunk * 256 + 128), sum8);
-  v_store(partial + (chunk * 256 + 144), sum9);
-  v_store(partial + (chunk * 256 + 160), sum10);
-  v_store(partial + (chunk * 256 + 176), sum11);
-  v_store(partial + (chunk * 256 + 192), sum12);
-  v_store(partial + (chunk * 256 + 208), sum13);
-  v_store(partial + (chunk * 256 + 224), sum14);
-  v_store(partial + (chunk * 256 + 240), sum15);
 }
 
-// d < D=8, m < M=32, b < B (summed), n < N+1=50 (summed); lanes along m
+// d < D=8, m < M=32, b < B (summed), n < N+1=50 (summed); lanes along n
 static void blocks_mlp_2_weight_gradient_sum(const Group& group, real* gradient_blocks_mlp_2_weight,
                                              const real* partial) {
   for (std::int64_t d = 0; d < 8; ++d) {
@@ -10406,46 +10637,44 @@ static void blocks_1_norm1_backward_input_gradient(const real* d_blocks_1_norm1_
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x0 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
       const vec x1 = v_load(blocks_1_norm1_multiply + (n + d * 50));
-      const vec t2 = v_mul(x0, x1);
-      sum0 = v_add(sum0, t2);
+      sum0 = v_fma(x0, x1, sum0);
       sum1 = v_add(sum1, x0);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x3 = v_load(blocks_1_norm1_rsqrt + n);
-      const vec x4 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
-      const vec t5 = v_set(real(8.0));
-      const vec t6 = v_div(sum1, t5);
-      const vec t7 = v_sub(x4, t6);
-      const vec x8 = v_load(blocks_1_norm1_multiply + (n + d * 50));
-      const vec t9 = v_div(sum0, t5);
-      const vec t10 = v_mul(x8, t9);
-      const vec t11 = v_sub(t7, t10);
-      const vec t12 = v_mul(x3, t11);
-      v_store(d_blocks_1_norm1_multiply + (n + d * 50), t12);
+      const vec x2 = v_load(blocks_1_norm1_rsqrt + n);
+      const vec x3 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
+      const vec t4 = v_set(real(8.0));
+      const vec t5 = v_div(sum1, t4);
+      const vec t6 = v_sub(x3, t5);
+      const vec x7 = v_load(blocks_1_norm1_multiply + (n + d * 50));
+      const vec t8 = v_div(sum0, t4);
+      const vec t9 = v_mul(x7, t8);
+      const vec t10 = v_sub(t6, t9);
+      const vec t11 = v_mul(x2, t10);
+      v_store(d_blocks_1_norm1_multiply + (n + d * 50), t11);
     }
   }
   {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x13 = v_load_n(d_blocks_1_norm1_concat + (d * 50 + 48), 2);
-      const vec x14 = v_load_n(blocks_1_norm1_multiply + (d * 50 + 48), 2);
-      const vec t15 = v_mul(x13, x14);
-      sum0 = v_add(sum0, t15);
-      sum1 = v_add(sum1, x13);
+      const vec x12 = v_load_n(d_blocks_1_norm1_concat + (d * 50 + 48), 2);
+      const vec x13 = v_load_n(blocks_1_norm1_multiply + (d * 50 + 48), 2);
+      sum0 = v_fma(x12, x13, sum0);
+      sum1 = v_add(sum1, x12);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x16 = v_load_n(blocks_1_norm1_rsqrt + 48, 2);
-      const vec x17 = v_load_n(d_blocks_1_norm1_concat + (d * 50 + 48), 2);
-      const vec t18 = v_set(real(8.0));
-      const vec t19 = v_div(sum1, t18);
-      const vec t20 = v_sub(x17, t19);
-      const vec x21 = v_load_n(blocks_1_norm1_multiply + (d * 50 + 48), 2);
-      const vec t22 = v_div(sum0, t18);
-      const vec t23 = v_mul(x21, t22);
-      const vec t24 = v_sub(t20, t23);
-      const vec t25 = v_mul(x16, t24);
-      v_store_n(d_blocks_1_norm1_multiply + (d * 50 + 48), t25, 2);
+      const vec x14 = v_load_n(blocks_1_norm1_rsqrt + 48, 2);
+      const vec x15 = v_load_n(d_blocks_1_norm1_concat + (d * 50 + 48), 2);
+      const vec t16 = v_set(real(8.0));
+      const vec t17 = v_div(sum1, t16);
+      const vec t18 = v_sub(x15, t17);
+      const vec x19 = v_load_n(blocks_1_norm1_multiply + (d * 50 + 48), 2);
+      const vec t20 = v_div(sum0, t16);
+      const vec t21 = v_mul(x19, t20);
+      const vec t22 = v_sub(t18, t21);
+      const vec t23 = v_mul(x14, t22);
+      v_store_n(d_blocks_1_norm1_multiply + (d * 50 + 48), t23, 2);
     }
   }
 }
@@ -10469,8 +10698,293 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
   }
   const vec all0 = v_set(v_sum(sum0));
   const vec t6 = v_set(static_cast<real>(batch));
-  const vec t7 = v_div(all0, t6);
+  const vec t7 = v_div_one(all0, t6);
   v_store_n(loss, t7, 1);
+}
+
+// b < B, n < N+1=50, m < M=32, d < D=8 (summed); lanes along n
+static void blocks_mlp_2_backward_input_gradient(const real* d_blocks_carry, const real* blocks_mlp_2_weight,
+                                                 const real* blocks_mlp_0_add, real* d_blocks_mlp_1_multiply) {
+  for (std::int64_t m = 0; m < 30; m += 6) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    vec sum8 = v_zero();
+    vec sum9 = v_zero();
+    vec sum10 = v_zero();
+    vec sum11 = v_zero();
+    vec sum12 = v_zero();
+    vec sum13 = v_zero();
+    vec sum14 = v_zero();
+    vec sum15 = v_zero();
+    vec sum16 = v_zero();
+    vec sum17 = v_zero();
+    vec sum18 = v_zero();
+    vec sum19 = v_zero();
+    vec sum20 = v_zero();
+    vec sum21 = v_zero();
+    vec sum22 = v_zero();
+    vec sum23 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x0 = v_load(d_blocks_carry + d * 50);
+      const vec x1 = v_set(blocks_mlp_2_weight[m + d * 32]);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load(d_blocks_carry + (d * 50 + 16));
+      sum1 = v_fma(x2, x1, sum1);
+      const vec x3 = v_load(d_blocks_carry + (d * 50 + 32));
+      sum2 = v_fma(x3, x1, sum2);
+      const vec x4 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
+      sum3 = v_fma(x4, x1, sum3);
+      const vec x5 = v_set(blocks_mlp_2_weight[m + d * 32 + 1]);
+      sum4 = v_fma(x0, x5, sum4);
+      sum5 = v_fma(x2, x5, sum5);
+      sum6 = v_fma(x3, x5, sum6);
+      sum7 = v_fma(x4, x5, sum7);
+      const vec x6 = v_set(blocks_mlp_2_weight[m + d * 32 + 2]);
+      sum8 = v_fma(x0, x6, sum8);
+      sum9 = v_fma(x2, x6, sum9);
+      sum10 = v_fma(x3, x6, sum10);
+      sum11 = v_fma(x4, x6, sum11);
+      const vec x7 = v_set(blocks_mlp_2_weight[m + d * 32 + 3]);
+      sum12 = v_fma(x0, x7, sum12);
+      sum13 = v_fma(x2, x7, sum13);
+      sum14 = v_fma(x3, x7, sum14);
+      sum15 = v_fma(x4, x7, sum15);
+      const vec x8 = v_set(blocks_mlp_2_weight[m + d * 32 + 4]);
+      sum16 = v_fma(x0, x8, sum16);
+      sum17 = v_fma(x2, x8, sum17);
+      sum18 = v_fma(x3, x8, sum18);
+      sum19 = v_fma(x4, x8, sum19);
+      const vec x9 = v_set(blocks_mlp_2_weight[m + d * 32 + 5]);
+      sum20 = v_fma(x0, x9, sum20);
+      sum21 = v_fma(x2, x9, sum21);
+      sum22 = v_fma(x3, x9, sum22);
+      sum23 = v_fma(x4, x9, sum23);
+    }
+    const vec x10 = v_load(blocks_mlp_0_add + m * 50);
+    const vec t11 = v_gelu_gradient(x10);
+    const vec t12 = v_mul(sum0, t11);
+    v_store(d_blocks_mlp_1_multiply + m * 50, t12);
+    const vec x13 = v_load(blocks_mlp_0_add + (m * 50 + 16));
+    const vec t14 = v_gelu_gradient(x13);
+    const vec t15 = v_mul(sum1, t14);
+    v_store(d_blocks_mlp_1_multiply + (m * 50 + 16), t15);
+    const vec x16 = v_load(blocks_mlp_0_add + (m * 50 + 32));
+    const vec t17 = v_gelu_gradient(x16);
+    const vec t18 = v_mul(sum2, t17);
+    v_store(d_blocks_mlp_1_multiply + (m * 50 + 32), t18);
+    const vec x19 = v_load_n(blocks_mlp_0_add + (m * 50 + 48), 2);
+    const vec t20 = v_gelu_gradient(x19);
+    const vec t21 = v_mul(sum3, t20);
+    v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 48), t21, 2);
+    const vec x22 = v_load(blocks_mlp_0_add + (m * 50 + 50));
+    const vec t23 = v_gelu_gradient(x22);
+    const vec t24 = v_mul(sum4, t23);
+    v_store(d_blocks_mlp_1_multiply + (m * 50 + 50), t24);
+    const vec x25 = v_load(blocks_mlp_0_add + (m * 50 + 66));
+    const vec t26 = v_gelu_gradient(x25);
+    const vec t27 = v_mul(sum5, t26);
+    v_store(d_blocks_mlp_1_multiply + (m * 50 + 66), t27);
+    const vec x28 = v_load(blocks_mlp_0_add + (m * 50 + 82));
+    const vec t29 = v_gelu_gradient(x28);
+    const vec t30 = v_mul(sum6, t29);
+    v_store(d_blocks_mlp_1_multiply + (m * 50 + 82), t30);
+    const vec x31 = v_load_n(blocks_mlp_0_add + (m * 50 + 98), 2);
+    const vec t32 = v_gelu_gradient(x31);
+    const vec t33 = v_mul(sum7, t32);
+    v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 98), t33, 2);
+    const vec x34 = v_load(blocks_mlp_0_add + (m * 50 + 100));
+    const vec t35 = v_gelu_gradient(x34);
+    const vec t36 = v_mul(sum8, t35);
+    v_store(d_blocks_mlp_1_multiply + (m * 50 + 100), t36);
+    const vec x37 = v_load(blocks_mlp_0_add + (m * 50 + 116));
+    const vec t38 = v_gelu_gradient(x37);
+    const vec t39 = v_mul(sum9, t38);
+    v_store(d_blocks_mlp_1_multiply + (m * 50 + 116), t39);
+    const vec x40 = v_load(blocks_mlp_0_add + (m * 50 + 132));
+    const vec t41 = v_gelu_gradient(x40);
+    const vec t42 = v_mul(sum10, t41);
+    v_store(d_blocks_mlp_1_multiply + (m * 50 + 132), t42);
+    const vec x43 = v_load_n(blocks_mlp_0_add + (m * 50 + 148), 2);
+    const vec t44 = v_gelu_gradient(x43);
+    const vec t45 = v_mul(sum11, t44);
+    v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 148), t45, 2);
+    const vec x46 = v_load(blocks_mlp_0_add + (m * 50 + 150));
+    const vec t47 = v_gelu_gradient(x46);
+    const vec t48 = v_mul(sum12, t47);
+    v_store(d_blocks_mlp_1_multiply + (m * 50 + 150), t48);
+    const vec x49 = v_load(blocks_mlp_0_add + (m * 50 + 166));
+    const vec t50 = v_gelu_gradient(x49);
+    const vec t51 = v_mul(sum13, t50);
+    v_store(d_blocks_mlp_1_multiply + (m * 50 + 166), t51);
+    const vec x52 = v_load(blocks_mlp_0_add + (m * 50 + 182));
+    const vec t53 = v_gelu_gradient(x52);
+    const vec t54 = v_mul(sum14, t53);
+    v_store(d_blocks_mlp_1_multiply + (m * 50 + 182), t54);
+    const vec x55 = v_load_n(blocks_mlp_0_add + (m * 50 + 198), 2);
+    const vec t56 = v_gelu_gradient(x55);
+    const vec t57 = v_mul(sum15, t56);
+    v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 198), t57, 2);
+    const vec x58 = v_load(blocks_mlp_0_add + (m * 50 + 200));
+    const vec t59 = v_gelu_gradient(x58);
+    const vec t60 = v_mul(sum16, t59);
+    v_store(d_blocks_mlp_1_multiply + (m * 50 + 200), t60);
+    const vec x61 = v_load(blocks_mlp_0_add + (m * 50 + 216));
+    const vec t62 = v_gelu_gradient(x61);
+    const vec t63 = v_mul(sum17, t62);
+    v_store(d_blocks_mlp_1_multiply + (m * 50 + 216), t63);
+    const vec x64 = v_load(blocks_mlp_0_add + (m * 50 + 232));
+    const vec t65 = v_gelu_gradient(x64);
+    const vec t66 = v_mul(sum18, t65);
+    v_store(d_blocks_mlp_1_multiply + (m * 50 + 232), t66);
+    const vec x67 = v_load_n(blocks_mlp_0_add + (m * 50 + 248), 2);
+    const vec t68 = v_gelu_gradient(x67);
+    const vec t69 = v_mul(sum19, t68);
+    v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 248), t69, 2);
+    const vec x70 = v_load(blocks_mlp_0_add + (m * 50 + 250));
+    const vec t71 = v_gelu_gradient(x70);
+    const vec t72 = v_mul(sum20, t71);
+    v_store(d_blocks_mlp_1_multiply + (m * 50 + 250), t72);
+    const vec x73 = v_load(blocks_mlp_0_add + (m * 50 + 266));
+    const vec t74 = v_gelu_gradient(x73);
+    const vec t75 = v_mul(sum21, t74);
+    v_store(d_blocks_mlp_1_multiply + (m * 50 + 266), t75);
+    const vec x76 = v_load(blocks_mlp_0_add + (m * 50 + 282));
+    const vec t77 = v_gelu_gradient(x76);
+    const vec t78 = v_mul(sum22, t77);
+    v_store(d_blocks_mlp_1_multiply + (m * 50 + 282), t78);
+    const vec x79 = v_load_n(blocks_mlp_0_add + (m * 50 + 298), 2);
+    const vec t80 = v_gelu_gradient(x79);
+    const vec t81 = v_mul(sum23, t80);
+    v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 298), t81, 2);
+  }
+  {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    vec sum6 = v_zero();
+    vec sum7 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x82 = v_load(d_blocks_carry + d * 50);
+      const vec x83 = v_set(blocks_mlp_2_weight[d * 32 + 30]);
+      sum0 = v_fma(x82, x83, sum0);
+      const vec x84 = v_load(d_blocks_carry + (d * 50 + 16));
+      sum1 = v_fma(x84, x83, sum1);
+      const vec x85 = v_load(d_blocks_carry + (d * 50 + 32));
+      sum2 = v_fma(x85, x83, sum2);
+      const vec x86 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
+      sum3 = v_fma(x86, x83, sum3);
+      const vec x87 = v_set(blocks_mlp_2_weight[d * 32 + 31]);
+      sum4 = v_fma(x82, x87, sum4);
+      sum5 = v_fma(x84, x87, sum5);
+      sum6 = v_fma(x85, x87, sum6);
+      sum7 = v_fma(x86, x87, sum7);
+    }
+    const vec x88 = v_load(blocks_mlp_0_add + 1500);
+    const vec t89 = v_gelu_gradient(x88);
+    const vec t90 = v_mul(sum0, t89);
+    v_store(d_blocks_mlp_1_multiply + 1500, t90);
+    const vec x91 = v_load(blocks_mlp_0_add + 1516);
+    const vec t92 = v_gelu_gradient(x91);
+    const vec t93 = v_mul(sum1, t92);
+    v_store(d_blocks_mlp_1_multiply + 1516, t93);
+    const vec x94 = v_load(blocks_mlp_0_add + 1532);
+    const vec t95 = v_gelu_gradient(x94);
+    const vec t96 = v_mul(sum2, t95);
+    v_store(d_blocks_mlp_1_multiply + 1532, t96);
+    const vec x97 = v_load_n(blocks_mlp_0_add + 1548, 2);
+    const vec t98 = v_gelu_gradient(x97);
+    const vec t99 = v_mul(sum3, t98);
+    v_store_n(d_blocks_mlp_1_multiply + 1548, t99, 2);
+    const vec x100 = v_load(blocks_mlp_0_add + 1550);
+    const vec t101 = v_gelu_gradient(x100);
+    const vec t102 = v_mul(sum4, t101);
+    v_store(d_blocks_mlp_1_multiply + 1550, t102);
+    const vec x103 = v_load(blocks_mlp_0_add + 1566);
+    const vec t104 = v_gelu_gradient(x103);
+    const vec t105 = v_mul(sum5, t104);
+    v_store(d_blocks_mlp_1_multiply + 1566, t105);
+    const vec x106 = v_load(blocks_mlp_0_add + 1582);
+    const vec t107 = v_gelu_gradient(x106);
+    const vec t108 = v_mul(sum6, t107);
+    v_store(d_blocks_mlp_1_multiply + 1582, t108);
+    const vec x109 = v_load_n(blocks_mlp_0_add + 1598, 2);
+    const vec t110 = v_gelu_gradient(x109);
+    const vec t111 = v_mul(sum7, t110);
+    v_store_n(d_blocks_mlp_1_multiply + 1598, t111, 2);
+  }
+}
+
+// b < B, n < N+1=50, d < D=8 (row); lanes along n
+static void blocks_norm2_backward_input_gradient(const real* d_blocks_mlp_0_einsum, const real* blocks_norm2_weight,
+                                                 const real* blocks_norm2_multiply, const real* d_blocks_carry,
+                                                 const real* blocks_norm2_rsqrt, real* d_blocks_add) {
+  for (std::int64_t n = 0; n < 48; n += 16) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x0 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
+      const vec x1 = v_set(blocks_norm2_weight[d]);
+      const vec t2 = v_mul(x0, x1);
+      const vec x3 = v_load(blocks_norm2_multiply + (n + d * 50));
+      sum0 = v_fma(t2, x3, sum0);
+      sum1 = v_fma(x0, x1, sum1);
+    }
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x4 = v_load(d_blocks_carry + (n + d * 50));
+      const vec x5 = v_load(blocks_norm2_rsqrt + n);
+      const vec x6 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
+      const vec x7 = v_set(blocks_norm2_weight[d]);
+      const vec t8 = v_mul(x6, x7);
+      const vec t9 = v_set(real(8.0));
+      const vec t10 = v_div(sum1, t9);
+      const vec t11 = v_sub(t8, t10);
+      const vec x12 = v_load(blocks_norm2_multiply + (n + d * 50));
+      const vec t13 = v_div(sum0, t9);
+      const vec t14 = v_mul(x12, t13);
+      const vec t15 = v_sub(t11, t14);
+      const vec t16 = v_mul(x5, t15);
+      const vec t17 = v_add(x4, t16);
+      v_store(d_blocks_add + (n + d * 50), t17);
+    }
+  }
+  {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x18 = v_load_n(d_blocks_mlp_0_einsum + (d * 50 + 48), 2);
+      const vec x19 = v_set(blocks_norm2_weight[d]);
+      const vec t20 = v_mul(x18, x19);
+      const vec x21 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
+      sum0 = v_fma(t20, x21, sum0);
+      sum1 = v_fma(x18, x19, sum1);
+    }
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x22 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
+      const vec x23 = v_load_n(blocks_norm2_rsqrt + 48, 2);
+      const vec x24 = v_load_n(d_blocks_mlp_0_einsum + (d * 50 + 48), 2);
+      const vec x25 = v_set(blocks_norm2_weight[d]);
+      const vec t26 = v_mul(x24, x25);
+      const vec t27 = v_set(real(8.0));
+      const vec t28 = v_div(sum1, t27);
+      const vec t29 = v_sub(t26, t28);
+      const vec x30 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
+      const vec t31 = v_div(sum0, t27);
+      const vec t32 = v_mul(x30, t31);
+      const vec t33 = v_sub(t29, t32);
+      const vec t34 = v_mul(x23, t33);
+      const vec t35 = v_add(x22, t34);
+      v_store_n(d_blocks_add + (d * 50 + 48), t35, 2);
+    }
+  }
 }
 
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
@@ -10719,50 +11233,48 @@ static void blocks_norm1_backward_input_gradient(const real* d_blocks_norm1_conc
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x0 = v_load(d_blocks_norm1_concat + (n + d * 50));
       const vec x1 = v_load(blocks_norm1_multiply + (n + d * 50));
-      const vec t2 = v_mul(x0, x1);
-      sum0 = v_add(sum0, t2);
+      sum0 = v_fma(x0, x1, sum0);
       sum1 = v_add(sum1, x0);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x3 = v_load(d_blocks_add + (n + d * 50));
-      const vec x4 = v_load(blocks_norm1_rsqrt + n);
-      const vec x5 = v_load(d_blocks_norm1_concat + (n + d * 50));
-      const vec t6 = v_set(real(8.0));
-      const vec t7 = v_div(sum1, t6);
-      const vec t8 = v_sub(x5, t7);
-      const vec x9 = v_load(blocks_norm1_multiply + (n + d * 50));
-      const vec t10 = v_div(sum0, t6);
-      const vec t11 = v_mul(x9, t10);
-      const vec t12 = v_sub(t8, t11);
-      const vec t13 = v_mul(x4, t12);
-      const vec t14 = v_add(x3, t13);
-      v_store(d_blocks_carry_next + (n + d * 50), t14);
+      const vec x2 = v_load(d_blocks_add + (n + d * 50));
+      const vec x3 = v_load(blocks_norm1_rsqrt + n);
+      const vec x4 = v_load(d_blocks_norm1_concat + (n + d * 50));
+      const vec t5 = v_set(real(8.0));
+      const vec t6 = v_div(sum1, t5);
+      const vec t7 = v_sub(x4, t6);
+      const vec x8 = v_load(blocks_norm1_multiply + (n + d * 50));
+      const vec t9 = v_div(sum0, t5);
+      const vec t10 = v_mul(x8, t9);
+      const vec t11 = v_sub(t7, t10);
+      const vec t12 = v_mul(x3, t11);
+      const vec t13 = v_add(x2, t12);
+      v_store(d_blocks_carry_next + (n + d * 50), t13);
     }
   }
   {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x15 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
-      const vec x16 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
-      const vec t17 = v_mul(x15, x16);
-      sum0 = v_add(sum0, t17);
-      sum1 = v_add(sum1, x15);
+      const vec x14 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
+      const vec x15 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
+      sum0 = v_fma(x14, x15, sum0);
+      sum1 = v_add(sum1, x14);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x18 = v_load_n(d_blocks_add + (d * 50 + 48), 2);
-      const vec x19 = v_load_n(blocks_norm1_rsqrt + 48, 2);
-      const vec x20 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
-      const vec t21 = v_set(real(8.0));
-      const vec t22 = v_div(sum1, t21);
-      const vec t23 = v_sub(x20, t22);
-      const vec x24 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
-      const vec t25 = v_div(sum0, t21);
-      const vec t26 = v_mul(x24, t25);
-      const vec t27 = v_sub(t23, t26);
-      const vec t28 = v_mul(x19, t27);
-      const vec t29 = v_add(x18, t28);
-      v_store_n(d_blocks_carry_next + (d * 50 + 48), t29, 2);
+      const vec x16 = v_load_n(d_blocks_add + (d * 50 + 48), 2);
+      const vec x17 = v_load_n(blocks_norm1_rsqrt + 48, 2);
+      const vec x18 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
+      const vec t19 = v_set(real(8.0));
+      const vec t20 = v_div(sum1, t19);
+      const vec t21 = v_sub(x18, t20);
+      const vec x22 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
+      const vec t23 = v_div(sum0, t19);
+      const vec t24 = v_mul(x22, t23);
+      const vec t25 = v_sub(t21, t24);
+      const vec t26 = v_mul(x17, t25);
+      const vec t27 = v_add(x16, t26);
+      v_store_n(d_blocks_carry_next + (d * 50 + 48), t27, 2);
     }
   }
 }
@@ -11013,44 +11525,56 @@ static void linear_mapper_forward_inspect(const real* rearrange, const real* lin
 static void linear_mapper_forward_2(const real* linear_mapper_einsum, const real* linear_mapper_bias, real* magnitude_0,
                                     const real* sinusoidal_50x8, real* concat) {
   vec sum0 = v_zero();
+  vec sum0_1 = v_zero();
+  vec sum0_2 = v_zero();
   for (std::int64_t d = 0; d < 8; ++d) {
-    for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(linear_mapper_einsum + (n + d * 49));
+    {
+      const vec x0 = v_load(linear_mapper_einsum + d * 49);
       const vec x1 = v_set(linear_mapper_bias[d]);
       const vec t2 = v_add(x0, x1);
       const vec t3 = v_neg(t2);
       const vec t4 = v_max(t2, t3);
       sum0 = v_add(sum0, t4);
+      const vec x5 = v_load(linear_mapper_einsum + (d * 49 + 16));
+      const vec t6 = v_add(x5, x1);
+      const vec t7 = v_neg(t6);
+      const vec t8 = v_max(t6, t7);
+      sum0_1 = v_add(sum0_1, t8);
+      const vec x9 = v_load(linear_mapper_einsum + (d * 49 + 32));
+      const vec t10 = v_add(x9, x1);
+      const vec t11 = v_neg(t10);
+      const vec t12 = v_max(t10, t11);
+      sum0_2 = v_add(sum0_2, t12);
     }
     {
-      const vec x5 = v_load_n(linear_mapper_einsum + (d * 49 + 48), 1);
-      const vec x6 = v_set(linear_mapper_bias[d]);
-      const vec t7 = v_add(x5, x6);
-      const vec t8 = v_neg(t7);
-      const vec t9 = v_max(t7, t8);
-      sum0 = v_add(sum0, v_keep_n(t9, 1, real(0.0)));
+      const vec x13 = v_load_n(linear_mapper_einsum + (d * 49 + 48), 1);
+      const vec x14 = v_set(linear_mapper_bias[d]);
+      const vec t15 = v_add(x13, x14);
+      const vec t16 = v_neg(t15);
+      const vec t17 = v_max(t15, t16);
+      sum0 = v_add(sum0, v_keep_n(t17, 1, real(0.0)));
     }
   }
-  const vec row0 = v_set(v_sum(sum0));
-  const vec t10 = v_set(real(0.002551020408163265));
-  const vec t11 = v_mul(row0, t10);
-  v_store_n(magnitude_0, t11, 1);
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), sum0_2)));
+  const vec t18 = v_set(real(0.002551020408163265));
+  const vec t19 = v_mul(row0, t18);
+  v_store_n(magnitude_0, t19, 1);
   for (std::int64_t d = 0; d < 8; ++d) {
     for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x12 = v_load(linear_mapper_einsum + (n + d * 49));
-      const vec x13 = v_set(linear_mapper_bias[d]);
-      const vec t14 = v_add(x12, x13);
-      const vec x15 = v_load(sinusoidal_50x8 + (n + d * 50 + 1));
-      const vec t16 = v_add(t14, x15);
-      v_store(concat + (n + d * 50 + 1), t16);
+      const vec x20 = v_load(linear_mapper_einsum + (n + d * 49));
+      const vec x21 = v_set(linear_mapper_bias[d]);
+      const vec t22 = v_add(x20, x21);
+      const vec x23 = v_load(sinusoidal_50x8 + (n + d * 50 + 1));
+      const vec t24 = v_add(t22, x23);
+      v_store(concat + (n + d * 50 + 1), t24);
     }
     {
-      const vec x17 = v_load_n(linear_mapper_einsum + (d * 49 + 48), 1);
-      const vec x18 = v_set(linear_mapper_bias[d]);
-      const vec t19 = v_add(x17, x18);
-      const vec x20 = v_load_n(sinusoidal_50x8 + (d * 50 + 49), 1);
-      const vec t21 = v_add(t19, x20);
-      v_store_n(concat + (d * 50 + 49), t21, 1);
+      const vec x25 = v_load_n(linear_mapper_einsum + (d * 49 + 48), 1);
+      const vec x26 = v_set(linear_mapper_bias[d]);
+      const vec t27 = v_add(x25, x26);
+      const vec x28 = v_load_n(sinusoidal_50x8 + (d * 50 + 49), 1);
+      const vec t29 = v_add(t27, x28);
+      v_store_n(concat + (d * 50 + 49), t29, 1);
     }
   }
 }
@@ -11066,24 +11590,34 @@ static void inspect_3(const real* add, real* concat) {
 // b < B, n < N+1=50 (row), d < D=8 (row); lanes along n
 static void inspect_2(const real* concat, real* magnitude_1) {
   vec sum0 = v_zero();
+  vec sum0_1 = v_zero();
+  vec sum0_2 = v_zero();
   for (std::int64_t d = 0; d < 8; ++d) {
-    for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(concat + (n + d * 50));
+    {
+      const vec x0 = v_load(concat + d * 50);
       const vec t1 = v_neg(x0);
       const vec t2 = v_max(x0, t1);
       sum0 = v_add(sum0, t2);
-    }
-    {
-      const vec x3 = v_load_n(concat + (d * 50 + 48), 2);
+      const vec x3 = v_load(concat + (d * 50 + 16));
       const vec t4 = v_neg(x3);
       const vec t5 = v_max(x3, t4);
-      sum0 = v_add(sum0, v_keep_n(t5, 2, real(0.0)));
+      sum0_1 = v_add(sum0_1, t5);
+      const vec x6 = v_load(concat + (d * 50 + 32));
+      const vec t7 = v_neg(x6);
+      const vec t8 = v_max(x6, t7);
+      sum0_2 = v_add(sum0_2, t8);
+    }
+    {
+      const vec x9 = v_load_n(concat + (d * 50 + 48), 2);
+      const vec t10 = v_neg(x9);
+      const vec t11 = v_max(x9, t10);
+      sum0 = v_add(sum0, v_keep_n(t11, 2, real(0.0)));
     }
   }
-  const vec row0 = v_set(v_sum(sum0));
-  const vec t6 = v_set(real(0.0025));
-  const vec t7 = v_mul(row0, t6);
-  v_store_n(magnitude_1, t7, 1);
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), sum0_2)));
+  const vec t12 = v_set(real(0.0025));
+  const vec t13 = v_mul(row0, t12);
+  v_store_n(magnitude_1, t13, 1);
 }
 
 // b < B, n < N+1=50, d < D=8; lanes along n
@@ -11116,62 +11650,60 @@ static void blocks_norm1_forward_inspect(const real* blocks_carry, const real* b
       const vec t2 = v_set(real(8.0));
       const vec t3 = v_div(sum0, t2);
       const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+      sum1 = v_fma(t4, t4, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x6 = v_load(blocks_carry + (n + d * 50));
-      const vec t7 = v_set(real(8.0));
-      const vec t8 = v_div(sum0, t7);
-      const vec t9 = v_sub(x6, t8);
-      const vec t10 = v_div(sum1, t7);
-      const vec t11 = v_set(real(1e-05));
-      const vec t12 = v_add(t10, t11);
-      const vec t13 = v_rsqrt(t12);
-      const vec t14 = v_mul(t9, t13);
-      const vec x15 = v_set(blocks_norm1_weight[d]);
-      const vec t16 = v_mul(t14, x15);
-      const vec x17 = v_set(blocks_norm1_bias[d]);
-      const vec t18 = v_add(t16, x17);
-      v_store(blocks_norm1_add + (n + d * 50), t18);
-      const vec t19 = v_neg(t18);
-      const vec t20 = v_max(t18, t19);
-      v_store(blocks_norm1_maximum + (n + d * 50), t20);
+      const vec x5 = v_load(blocks_carry + (n + d * 50));
+      const vec t6 = v_set(real(8.0));
+      const vec t7 = v_div(sum0, t6);
+      const vec t8 = v_sub(x5, t7);
+      const vec t9 = v_div(sum1, t6);
+      const vec t10 = v_set(real(1e-05));
+      const vec t11 = v_add(t9, t10);
+      const vec t12 = v_rsqrt(t11);
+      const vec t13 = v_mul(t8, t12);
+      const vec x14 = v_set(blocks_norm1_weight[d]);
+      const vec t15 = v_mul(t13, x14);
+      const vec x16 = v_set(blocks_norm1_bias[d]);
+      const vec t17 = v_add(t15, x16);
+      v_store(blocks_norm1_add + (n + d * 50), t17);
+      const vec t18 = v_neg(t17);
+      const vec t19 = v_max(t17, t18);
+      v_store(blocks_norm1_maximum + (n + d * 50), t19);
     }
   }
   {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x21 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, x21);
+      const vec x20 = v_load_n(blocks_carry + (d * 50 + 48), 2);
+      sum0 = v_add(sum0, x20);
     }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x22 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      const vec t23 = v_set(real(8.0));
-      const vec t24 = v_div(sum0, t23);
-      const vec t25 = v_sub(x22, t24);
-      const vec t26 = v_mul(t25, t25);
-      sum1 = v_add(sum1, t26);
+      const vec x21 = v_load_n(blocks_carry + (d * 50 + 48), 2);
+      const vec t22 = v_set(real(8.0));
+      const vec t23 = v_div(sum0, t22);
+      const vec t24 = v_sub(x21, t23);
+      sum1 = v_fma(t24, t24, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x27 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      const vec t28 = v_set(real(8.0));
-      const vec t29 = v_div(sum0, t28);
-      const vec t30 = v_sub(x27, t29);
-      const vec t31 = v_div(sum1, t28);
-      const vec t32 = v_set(real(1e-05));
-      const vec t33 = v_add(t31, t32);
-      const vec t34 = v_rsqrt(t33);
-      const vec t35 = v_mul(t30, t34);
-      const vec x36 = v_set(blocks_norm1_weight[d]);
-      const vec t37 = v_mul(t35, x36);
-      const vec x38 = v_set(blocks_norm1_bias[d]);
-      const vec t39 = v_add(t37, x38);
-      v_store_n(blocks_norm1_add + (d * 50 + 48), t39, 2);
-      const vec t40 = v_neg(t39);
-      const vec t41 = v_max(t39, t40);
-      v_store_n(blocks_norm1_maximum + (d * 50 + 48), t41, 2);
+      const vec x25 = v_load_n(blocks_carry + (d * 50 + 48), 2);
+      const vec t26 = v_set(real(8.0));
+      const vec t27 = v_div(sum0, t26);
+      const vec t28 = v_sub(x25, t27);
+      const vec t29 = v_div(sum1, t26);
+      const vec t30 = v_set(real(1e-05));
+      const vec t31 = v_add(t29, t30);
+      const vec t32 = v_rsqrt(t31);
+      const vec t33 = v_mul(t28, t32);
+      const vec x34 = v_set(blocks_norm1_weight[d]);
+      const vec t35 = v_mul(t33, x34);
+      const vec x36 = v_set(blocks_norm1_bias[d]);
+      const vec t37 = v_add(t35, x36);
+      v_store_n(blocks_norm1_add + (d * 50 + 48), t37, 2);
+      const vec t38 = v_neg(t37);
+      const vec t39 = v_max(t37, t38);
+      v_store_n(blocks_norm1_maximum + (d * 50 + 48), t39, 2);
     }
   }
 }
@@ -11338,124 +11870,168 @@ static void blocks_mhsa_forward_2_inspect(const real* blocks_mhsa_einsum_3, real
                                           real* blocks_mhsa_maximum, real* blocks_mhsa_maximum_2) {
   for (std::int64_t n = 0; n < 50; ++n) {
     vec most0 = v_set(-INFINITY);
-    for (std::int64_t n2 = 0; n2 < 48; n2 += 16) {
-      const vec x0 = v_load(blocks_mhsa_einsum_3 + (n * 50 + n2));
+    vec most0_1 = v_set(-INFINITY);
+    vec most0_2 = v_set(-INFINITY);
+    {
+      const vec x0 = v_load(blocks_mhsa_einsum_3 + n * 50);
       const vec t1 = v_set(real(0.5));
       const vec t2 = v_mul(x0, t1);
       most0 = v_max(most0, t2);
+      const vec x3 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 16));
+      const vec t4 = v_mul(x3, t1);
+      most0_1 = v_max(most0_1, t4);
+      const vec x5 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 32));
+      const vec t6 = v_mul(x5, t1);
+      most0_2 = v_max(most0_2, t6);
     }
     {
-      const vec x3 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
-      const vec t4 = v_set(real(0.5));
-      const vec t5 = v_mul(x3, t4);
-      most0 = v_max(most0, v_keep_n(t5, 2, -INFINITY));
+      const vec x7 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
+      const vec t8 = v_set(real(0.5));
+      const vec t9 = v_mul(x7, t8);
+      most0 = v_max(most0, v_keep_n(t9, 2, -INFINITY));
     }
-    const vec row0 = v_set(v_max_lane(most0));
+    const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), most0_2)));
     vec sum1 = v_zero();
+    vec sum1_1 = v_zero();
+    vec sum1_2 = v_zero();
     vec most2 = v_set(-INFINITY);
-    for (std::int64_t n2 = 0; n2 < 48; n2 += 16) {
-      const vec x6 = v_load(blocks_mhsa_einsum_3 + (n * 50 + n2));
-      const vec t7 = v_set(real(0.5));
-      const vec t8 = v_mul(x6, t7);
-      const vec t9 = v_sub(t8, row0);
-      const vec t10 = v_exp(t9);
-      sum1 = v_add(sum1, t10);
-      v_store(attention_0 + (n * 50 + n2), t10);
-      const vec x11 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
-      const vec t12 = v_mul(x11, t7);
-      most2 = v_max(most2, t12);
+    vec most2_1 = v_set(-INFINITY);
+    vec most2_2 = v_set(-INFINITY);
+    {
+      const vec x10 = v_load(blocks_mhsa_einsum_3 + n * 50);
+      const vec t11 = v_set(real(0.5));
+      const vec t12 = v_mul(x10, t11);
+      const vec t13 = v_sub(t12, row0);
+      const vec t14 = v_exp(t13);
+      sum1 = v_add(sum1, t14);
+      v_store(attention_0 + n * 50, t14);
+      const vec x15 = v_load(blocks_mhsa_einsum_4 + n * 50);
+      const vec t16 = v_mul(x15, t11);
+      most2 = v_max(most2, t16);
+      const vec x17 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 16));
+      const vec t18 = v_mul(x17, t11);
+      const vec t19 = v_sub(t18, row0);
+      const vec t20 = v_exp(t19);
+      sum1_1 = v_add(sum1_1, t20);
+      v_store(attention_0 + (n * 50 + 16), t20);
+      const vec x21 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 16));
+      const vec t22 = v_mul(x21, t11);
+      most2_1 = v_max(most2_1, t22);
+      const vec x23 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 32));
+      const vec t24 = v_mul(x23, t11);
+      const vec t25 = v_sub(t24, row0);
+      const vec t26 = v_exp(t25);
+      sum1_2 = v_add(sum1_2, t26);
+      v_store(attention_0 + (n * 50 + 32), t26);
+      const vec x27 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 32));
+      const vec t28 = v_mul(x27, t11);
+      most2_2 = v_max(most2_2, t28);
     }
     {
-      const vec x13 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
-      const vec t14 = v_set(real(0.5));
-      const vec t15 = v_mul(x13, t14);
-      const vec t16 = v_sub(t15, row0);
-      const vec t17 = v_exp(t16);
-      sum1 = v_add(sum1, v_keep_n(t17, 2, real(0.0)));
-      v_store_n(attention_0 + (n * 50 + 48), t17, 2);
-      const vec x18 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
-      const vec t19 = v_mul(x18, t14);
-      most2 = v_max(most2, v_keep_n(t19, 2, -INFINITY));
+      const vec x29 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
+      const vec t30 = v_set(real(0.5));
+      const vec t31 = v_mul(x29, t30);
+      const vec t32 = v_sub(t31, row0);
+      const vec t33 = v_exp(t32);
+      sum1 = v_add(sum1, v_keep_n(t33, 2, real(0.0)));
+      v_store_n(attention_0 + (n * 50 + 48), t33, 2);
+      const vec x34 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
+      const vec t35 = v_mul(x34, t30);
+      most2 = v_max(most2, v_keep_n(t35, 2, -INFINITY));
     }
-    const vec row1 = v_set(v_sum(sum1));
-    const vec row2 = v_set(v_max_lane(most2));
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), sum1_2)));
+    const vec row2 = v_set(v_max_lane(v_max(v_max(most2, most2_1), most2_2)));
     vec sum3 = v_zero();
-    for (std::int64_t n2 = 0; n2 < 48; n2 += 16) {
-      const vec x20 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
-      const vec t21 = v_set(real(0.5));
-      const vec t22 = v_mul(x20, t21);
-      const vec t23 = v_sub(t22, row2);
-      const vec t24 = v_exp(t23);
-      sum3 = v_add(sum3, t24);
-      v_store(attention_1 + (n * 50 + n2), t24);
-    }
+    vec sum3_1 = v_zero();
+    vec sum3_2 = v_zero();
     {
-      const vec x25 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
-      const vec t26 = v_set(real(0.5));
-      const vec t27 = v_mul(x25, t26);
-      const vec t28 = v_sub(t27, row2);
-      const vec t29 = v_exp(t28);
-      sum3 = v_add(sum3, v_keep_n(t29, 2, real(0.0)));
-      v_store_n(attention_1 + (n * 50 + 48), t29, 2);
-    }
-    const vec row3 = v_set(v_sum(sum3));
-    for (std::int64_t n2 = 0; n2 < 48; n2 += 16) {
-      const vec x30 = v_load(attention_0 + (n * 50 + n2));
-      const vec t31 = v_div(v_set(real(1.0)), row1);
-      const vec t32 = v_mul(x30, t31);
-      v_store(attention_0 + (n * 50 + n2), t32);
-      const vec x33 = v_load(blocks_mhsa_einsum_3 + (n * 50 + n2));
-      const vec t34 = v_set(real(0.5));
-      const vec t35 = v_mul(x33, t34);
-      const vec t36 = v_sub(t35, row0);
-      const vec t37 = v_exp(t36);
-      const vec t38 = v_div(v_set(real(1.0)), row1);
-      const vec t39 = v_mul(t37, t38);
-      const vec t40 = v_neg(t39);
-      const vec t41 = v_max(t39, t40);
-      v_store(blocks_mhsa_maximum + (n * 50 + n2), t41);
-      const vec x42 = v_load(attention_1 + (n * 50 + n2));
-      const vec t43 = v_div(v_set(real(1.0)), row3);
-      const vec t44 = v_mul(x42, t43);
-      v_store(attention_1 + (n * 50 + n2), t44);
-      const vec x45 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
-      const vec t46 = v_mul(x45, t34);
+      const vec x36 = v_load(blocks_mhsa_einsum_4 + n * 50);
+      const vec t37 = v_set(real(0.5));
+      const vec t38 = v_mul(x36, t37);
+      const vec t39 = v_sub(t38, row2);
+      const vec t40 = v_exp(t39);
+      sum3 = v_add(sum3, t40);
+      v_store(attention_1 + n * 50, t40);
+      const vec x41 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 16));
+      const vec t42 = v_mul(x41, t37);
+      const vec t43 = v_sub(t42, row2);
+      const vec t44 = v_exp(t43);
+      sum3_1 = v_add(sum3_1, t44);
+      v_store(attention_1 + (n * 50 + 16), t44);
+      const vec x45 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 32));
+      const vec t46 = v_mul(x45, t37);
       const vec t47 = v_sub(t46, row2);
       const vec t48 = v_exp(t47);
-      const vec t49 = v_div(v_set(real(1.0)), row3);
-      const vec t50 = v_mul(t48, t49);
-      const vec t51 = v_neg(t50);
-      const vec t52 = v_max(t50, t51);
-      v_store(blocks_mhsa_maximum_2 + (n * 50 + n2), t52);
+      sum3_2 = v_add(sum3_2, t48);
+      v_store(attention_1 + (n * 50 + 32), t48);
     }
     {
-      const vec x53 = v_load_n(attention_0 + (n * 50 + 48), 2);
-      const vec t54 = v_div(v_set(real(1.0)), row1);
-      const vec t55 = v_mul(x53, t54);
-      v_store_n(attention_0 + (n * 50 + 48), t55, 2);
-      const vec x56 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
-      const vec t57 = v_set(real(0.5));
-      const vec t58 = v_mul(x56, t57);
-      const vec t59 = v_sub(t58, row0);
-      const vec t60 = v_exp(t59);
-      const vec t61 = v_div(v_set(real(1.0)), row1);
-      const vec t62 = v_mul(t60, t61);
-      const vec t63 = v_neg(t62);
-      const vec t64 = v_max(t62, t63);
-      v_store_n(blocks_mhsa_maximum + (n * 50 + 48), t64, 2);
-      const vec x65 = v_load_n(attention_1 + (n * 50 + 48), 2);
-      const vec t66 = v_div(v_set(real(1.0)), row3);
-      const vec t67 = v_mul(x65, t66);
-      v_store_n(attention_1 + (n * 50 + 48), t67, 2);
-      const vec x68 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
-      const vec t69 = v_mul(x68, t57);
-      const vec t70 = v_sub(t69, row2);
-      const vec t71 = v_exp(t70);
-      const vec t72 = v_div(v_set(real(1.0)), row3);
-      const vec t73 = v_mul(t71, t72);
-      const vec t74 = v_neg(t73);
-      const vec t75 = v_max(t73, t74);
-      v_store_n(blocks_mhsa_maximum_2 + (n * 50 + 48), t75, 2);
+      const vec x49 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
+      const vec t50 = v_set(real(0.5));
+      const vec t51 = v_mul(x49, t50);
+      const vec t52 = v_sub(t51, row2);
+      const vec t53 = v_exp(t52);
+      sum3 = v_add(sum3, v_keep_n(t53, 2, real(0.0)));
+      v_store_n(attention_1 + (n * 50 + 48), t53, 2);
+    }
+    const vec row3 = v_set(v_sum(v_add(v_add(sum3, sum3_1), sum3_2)));
+    for (std::int64_t n2 = 0; n2 < 48; n2 += 16) {
+      const vec x54 = v_load(attention_0 + (n * 50 + n2));
+      const vec t55 = v_div_one(v_set(real(1.0)), row1);
+      const vec t56 = v_mul(x54, t55);
+      v_store(attention_0 + (n * 50 + n2), t56);
+      const vec x57 = v_load(blocks_mhsa_einsum_3 + (n * 50 + n2));
+      const vec t58 = v_set(real(0.5));
+      const vec t59 = v_mul(x57, t58);
+      const vec t60 = v_sub(t59, row0);
+      const vec t61 = v_exp(t60);
+      const vec t62 = v_div_one(v_set(real(1.0)), row1);
+      const vec t63 = v_mul(t61, t62);
+      const vec t64 = v_neg(t63);
+      const vec t65 = v_max(t63, t64);
+      v_store(blocks_mhsa_maximum + (n * 50 + n2), t65);
+      const vec x66 = v_load(attention_1 + (n * 50 + n2));
+      const vec t67 = v_div_one(v_set(real(1.0)), row3);
+      const vec t68 = v_mul(x66, t67);
+      v_store(attention_1 + (n * 50 + n2), t68);
+      const vec x69 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
+      const vec t70 = v_mul(x69, t58);
+      const vec t71 = v_sub(t70, row2);
+      const vec t72 = v_exp(t71);
+      const vec t73 = v_div_one(v_set(real(1.0)), row3);
+      const vec t74 = v_mul(t72, t73);
+      const vec t75 = v_neg(t74);
+      const vec t76 = v_max(t74, t75);
+      v_store(blocks_mhsa_maximum_2 + (n * 50 + n2), t76);
+    }
+    {
+      const vec x77 = v_load_n(attention_0 + (n * 50 + 48), 2);
+      const vec t78 = v_div_one(v_set(real(1.0)), row1);
+      const vec t79 = v_mul(x77, t78);
+      v_store_n(attention_0 + (n * 50 + 48), t79, 2);
+      const vec x80 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
+      const vec t81 = v_set(real(0.5));
+      const vec t82 = v_mul(x80, t81);
+      const vec t83 = v_sub(t82, row0);
+      const vec t84 = v_exp(t83);
+      const vec t85 = v_div_one(v_set(real(1.0)), row1);
+      const vec t86 = v_mul(t84, t85);
+      const vec t87 = v_neg(t86);
+      const vec t88 = v_max(t86, t87);
+      v_store_n(blocks_mhsa_maximum + (n * 50 + 48), t88, 2);
+      const vec x89 = v_load_n(attention_1 + (n * 50 + 48), 2);
+      const vec t90 = v_div_one(v_set(real(1.0)), row3);
+      const vec t91 = v_mul(x89, t90);
+      v_store_n(attention_1 + (n * 50 + 48), t91, 2);
+      const vec x92 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
+      const vec t93 = v_mul(x92, t81);
+      const vec t94 = v_sub(t93, row2);
+      const vec t95 = v_exp(t94);
+      const vec t96 = v_div_one(v_set(real(1.0)), row3);
+      const vec t97 = v_mul(t95, t96);
+      const vec t98 = v_neg(t97);
+      const vec t99 = v_max(t97, t98);
+      v_store_n(blocks_mhsa_maximum_2 + (n * 50 + 48), t99, 2);
     }
   }
 }
@@ -11464,28 +12040,40 @@ static void blocks_mhsa_forward_2_inspect(const real* blocks_mhsa_einsum_3, real
 static void blocks_mhsa_forward_3_inspect(const real* blocks_mhsa_maximum, const real* blocks_mhsa_maximum_2,
                                           real* magnitude_5, real* magnitude_10) {
   vec sum0 = v_zero();
+  vec sum0_1 = v_zero();
+  vec sum0_2 = v_zero();
   vec sum1 = v_zero();
+  vec sum1_1 = v_zero();
+  vec sum1_2 = v_zero();
   for (std::int64_t n = 0; n < 50; ++n) {
-    for (std::int64_t n2 = 0; n2 < 48; n2 += 16) {
-      const vec x0 = v_load(blocks_mhsa_maximum + (n * 50 + n2));
+    {
+      const vec x0 = v_load(blocks_mhsa_maximum + n * 50);
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(blocks_mhsa_maximum_2 + (n * 50 + n2));
+      const vec x1 = v_load(blocks_mhsa_maximum_2 + n * 50);
       sum1 = v_add(sum1, x1);
+      const vec x2 = v_load(blocks_mhsa_maximum + (n * 50 + 16));
+      sum0_1 = v_add(sum0_1, x2);
+      const vec x3 = v_load(blocks_mhsa_maximum_2 + (n * 50 + 16));
+      sum1_1 = v_add(sum1_1, x3);
+      const vec x4 = v_load(blocks_mhsa_maximum + (n * 50 + 32));
+      sum0_2 = v_add(sum0_2, x4);
+      const vec x5 = v_load(blocks_mhsa_maximum_2 + (n * 50 + 32));
+      sum1_2 = v_add(sum1_2, x5);
     }
     {
-      const vec x2 = v_load_n(blocks_mhsa_maximum + (n * 50 + 48), 2);
-      sum0 = v_add(sum0, v_keep_n(x2, 2, real(0.0)));
-      const vec x3 = v_load_n(blocks_mhsa_maximum_2 + (n * 50 + 48), 2);
-      sum1 = v_add(sum1, v_keep_n(x3, 2, real(0.0)));
+      const vec x6 = v_load_n(blocks_mhsa_maximum + (n * 50 + 48), 2);
+      sum0 = v_add(sum0, v_keep_n(x6, 2, real(0.0)));
+      const vec x7 = v_load_n(blocks_mhsa_maximum_2 + (n * 50 + 48), 2);
+      sum1 = v_add(sum1, v_keep_n(x7, 2, real(0.0)));
     }
   }
-  const vec row0 = v_set(v_sum(sum0));
-  const vec row1 = v_set(v_sum(sum1));
-  const vec t4 = v_set(real(0.0004));
-  const vec t5 = v_mul(row0, t4);
-  v_store_n(magnitude_5, t5, 1);
-  const vec t6 = v_mul(row1, t4);
-  v_store_n(magnitude_10, t6, 1);
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), sum0_2)));
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), sum1_2)));
+  const vec t8 = v_set(real(0.0004));
+  const vec t9 = v_mul(row0, t8);
+  v_store_n(magnitude_5, t9, 1);
+  const vec t10 = v_mul(row1, t8);
+  v_store_n(magnitude_10, t10, 1);
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n2
@@ -11877,108 +12465,188 @@ static void blocks_mhsa_q_mappings_0_forward_2(const real* blocks_mhsa_q_mapping
                                                real* magnitude_6, real* magnitude_7, real* magnitude_8,
                                                real* magnitude_9, real* magnitude_11, real* magnitude_12) {
   vec sum0 = v_zero();
+  vec sum0_1 = v_zero();
+  vec sum0_2 = v_zero();
   vec sum1 = v_zero();
+  vec sum1_1 = v_zero();
+  vec sum1_2 = v_zero();
   vec sum2 = v_zero();
+  vec sum2_1 = v_zero();
+  vec sum2_2 = v_zero();
   vec sum3 = v_zero();
+  vec sum3_1 = v_zero();
+  vec sum3_2 = v_zero();
   vec sum4 = v_zero();
+  vec sum4_1 = v_zero();
+  vec sum4_2 = v_zero();
   vec sum5 = v_zero();
+  vec sum5_1 = v_zero();
+  vec sum5_2 = v_zero();
   vec sum6 = v_zero();
+  vec sum6_1 = v_zero();
+  vec sum6_2 = v_zero();
   vec sum7 = v_zero();
+  vec sum7_1 = v_zero();
+  vec sum7_2 = v_zero();
   for (std::int64_t k = 0; k < 4; ++k) {
-    for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(blocks_mhsa_q_mappings_0_add + (n + k * 50));
+    {
+      const vec x0 = v_load(blocks_mhsa_q_mappings_0_add + k * 50);
       const vec t1 = v_neg(x0);
       const vec t2 = v_max(x0, t1);
       sum0 = v_add(sum0, t2);
-      const vec x3 = v_load(blocks_mhsa_k_mappings_0_add + (n + k * 50));
+      const vec x3 = v_load(blocks_mhsa_k_mappings_0_add + k * 50);
       const vec t4 = v_neg(x3);
       const vec t5 = v_max(x3, t4);
       sum1 = v_add(sum1, t5);
-      const vec x6 = v_load(blocks_mhsa_v_mappings_0_add + (n + k * 50));
+      const vec x6 = v_load(blocks_mhsa_v_mappings_0_add + k * 50);
       const vec t7 = v_neg(x6);
       const vec t8 = v_max(x6, t7);
       sum2 = v_add(sum2, t8);
-      const vec x9 = v_load(blocks_mhsa_einsum + (n + k * 50));
+      const vec x9 = v_load(blocks_mhsa_einsum + k * 50);
       const vec t10 = v_neg(x9);
       const vec t11 = v_max(x9, t10);
       sum3 = v_add(sum3, t11);
-      const vec x12 = v_load(blocks_mhsa_q_mappings_1_add + (n + k * 50));
+      const vec x12 = v_load(blocks_mhsa_q_mappings_1_add + k * 50);
       const vec t13 = v_neg(x12);
       const vec t14 = v_max(x12, t13);
       sum4 = v_add(sum4, t14);
-      const vec x15 = v_load(blocks_mhsa_k_mappings_1_add + (n + k * 50));
+      const vec x15 = v_load(blocks_mhsa_k_mappings_1_add + k * 50);
       const vec t16 = v_neg(x15);
       const vec t17 = v_max(x15, t16);
       sum5 = v_add(sum5, t17);
-      const vec x18 = v_load(blocks_mhsa_v_mappings_1_add + (n + k * 50));
+      const vec x18 = v_load(blocks_mhsa_v_mappings_1_add + k * 50);
       const vec t19 = v_neg(x18);
       const vec t20 = v_max(x18, t19);
       sum6 = v_add(sum6, t20);
-      const vec x21 = v_load(blocks_mhsa_einsum_2 + (n + k * 50));
+      const vec x21 = v_load(blocks_mhsa_einsum_2 + k * 50);
       const vec t22 = v_neg(x21);
       const vec t23 = v_max(x21, t22);
       sum7 = v_add(sum7, t23);
-    }
-    {
-      const vec x24 = v_load_n(blocks_mhsa_q_mappings_0_add + (k * 50 + 48), 2);
+      const vec x24 = v_load(blocks_mhsa_q_mappings_0_add + (k * 50 + 16));
       const vec t25 = v_neg(x24);
       const vec t26 = v_max(x24, t25);
-      sum0 = v_add(sum0, v_keep_n(t26, 2, real(0.0)));
-      const vec x27 = v_load_n(blocks_mhsa_k_mappings_0_add + (k * 50 + 48), 2);
+      sum0_1 = v_add(sum0_1, t26);
+      const vec x27 = v_load(blocks_mhsa_k_mappings_0_add + (k * 50 + 16));
       const vec t28 = v_neg(x27);
       const vec t29 = v_max(x27, t28);
-      sum1 = v_add(sum1, v_keep_n(t29, 2, real(0.0)));
-      const vec x30 = v_load_n(blocks_mhsa_v_mappings_0_add + (k * 50 + 48), 2);
+      sum1_1 = v_add(sum1_1, t29);
+      const vec x30 = v_load(blocks_mhsa_v_mappings_0_add + (k * 50 + 16));
       const vec t31 = v_neg(x30);
       const vec t32 = v_max(x30, t31);
-      sum2 = v_add(sum2, v_keep_n(t32, 2, real(0.0)));
-      const vec x33 = v_load_n(blocks_mhsa_einsum + (k * 50 + 48), 2);
+      sum2_1 = v_add(sum2_1, t32);
+      const vec x33 = v_load(blocks_mhsa_einsum + (k * 50 + 16));
       const vec t34 = v_neg(x33);
       const vec t35 = v_max(x33, t34);
-      sum3 = v_add(sum3, v_keep_n(t35, 2, real(0.0)));
-      const vec x36 = v_load_n(blocks_mhsa_q_mappings_1_add + (k * 50 + 48), 2);
+      sum3_1 = v_add(sum3_1, t35);
+      const vec x36 = v_load(blocks_mhsa_q_mappings_1_add + (k * 50 + 16));
       const vec t37 = v_neg(x36);
       const vec t38 = v_max(x36, t37);
-      sum4 = v_add(sum4, v_keep_n(t38, 2, real(0.0)));
-      const vec x39 = v_load_n(blocks_mhsa_k_mappings_1_add + (k * 50 + 48), 2);
+      sum4_1 = v_add(sum4_1, t38);
+      const vec x39 = v_load(blocks_mhsa_k_mappings_1_add + (k * 50 + 16));
       const vec t40 = v_neg(x39);
       const vec t41 = v_max(x39, t40);
-      sum5 = v_add(sum5, v_keep_n(t41, 2, real(0.0)));
-      const vec x42 = v_load_n(blocks_mhsa_v_mappings_1_add + (k * 50 + 48), 2);
+      sum5_1 = v_add(sum5_1, t41);
+      const vec x42 = v_load(blocks_mhsa_v_mappings_1_add + (k * 50 + 16));
       const vec t43 = v_neg(x42);
       const vec t44 = v_max(x42, t43);
-      sum6 = v_add(sum6, v_keep_n(t44, 2, real(0.0)));
-      const vec x45 = v_load_n(blocks_mhsa_einsum_2 + (k * 50 + 48), 2);
+      sum6_1 = v_add(sum6_1, t44);
+      const vec x45 = v_load(blocks_mhsa_einsum_2 + (k * 50 + 16));
       const vec t46 = v_neg(x45);
       const vec t47 = v_max(x45, t46);
-      sum7 = v_add(sum7, v_keep_n(t47, 2, real(0.0)));
+      sum7_1 = v_add(sum7_1, t47);
+      const vec x48 = v_load(blocks_mhsa_q_mappings_0_add + (k * 50 + 32));
+      const vec t49 = v_neg(x48);
+      const vec t50 = v_max(x48, t49);
+      sum0_2 = v_add(sum0_2, t50);
+      const vec x51 = v_load(blocks_mhsa_k_mappings_0_add + (k * 50 + 32));
+      const vec t52 = v_neg(x51);
+      const vec t53 = v_max(x51, t52);
+      sum1_2 = v_add(sum1_2, t53);
+      const vec x54 = v_load(blocks_mhsa_v_mappings_0_add + (k * 50 + 32));
+      const vec t55 = v_neg(x54);
+      const vec t56 = v_max(x54, t55);
+      sum2_2 = v_add(sum2_2, t56);
+      const vec x57 = v_load(blocks_mhsa_einsum + (k * 50 + 32));
+      const vec t58 = v_neg(x57);
+      const vec t59 = v_max(x57, t58);
+      sum3_2 = v_add(sum3_2, t59);
+      const vec x60 = v_load(blocks_mhsa_q_mappings_1_add + (k * 50 + 32));
+      const vec t61 = v_neg(x60);
+      const vec t62 = v_max(x60, t61);
+      sum4_2 = v_add(sum4_2, t62);
+      const vec x63 = v_load(blocks_mhsa_k_mappings_1_add + (k * 50 + 32));
+      const vec t64 = v_neg(x63);
+      const vec t65 = v_max(x63, t64);
+      sum5_2 = v_add(sum5_2, t65);
+      const vec x66 = v_load(blocks_mhsa_v_mappings_1_add + (k * 50 + 32));
+      const vec t67 = v_neg(x66);
+      const vec t68 = v_max(x66, t67);
+      sum6_2 = v_add(sum6_2, t68);
+      const vec x69 = v_load(blocks_mhsa_einsum_2 + (k * 50 + 32));
+      const vec t70 = v_neg(x69);
+      const vec t71 = v_max(x69, t70);
+      sum7_2 = v_add(sum7_2, t71);
+    }
+    {
+      const vec x72 = v_load_n(blocks_mhsa_q_mappings_0_add + (k * 50 + 48), 2);
+      const vec t73 = v_neg(x72);
+      const vec t74 = v_max(x72, t73);
+      sum0 = v_add(sum0, v_keep_n(t74, 2, real(0.0)));
+      const vec x75 = v_load_n(blocks_mhsa_k_mappings_0_add + (k * 50 + 48), 2);
+      const vec t76 = v_neg(x75);
+      const vec t77 = v_max(x75, t76);
+      sum1 = v_add(sum1, v_keep_n(t77, 2, real(0.0)));
+      const vec x78 = v_load_n(blocks_mhsa_v_mappings_0_add + (k * 50 + 48), 2);
+      const vec t79 = v_neg(x78);
+      const vec t80 = v_max(x78, t79);
+      sum2 = v_add(sum2, v_keep_n(t80, 2, real(0.0)));
+      const vec x81 = v_load_n(blocks_mhsa_einsum + (k * 50 + 48), 2);
+      const vec t82 = v_neg(x81);
+      const vec t83 = v_max(x81, t82);
+      sum3 = v_add(sum3, v_keep_n(t83, 2, real(0.0)));
+      const vec x84 = v_load_n(blocks_mhsa_q_mappings_1_add + (k * 50 + 48), 2);
+      const vec t85 = v_neg(x84);
+      const vec t86 = v_max(x84, t85);
+      sum4 = v_add(sum4, v_keep_n(t86, 2, real(0.0)));
+      const vec x87 = v_load_n(blocks_mhsa_k_mappings_1_add + (k * 50 + 48), 2);
+      const vec t88 = v_neg(x87);
+      const vec t89 = v_max(x87, t88);
+      sum5 = v_add(sum5, v_keep_n(t89, 2, real(0.0)));
+      const vec x90 = v_load_n(blocks_mhsa_v_mappings_1_add + (k * 50 + 48), 2);
+      const vec t91 = v_neg(x90);
+      const vec t92 = v_max(x90, t91);
+      sum6 = v_add(sum6, v_keep_n(t92, 2, real(0.0)));
+      const vec x93 = v_load_n(blocks_mhsa_einsum_2 + (k * 50 + 48), 2);
+      const vec t94 = v_neg(x93);
+      const vec t95 = v_max(x93, t94);
+      sum7 = v_add(sum7, v_keep_n(t95, 2, real(0.0)));
     }
   }
-  const vec row0 = v_set(v_sum(sum0));
-  const vec row1 = v_set(v_sum(sum1));
-  const vec row2 = v_set(v_sum(sum2));
-  const vec row3 = v_set(v_sum(sum3));
-  const vec row4 = v_set(v_sum(sum4));
-  const vec row5 = v_set(v_sum(sum5));
-  const vec row6 = v_set(v_sum(sum6));
-  const vec row7 = v_set(v_sum(sum7));
-  const vec t48 = v_set(real(0.005));
-  const vec t49 = v_mul(row0, t48);
-  v_store_n(magnitude_3, t49, 1);
-  const vec t50 = v_mul(row1, t48);
-  v_store_n(magnitude_4, t50, 1);
-  const vec t51 = v_mul(row2, t48);
-  v_store_n(magnitude_6, t51, 1);
-  const vec t52 = v_mul(row3, t48);
-  v_store_n(magnitude_7, t52, 1);
-  const vec t53 = v_mul(row4, t48);
-  v_store_n(magnitude_8, t53, 1);
-  const vec t54 = v_mul(row5, t48);
-  v_store_n(magnitude_9, t54, 1);
-  const vec t55 = v_mul(row6, t48);
-  v_store_n(magnitude_11, t55, 1);
-  const vec t56 = v_mul(row7, t48);
-  v_store_n(magnitude_12, t56, 1);
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), sum0_2)));
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), sum1_2)));
+  const vec row2 = v_set(v_sum(v_add(v_add(sum2, sum2_1), sum2_2)));
+  const vec row3 = v_set(v_sum(v_add(v_add(sum3, sum3_1), sum3_2)));
+  const vec row4 = v_set(v_sum(v_add(v_add(sum4, sum4_1), sum4_2)));
+  const vec row5 = v_set(v_sum(v_add(v_add(sum5, sum5_1), sum5_2)));
+  const vec row6 = v_set(v_sum(v_add(v_add(sum6, sum6_1), sum6_2)));
+  const vec row7 = v_set(v_sum(v_add(v_add(sum7, sum7_1), sum7_2)));
+  const vec t96 = v_set(real(0.005));
+  const vec t97 = v_mul(row0, t96);
+  v_store_n(magnitude_3, t97, 1);
+  const vec t98 = v_mul(row1, t96);
+  v_store_n(magnitude_4, t98, 1);
+  const vec t99 = v_mul(row2, t96);
+  v_store_n(magnitude_6, t99, 1);
+  const vec t100 = v_mul(row3, t96);
+  v_store_n(magnitude_7, t100, 1);
+  const vec t101 = v_mul(row4, t96);
+  v_store_n(magnitude_8, t101, 1);
+  const vec t102 = v_mul(row5, t96);
+  v_store_n(magnitude_9, t102, 1);
+  const vec t103 = v_mul(row6, t96);
+  v_store_n(magnitude_11, t103, 1);
+  const vec t104 = v_mul(row7, t96);
+  v_store_n(magnitude_12, t104, 1);
 }
 
 // b < B, n < N+1=50, d < D=8 (row); lanes along n
@@ -11997,62 +12665,60 @@ static void blocks_norm2_forward_inspect(const real* blocks_concat, const real* 
       const vec t2 = v_set(real(8.0));
       const vec t3 = v_div(sum0, t2);
       const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+      sum1 = v_fma(t4, t4, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x6 = v_load(blocks_concat + (n + d * 50));
-      const vec t7 = v_set(real(8.0));
-      const vec t8 = v_div(sum0, t7);
-      const vec t9 = v_sub(x6, t8);
-      const vec t10 = v_div(sum1, t7);
-      const vec t11 = v_set(real(1e-05));
-      const vec t12 = v_add(t10, t11);
-      const vec t13 = v_rsqrt(t12);
-      const vec t14 = v_mul(t9, t13);
-      const vec x15 = v_set(blocks_norm2_weight[d]);
-      const vec t16 = v_mul(t14, x15);
-      const vec x17 = v_set(blocks_norm2_bias[d]);
-      const vec t18 = v_add(t16, x17);
-      v_store(blocks_norm2_add + (n + d * 50), t18);
-      const vec t19 = v_neg(t18);
-      const vec t20 = v_max(t18, t19);
-      v_store(blocks_norm2_maximum + (n + d * 50), t20);
+      const vec x5 = v_load(blocks_concat + (n + d * 50));
+      const vec t6 = v_set(real(8.0));
+      const vec t7 = v_div(sum0, t6);
+      const vec t8 = v_sub(x5, t7);
+      const vec t9 = v_div(sum1, t6);
+      const vec t10 = v_set(real(1e-05));
+      const vec t11 = v_add(t9, t10);
+      const vec t12 = v_rsqrt(t11);
+      const vec t13 = v_mul(t8, t12);
+      const vec x14 = v_set(blocks_norm2_weight[d]);
+      const vec t15 = v_mul(t13, x14);
+      const vec x16 = v_set(blocks_norm2_bias[d]);
+      const vec t17 = v_add(t15, x16);
+      v_store(blocks_norm2_add + (n + d * 50), t17);
+      const vec t18 = v_neg(t17);
+      const vec t19 = v_max(t17, t18);
+      v_store(blocks_norm2_maximum + (n + d * 50), t19);
     }
   }
   {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x21 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, x21);
+      const vec x20 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      sum0 = v_add(sum0, x20);
     }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x22 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      const vec t23 = v_set(real(8.0));
-      const vec t24 = v_div(sum0, t23);
-      const vec t25 = v_sub(x22, t24);
-      const vec t26 = v_mul(t25, t25);
-      sum1 = v_add(sum1, t26);
+      const vec x21 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      const vec t22 = v_set(real(8.0));
+      const vec t23 = v_div(sum0, t22);
+      const vec t24 = v_sub(x21, t23);
+      sum1 = v_fma(t24, t24, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x27 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      const vec t28 = v_set(real(8.0));
-      const vec t29 = v_div(sum0, t28);
-      const vec t30 = v_sub(x27, t29);
-      const vec t31 = v_div(sum1, t28);
-      const vec t32 = v_set(real(1e-05));
-      const vec t33 = v_add(t31, t32);
-      const vec t34 = v_rsqrt(t33);
-      const vec t35 = v_mul(t30, t34);
-      const vec x36 = v_set(blocks_norm2_weight[d]);
-      const vec t37 = v_mul(t35, x36);
-      const vec x38 = v_set(blocks_norm2_bias[d]);
-      const vec t39 = v_add(t37, x38);
-      v_store_n(blocks_norm2_add + (d * 50 + 48), t39, 2);
-      const vec t40 = v_neg(t39);
-      const vec t41 = v_max(t39, t40);
-      v_store_n(blocks_norm2_maximum + (d * 50 + 48), t41, 2);
+      const vec x25 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      const vec t26 = v_set(real(8.0));
+      const vec t27 = v_div(sum0, t26);
+      const vec t28 = v_sub(x25, t27);
+      const vec t29 = v_div(sum1, t26);
+      const vec t30 = v_set(real(1e-05));
+      const vec t31 = v_add(t29, t30);
+      const vec t32 = v_rsqrt(t31);
+      const vec t33 = v_mul(t28, t32);
+      const vec x34 = v_set(blocks_norm2_weight[d]);
+      const vec t35 = v_mul(t33, x34);
+      const vec x36 = v_set(blocks_norm2_bias[d]);
+      const vec t37 = v_add(t35, x36);
+      v_store_n(blocks_norm2_add + (d * 50 + 48), t37, 2);
+      const vec t38 = v_neg(t37);
+      const vec t39 = v_max(t37, t38);
+      v_store_n(blocks_norm2_maximum + (d * 50 + 48), t39, 2);
     }
   }
 }
@@ -12186,10 +12852,14 @@ static void blocks_mlp_0_forward_inspect(const real* blocks_norm2_add, const rea
 static void blocks_mlp_0_forward_2(const real* blocks_mlp_0_einsum, const real* blocks_mlp_0_bias, real* magnitude_15,
                                    real* magnitude_16, real* blocks_mlp_1_gelu) {
   vec sum0 = v_zero();
+  vec sum0_1 = v_zero();
+  vec sum0_2 = v_zero();
   vec sum1 = v_zero();
+  vec sum1_1 = v_zero();
+  vec sum1_2 = v_zero();
   for (std::int64_t m = 0; m < 32; ++m) {
-    for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(blocks_mlp_0_einsum + (n + m * 50));
+    {
+      const vec x0 = v_load(blocks_mlp_0_einsum + m * 50);
       const vec x1 = v_set(blocks_mlp_0_bias[m]);
       const vec t2 = v_add(x0, x1);
       const vec t3 = v_neg(t2);
@@ -12199,41 +12869,59 @@ static void blocks_mlp_0_forward_2(const real* blocks_mlp_0_einsum, const real* 
       const vec t6 = v_neg(t5);
       const vec t7 = v_max(t5, t6);
       sum1 = v_add(sum1, t7);
+      const vec x8 = v_load(blocks_mlp_0_einsum + (m * 50 + 16));
+      const vec t9 = v_add(x8, x1);
+      const vec t10 = v_neg(t9);
+      const vec t11 = v_max(t9, t10);
+      sum0_1 = v_add(sum0_1, t11);
+      const vec t12 = v_gelu(t9);
+      const vec t13 = v_neg(t12);
+      const vec t14 = v_max(t12, t13);
+      sum1_1 = v_add(sum1_1, t14);
+      const vec x15 = v_load(blocks_mlp_0_einsum + (m * 50 + 32));
+      const vec t16 = v_add(x15, x1);
+      const vec t17 = v_neg(t16);
+      const vec t18 = v_max(t16, t17);
+      sum0_2 = v_add(sum0_2, t18);
+      const vec t19 = v_gelu(t16);
+      const vec t20 = v_neg(t19);
+      const vec t21 = v_max(t19, t20);
+      sum1_2 = v_add(sum1_2, t21);
     }
     {
-      const vec x8 = v_load_n(blocks_mlp_0_einsum + (m * 50 + 48), 2);
-      const vec x9 = v_set(blocks_mlp_0_bias[m]);
-      const vec t10 = v_add(x8, x9);
-      const vec t11 = v_neg(t10);
-      const vec t12 = v_max(t10, t11);
-      sum0 = v_add(sum0, v_keep_n(t12, 2, real(0.0)));
-      const vec t13 = v_gelu(t10);
-      const vec t14 = v_neg(t13);
-      const vec t15 = v_max(t13, t14);
-      sum1 = v_add(sum1, v_keep_n(t15, 2, real(0.0)));
+      const vec x22 = v_load_n(blocks_mlp_0_einsum + (m * 50 + 48), 2);
+      const vec x23 = v_set(blocks_mlp_0_bias[m]);
+      const vec t24 = v_add(x22, x23);
+      const vec t25 = v_neg(t24);
+      const vec t26 = v_max(t24, t25);
+      sum0 = v_add(sum0, v_keep_n(t26, 2, real(0.0)));
+      const vec t27 = v_gelu(t24);
+      const vec t28 = v_neg(t27);
+      const vec t29 = v_max(t27, t28);
+      sum1 = v_add(sum1, v_keep_n(t29, 2, real(0.0)));
     }
   }
-  const vec row0 = v_set(v_sum(sum0));
-  const vec row1 = v_set(v_sum(sum1));
-  const vec t16 = v_set(real(0.000625));
-  const vec t17 = v_mul(row0, t16);
-  v_store_n(magnitude_15, t17, 1);
-  const vec t18 = v_mul(row1, t16);
-  v_store_n(magnitude_16, t18, 1);
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), sum0_2)));
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), sum1_2)));
+  const vec t30 = v_set(real(0.000625));
+  const vec t31 = v_mul(row0, t30);
+  v_store_n(magnitude_15, t31, 1);
+  const vec t32 = v_mul(row1, t30);
+  v_store_n(magnitude_16, t32, 1);
   for (std::int64_t m = 0; m < 32; ++m) {
     for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x19 = v_load(blocks_mlp_0_einsum + (n + m * 50));
-      const vec x20 = v_set(blocks_mlp_0_bias[m]);
-      const vec t21 = v_add(x19, x20);
-      const vec t22 = v_gelu(t21);
-      v_store(blocks_mlp_1_gelu + (n + m * 50), t22);
+      const vec x33 = v_load(blocks_mlp_0_einsum + (n + m * 50));
+      const vec x34 = v_set(blocks_mlp_0_bias[m]);
+      const vec t35 = v_add(x33, x34);
+      const vec t36 = v_gelu(t35);
+      v_store(blocks_mlp_1_gelu + (n + m * 50), t36);
     }
     {
-      const vec x23 = v_load_n(blocks_mlp_0_einsum + (m * 50 + 48), 2);
-      const vec x24 = v_set(blocks_mlp_0_bias[m]);
-      const vec t25 = v_add(x23, x24);
-      const vec t26 = v_gelu(t25);
-      v_store_n(blocks_mlp_1_gelu + (m * 50 + 48), t26, 2);
+      const vec x37 = v_load_n(blocks_mlp_0_einsum + (m * 50 + 48), 2);
+      const vec x38 = v_set(blocks_mlp_0_bias[m]);
+      const vec t39 = v_add(x37, x38);
+      const vec t40 = v_gelu(t39);
+      v_store_n(blocks_mlp_1_gelu + (m * 50 + 48), t40, 2);
     }
   }
 }
@@ -12370,21 +13058,31 @@ static void blocks_norm1_forward_2(const real* blocks_norm1_maximum, const real*
                                    real* magnitude_14, real* magnitude_17, real* magnitude_18,
                                    real* blocks_carry_next) {
   vec sum0 = v_zero();
+  vec sum0_1 = v_zero();
+  vec sum0_2 = v_zero();
   vec sum1 = v_zero();
+  vec sum1_1 = v_zero();
+  vec sum1_2 = v_zero();
   vec sum2 = v_zero();
+  vec sum2_1 = v_zero();
+  vec sum2_2 = v_zero();
   vec sum3 = v_zero();
+  vec sum3_1 = v_zero();
+  vec sum3_2 = v_zero();
   vec sum4 = v_zero();
+  vec sum4_1 = v_zero();
+  vec sum4_2 = v_zero();
   for (std::int64_t d = 0; d < 8; ++d) {
-    for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(blocks_norm1_maximum + (n + d * 50));
+    {
+      const vec x0 = v_load(blocks_norm1_maximum + d * 50);
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(blocks_concat + (n + d * 50));
+      const vec x1 = v_load(blocks_concat + d * 50);
       const vec t2 = v_neg(x1);
       const vec t3 = v_max(x1, t2);
       sum1 = v_add(sum1, t3);
-      const vec x4 = v_load(blocks_norm2_maximum + (n + d * 50));
+      const vec x4 = v_load(blocks_norm2_maximum + d * 50);
       sum2 = v_add(sum2, x4);
-      const vec x5 = v_load(blocks_mlp_2_einsum + (n + d * 50));
+      const vec x5 = v_load(blocks_mlp_2_einsum + d * 50);
       const vec x6 = v_set(blocks_mlp_2_bias[d]);
       const vec t7 = v_add(x5, x6);
       const vec t8 = v_neg(t7);
@@ -12394,60 +13092,94 @@ static void blocks_norm1_forward_2(const real* blocks_norm1_maximum, const real*
       const vec t11 = v_neg(t10);
       const vec t12 = v_max(t10, t11);
       sum4 = v_add(sum4, t12);
-    }
-    {
-      const vec x13 = v_load_n(blocks_norm1_maximum + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, v_keep_n(x13, 2, real(0.0)));
-      const vec x14 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      const vec x13 = v_load(blocks_norm1_maximum + (d * 50 + 16));
+      sum0_1 = v_add(sum0_1, x13);
+      const vec x14 = v_load(blocks_concat + (d * 50 + 16));
       const vec t15 = v_neg(x14);
       const vec t16 = v_max(x14, t15);
-      sum1 = v_add(sum1, v_keep_n(t16, 2, real(0.0)));
-      const vec x17 = v_load_n(blocks_norm2_maximum + (d * 50 + 48), 2);
-      sum2 = v_add(sum2, v_keep_n(x17, 2, real(0.0)));
-      const vec x18 = v_load_n(blocks_mlp_2_einsum + (d * 50 + 48), 2);
-      const vec x19 = v_set(blocks_mlp_2_bias[d]);
-      const vec t20 = v_add(x18, x19);
-      const vec t21 = v_neg(t20);
-      const vec t22 = v_max(t20, t21);
-      sum3 = v_add(sum3, v_keep_n(t22, 2, real(0.0)));
-      const vec t23 = v_add(x14, t20);
-      const vec t24 = v_neg(t23);
-      const vec t25 = v_max(t23, t24);
-      sum4 = v_add(sum4, v_keep_n(t25, 2, real(0.0)));
-    }
-  }
-  const vec row0 = v_set(v_sum(sum0));
-  const vec row1 = v_set(v_sum(sum1));
-  const vec row2 = v_set(v_sum(sum2));
-  const vec row3 = v_set(v_sum(sum3));
-  const vec row4 = v_set(v_sum(sum4));
-  const vec t26 = v_set(real(0.0025));
-  const vec t27 = v_mul(row0, t26);
-  v_store_n(magnitude_2, t27, 1);
-  const vec t28 = v_mul(row1, t26);
-  v_store_n(magnitude_13, t28, 1);
-  const vec t29 = v_mul(row2, t26);
-  v_store_n(magnitude_14, t29, 1);
-  const vec t30 = v_mul(row3, t26);
-  v_store_n(magnitude_17, t30, 1);
-  const vec t31 = v_mul(row4, t26);
-  v_store_n(magnitude_18, t31, 1);
-  for (std::int64_t d = 0; d < 8; ++d) {
-    for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x32 = v_load(blocks_concat + (n + d * 50));
-      const vec x33 = v_load(blocks_mlp_2_einsum + (n + d * 50));
-      const vec x34 = v_set(blocks_mlp_2_bias[d]);
-      const vec t35 = v_add(x33, x34);
-      const vec t36 = v_add(x32, t35);
-      v_store(blocks_carry_next + (n + d * 50), t36);
+      sum1_1 = v_add(sum1_1, t16);
+      const vec x17 = v_load(blocks_norm2_maximum + (d * 50 + 16));
+      sum2_1 = v_add(sum2_1, x17);
+      const vec x18 = v_load(blocks_mlp_2_einsum + (d * 50 + 16));
+      const vec t19 = v_add(x18, x6);
+      const vec t20 = v_neg(t19);
+      const vec t21 = v_max(t19, t20);
+      sum3_1 = v_add(sum3_1, t21);
+      const vec t22 = v_add(x14, t19);
+      const vec t23 = v_neg(t22);
+      const vec t24 = v_max(t22, t23);
+      sum4_1 = v_add(sum4_1, t24);
+      const vec x25 = v_load(blocks_norm1_maximum + (d * 50 + 32));
+      sum0_2 = v_add(sum0_2, x25);
+      const vec x26 = v_load(blocks_concat + (d * 50 + 32));
+      const vec t27 = v_neg(x26);
+      const vec t28 = v_max(x26, t27);
+      sum1_2 = v_add(sum1_2, t28);
+      const vec x29 = v_load(blocks_norm2_maximum + (d * 50 + 32));
+      sum2_2 = v_add(sum2_2, x29);
+      const vec x30 = v_load(blocks_mlp_2_einsum + (d * 50 + 32));
+      const vec t31 = v_add(x30, x6);
+      const vec t32 = v_neg(t31);
+      const vec t33 = v_max(t31, t32);
+      sum3_2 = v_add(sum3_2, t33);
+      const vec t34 = v_add(x26, t31);
+      const vec t35 = v_neg(t34);
+      const vec t36 = v_max(t34, t35);
+      sum4_2 = v_add(sum4_2, t36);
     }
     {
-      const vec x37 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      const vec x38 = v_load_n(blocks_mlp_2_einsum + (d * 50 + 48), 2);
-      const vec x39 = v_set(blocks_mlp_2_bias[d]);
-      const vec t40 = v_add(x38, x39);
-      const vec t41 = v_add(x37, t40);
-      v_store_n(blocks_carry_next + (d * 50 + 48), t41, 2);
+      const vec x37 = v_load_n(blocks_norm1_maximum + (d * 50 + 48), 2);
+      sum0 = v_add(sum0, v_keep_n(x37, 2, real(0.0)));
+      const vec x38 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      const vec t39 = v_neg(x38);
+      const vec t40 = v_max(x38, t39);
+      sum1 = v_add(sum1, v_keep_n(t40, 2, real(0.0)));
+      const vec x41 = v_load_n(blocks_norm2_maximum + (d * 50 + 48), 2);
+      sum2 = v_add(sum2, v_keep_n(x41, 2, real(0.0)));
+      const vec x42 = v_load_n(blocks_mlp_2_einsum + (d * 50 + 48), 2);
+      const vec x43 = v_set(blocks_mlp_2_bias[d]);
+      const vec t44 = v_add(x42, x43);
+      const vec t45 = v_neg(t44);
+      const vec t46 = v_max(t44, t45);
+      sum3 = v_add(sum3, v_keep_n(t46, 2, real(0.0)));
+      const vec t47 = v_add(x38, t44);
+      const vec t48 = v_neg(t47);
+      const vec t49 = v_max(t47, t48);
+      sum4 = v_add(sum4, v_keep_n(t49, 2, real(0.0)));
+    }
+  }
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), sum0_2)));
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), sum1_2)));
+  const vec row2 = v_set(v_sum(v_add(v_add(sum2, sum2_1), sum2_2)));
+  const vec row3 = v_set(v_sum(v_add(v_add(sum3, sum3_1), sum3_2)));
+  const vec row4 = v_set(v_sum(v_add(v_add(sum4, sum4_1), sum4_2)));
+  const vec t50 = v_set(real(0.0025));
+  const vec t51 = v_mul(row0, t50);
+  v_store_n(magnitude_2, t51, 1);
+  const vec t52 = v_mul(row1, t50);
+  v_store_n(magnitude_13, t52, 1);
+  const vec t53 = v_mul(row2, t50);
+  v_store_n(magnitude_14, t53, 1);
+  const vec t54 = v_mul(row3, t50);
+  v_store_n(magnitude_17, t54, 1);
+  const vec t55 = v_mul(row4, t50);
+  v_store_n(magnitude_18, t55, 1);
+  for (std::int64_t d = 0; d < 8; ++d) {
+    for (std::int64_t n = 0; n < 48; n += 16) {
+      const vec x56 = v_load(blocks_concat + (n + d * 50));
+      const vec x57 = v_load(blocks_mlp_2_einsum + (n + d * 50));
+      const vec x58 = v_set(blocks_mlp_2_bias[d]);
+      const vec t59 = v_add(x57, x58);
+      const vec t60 = v_add(x56, t59);
+      v_store(blocks_carry_next + (n + d * 50), t60);
+    }
+    {
+      const vec x61 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      const vec x62 = v_load_n(blocks_mlp_2_einsum + (d * 50 + 48), 2);
+      const vec x63 = v_set(blocks_mlp_2_bias[d]);
+      const vec t64 = v_add(x62, x63);
+      const vec t65 = v_add(x61, t64);
+      v_store_n(blocks_carry_next + (d * 50 + 48), t65, 2);
     }
   }
 }
@@ -12491,7 +13223,7 @@ static void mlp_0_forward_2_inspect(const real* mlp_0_einsum, const real* mlp_0_
   const vec t12 = v_add(x10, x11);
   const vec t13 = v_sub(t12, row1);
   const vec t14 = v_exp(t13);
-  const vec t15 = v_div(v_set(real(1.0)), row2);
+  const vec t15 = v_div_one(v_set(real(1.0)), row2);
   const vec t16 = v_mul(t14, t15);
   const vec t17 = v_neg(t16);
   const vec t18 = v_max(t16, t17);
@@ -12825,45 +13557,45 @@ void vit_mnist_evaluate_avx512(const float* parameters, const float* images, con
 void vit_mnist_loss_and_gradients_avx512(const float* parameters, const float* images, const std::int32_t* labels,
                                          const std::int64_t batch, const std::int64_t at_once, float* outputs,
                                          float* loss, float* gradients, float* scratch) {
-  // [B, C*P*P=16, N=49], every 27088 reals, live from kernel 1 to 126
+  // [B, C*P*P=16, N=49], every 27088 reals, live from kernel 1 to 124
   float* const rearrange = scratch + 33392;
   // [B, D=8, N+1=50] x 2 slots, every 27088 reals, live from kernel 1 to 30
   float* const blocks_carry = scratch + 22768;
-  // [B, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_norm1_rsqrt = scratch + 39680;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_norm1_multiply = scratch + 34176;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_norm1_add = scratch + 34576;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_mhsa_q_mappings_0_add = scratch + 36976;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_mhsa_k_mappings_0_add = scratch + 37184;
   // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 7 to 12
   float* const blocks_mhsa_einsum = scratch + 12720;
   // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 11 to 12
   float* const blocks_mhsa_einsum_2 = scratch + 15232;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_mhsa_divide = scratch + 17744;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_mhsa_divide_2 = scratch + 20256;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_mhsa_v_mappings_0_add = scratch + 37392;
   // [B, D=8, N+1=50], every 27088 reals, live from kernel 13 to 18
   float* const blocks_concat = scratch + 14320;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_mhsa_q_mappings_1_add = scratch + 37600;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_mhsa_k_mappings_1_add = scratch + 37808;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_mhsa_v_mappings_1_add = scratch + 38016;
-  // [B, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_norm2_rsqrt = scratch + 39744;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_norm2_multiply = scratch + 34976;
   // [B, D=8, N+1=50], every 27088 reals, live from kernel 16 to 17
   float* const blocks_norm2_add = scratch + 14720;
-  // [B, M=32, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, M=32, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_mlp_0_add = scratch + 27792;
   // [B, M=32, N+1=50], every 27088 reals, live from kernel 17 to 18
   float* const blocks_mlp_1_gelu = scratch + 12720;
@@ -12955,51 +13687,51 @@ void vit_mnist_loss_and_gradients_avx512(const float* parameters, const float* i
   float* const d_blocks_1_mhsa_v_mappings_0_einsum = scratch + 14128;
   // [B, D=8, N+1=50], every 27088 reals, live from kernel 57 to 59
   float* const d_blocks_1_norm1_multiply = scratch + 13920;
-  // [B, D=8, N+1=50] x 2 slots, every 27088 reals, live from kernel 19 to 127
+  // [B, D=8, N+1=50] x 2 slots, every 27088 reals, live from kernel 19 to 125
   float* const d_blocks_carry = scratch + 32592;
-  // [B, M=32, N+1=50], every 27088 reals, live from kernel 84 to 108
-  float* const d_blocks_mlp_1_multiply = scratch + 29392;
-  // [B, N+1=50, M=32], every 27088 reals, live from kernel 84 to 106
-  float* const d_blocks_mlp_2_copy = scratch + 30992;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 84 to 110
-  float* const d_blocks_mlp_0_einsum = scratch + 35376;
+  // [B, M=32, N+1=50], every 27088 reals, live from kernel 84 to 104
+  float* const d_blocks_mlp_2_copy = scratch + 29392;
+  // [B, M=32, N+1=50], every 27088 reals, live from kernel 84 to 106
+  float* const d_blocks_mlp_1_multiply = scratch + 30992;
   // [B, D=8, N+1=50], every 27088 reals, live from kernel 84 to 108
+  float* const d_blocks_mlp_0_einsum = scratch + 35376;
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 84 to 106
   float* const d_blocks_mlp_0_copy = scratch + 35776;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 88 to 104
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 86 to 102
   float* const d_blocks_add = scratch + 36176;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 89 to 93
+  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 87 to 91
   float* const d_blocks_mhsa_einsum = scratch + 12720;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 112
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 110
   float* const d_blocks_mhsa_einsum_2 = scratch + 38224;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 91 to 96
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 89 to 94
   float* const d_blocks_mhsa_v_mappings_1_einsum = scratch + 38432;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 92 to 93
+  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 90 to 91
   float* const d_blocks_mhsa_einsum_3 = scratch + 15232;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 93 to 95
+  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 91 to 93
   float* const d_blocks_mhsa_multiply = scratch + 22768;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 93 to 101
+  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 91 to 99
   float* const d_blocks_mhsa_multiply_2 = scratch + 25280;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 116
-  float* const d_blocks_mhsa_einsum_4 = scratch + 38640;
   // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 114
+  float* const d_blocks_mhsa_einsum_4 = scratch + 38640;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 112
   float* const d_blocks_mhsa_einsum_5 = scratch + 38848;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 96 to 97
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 94 to 95
   float* const d_blocks_mhsa_add = scratch + 12720;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 84 to 124
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 84 to 122
   float* const d_blocks_norm1_concat = scratch + 36576;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 118
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 116
   float* const d_blocks_mhsa_einsum_6 = scratch + 39056;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 99 to 102
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 97 to 100
   float* const d_blocks_mhsa_v_mappings_0_einsum = scratch + 12720;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 122
-  float* const d_blocks_mhsa_einsum_7 = scratch + 39264;
   // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 120
+  float* const d_blocks_mhsa_einsum_7 = scratch + 39264;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 118
   float* const d_blocks_mhsa_einsum_8 = scratch + 39472;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 102 to 103
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 100 to 101
   float* const d_blocks_mhsa_add_2 = scratch + 12928;
   // [D=8, 1], live from kernel 0 to 3
   float* const add_2 = scratch;
-  // [1], live from kernel 0 to 127
+  // [1], live from kernel 0 to 125
   float* const divide_forward_sum = scratch + 12704;
   std::int64_t place = -1;
   // Group after group of images: forward, backward, and their gradients added to those before them.
@@ -13213,15 +13945,14 @@ void vit_mnist_loss_and_gradients_avx512(const float* parameters, const float* i
       for (std::int64_t image = 0; image < group.images; ++image) {
         if (place < 0) place = image;
         blocks_mlp_2_backward(d_blocks_carry + pass * 400 + image * 27088, parameters + 928 - layer * 816,
-                              blocks_mlp_0_add + image * 27088, d_blocks_mlp_1_multiply + image * 27088);
-        blocks_mlp_1_backward(blocks_mlp_0_add + image * 27088, d_blocks_mlp_2_copy + image * 27088);
+                              blocks_mlp_0_add + image * 27088, d_blocks_mlp_2_copy + image * 27088,
+                              d_blocks_mlp_1_multiply + image * 27088);
         blocks_mlp_0_backward(d_blocks_mlp_1_multiply + image * 27088, parameters + 1216 - layer * 816,
                               d_blocks_mlp_0_einsum + image * 27088);
-        blocks_norm2_backward(blocks_norm2_multiply + image * 27088, parameters + 1472 - layer * 816,
-                              parameters + 1488 - layer * 816, d_blocks_mlp_0_copy + image * 27088);
-        blocks_norm2_backward_2(d_blocks_mlp_0_einsum + image * 27088, parameters + 1472 - layer * 816,
-                                blocks_norm2_multiply + image * 27088, d_blocks_carry + pass * 400 + image * 27088,
-                                blocks_norm2_rsqrt + image * 27088, d_blocks_add + place * 27088);
+        blocks_norm2_backward(d_blocks_mlp_0_einsum + image * 27088, parameters + 1472 - layer * 816,
+                              blocks_norm2_multiply + image * 27088, parameters + 1488 - layer * 816,
+                              d_blocks_mlp_0_copy + image * 27088, d_blocks_carry + pass * 400 + image * 27088,
+                              blocks_norm2_rsqrt + image * 27088, d_blocks_add + place * 27088);
         blocks_mhsa_backward(d_blocks_add + place * 27088, blocks_mhsa_v_mappings_1_add + image * 27088,
                              d_blocks_mhsa_einsum + place * 27088);
         blocks_mhsa_backward_2(d_blocks_add + place * 27088, blocks_mhsa_divide_2 + image * 27088,
@@ -13650,13 +14381,14 @@ void vit_mnist_input_gradient_avx512(const float* parameters, const float* image
 #pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
       if (place < 0) place = image;
-      blocks_mlp_2_backward(d_blocks_carry + pass * 400 + image * 20256, parameters + 928 - layer * 816,
-                            blocks_mlp_0_add + image * 20256, d_blocks_mlp_1_multiply + place * 20256);
+      blocks_mlp_2_backward_input_gradient(d_blocks_carry + pass * 400 + image * 20256, parameters + 928 - layer * 816,
+                                           blocks_mlp_0_add + image * 20256, d_blocks_mlp_1_multiply + place * 20256);
       blocks_mlp_0_backward(d_blocks_mlp_1_multiply + place * 20256, parameters + 1216 - layer * 816,
                             d_blocks_mlp_0_einsum + place * 20256);
-      blocks_norm2_backward_2(d_blocks_mlp_0_einsum + place * 20256, parameters + 1472 - layer * 816,
-                              blocks_norm2_multiply + image * 20256, d_blocks_carry + pass * 400 + image * 20256,
-                              blocks_norm2_rsqrt + image * 20256, d_blocks_add + place * 20256);
+      blocks_norm2_backward_input_gradient(d_blocks_mlp_0_einsum + place * 20256, parameters + 1472 - layer * 816,
+                                           blocks_norm2_multiply + image * 20256,
+                                           d_blocks_carry + pass * 400 + image * 20256,
+                                           blocks_norm2_rsqrt + image * 20256, d_blocks_add + place * 20256);
       blocks_mhsa_backward(d_blocks_add + place * 20256, blocks_mhsa_v_mappings_1_add + image * 20256,
                            d_blocks_mhsa_einsum + place * 20256);
       blocks_mhsa_backward_2(d_blocks_add + place * 20256, blocks_mhsa_divide_2 + image * 20256,

@@ -42,6 +42,8 @@ typedef real vec;
 [[maybe_unused]] static inline vec v_fma(vec a, vec b, vec c) { return a * b + c; }
 [[maybe_unused]] static inline vec v_sqrt(vec a) { return std::sqrt(a); }
 [[maybe_unused]] static inline vec v_rsqrt(vec a) { return real(1) / std::sqrt(a); }
+[[maybe_unused]] static inline vec v_div_one(vec a, vec b) { return v_div(a, b); }
+[[maybe_unused]] static inline vec v_rsqrt_one(vec a) { return v_rsqrt(a); }
 
 // Choice. v_equal and v_step give 1 or 0; v_select_less gives x where a < b and y elsewhere.
 [[maybe_unused]] static inline vec v_equal(vec a, vec b) { return a == b ? real(1) : real(0); }
@@ -111,7 +113,9 @@ typedef real vec;
 }
 
 // Elementary functions over the v_ names: one text for every instruction set. The single-precision polynomials are
-// minimax fits (Remez exchange) of the function named beside them; not-a-number goes in and comes out.
+// minimax fits (Remez exchange) of the function named beside them; not-a-number goes in and comes out. Long ones are
+// summed up in two parts, of even and of odd powers, which do not wait for each other; the last, largest terms one by
+// one, because the two parts cancel.
 #if defined(TESSERA_REAL_DOUBLE)
 [[maybe_unused]] static inline vec v_exp(vec x) { return std::exp(x); }
 [[maybe_unused]] static inline vec v_log(vec x) { return std::log(x); }
@@ -132,14 +136,13 @@ typedef real vec;
   const vec n = v_round(v_mul(x, v_set(1.44269504f)));
   // log(2) in two parts, the first short enough that its product with n is exact.
   const vec r = v_fma(n, v_set(2.12194440e-4f), v_fma(n, v_set(-0.693359375f), x));
-  vec p = v_set(1.979022054e-4f);  // (exp(r) - 1 - r) / r^2
-  p = v_fma(p, r, v_set(1.394478371e-3f));
-  p = v_fma(p, r, v_set(8.333497681e-3f));
-  p = v_fma(p, r, v_set(4.166629165e-2f));
-  p = v_fma(p, r, v_set(1.666666567e-1f));
-  p = v_fma(p, r, v_set(5.000000000e-1f));
-  p = v_add(v_fma(p, v_mul(r, r), r), v_set(1.0f));
-  return v_scale(p, n);
+  const vec square = v_mul(r, r);
+  vec even = v_set(1.394478371e-3f), odd = v_set(1.979022054e-4f);  // (exp(r) - 1 - r) / r^2
+  even = v_fma(even, square, v_set(4.166629165e-2f));
+  odd = v_fma(odd, square, v_set(8.333497681e-3f));
+  even = v_fma(even, square, v_set(5.000000000e-1f));
+  odd = v_fma(odd, square, v_set(1.666666567e-1f));
+  return v_scale(v_add(v_fma(v_fma(odd, r, even), square, r), v_set(1.0f)), n);
 }
 
 /// log(x) = log(m) + e log(2), m in [sqrt(1/2), sqrt(2)). -infinity at 0, not a number below.
@@ -204,18 +207,18 @@ typedef real vec;
 /// |x| to 5.35, where it has come to 0 and 1; -infinity gives 0.
 [[maybe_unused]] static inline vec v_gelu(vec x) {
   const vec held = v_max(v_set(-5.35f), x), t = v_min(v_set(5.35f), held);
-  const vec u = v_fma(v_mul(t, t), v_set(0.06987509876f), v_set(-1.0f));
-  vec p = v_set(3.348651517e-04f);  // (Phi(t) - 1/2) / t
-  p = v_fma(p, u, v_set(-8.883510600e-04f));
-  p = v_fma(p, u, v_set(8.006113349e-04f));
-  p = v_fma(p, u, v_set(-1.144385780e-03f));
-  p = v_fma(p, u, v_set(3.392371116e-03f));
-  p = v_fma(p, u, v_set(-6.272869650e-03f));
-  p = v_fma(p, u, v_set(9.238593280e-03f));
-  p = v_fma(p, u, v_set(-1.358140167e-02f));
-  p = v_fma(p, u, v_set(1.929515973e-02f));
-  p = v_fma(p, u, v_set(-2.553315088e-02f));
-  p = v_fma(p, u, v_set(3.210752457e-02f));
+  const vec u = v_fma(v_mul(t, t), v_set(0.06987509876f), v_set(-1.0f)), square = v_mul(u, u);
+  vec even = v_set(3.348651517e-04f), odd = v_set(-8.883510600e-04f);  // (Phi(t) - 1/2) / t
+  even = v_fma(even, square, v_set(8.006113349e-04f));
+  odd = v_fma(odd, square, v_set(-1.144385780e-03f));
+  even = v_fma(even, square, v_set(3.392371116e-03f));
+  odd = v_fma(odd, square, v_set(-6.272869650e-03f));
+  even = v_fma(even, square, v_set(9.238593280e-03f));
+  odd = v_fma(odd, square, v_set(-1.358140167e-02f));
+  even = v_fma(even, square, v_set(1.929515973e-02f));
+  odd = v_fma(odd, square, v_set(-2.553315088e-02f));
+  even = v_fma(even, square, v_set(3.210752457e-02f));
+  vec p = v_fma(odd, u, even);
   p = v_fma(p, u, v_set(-3.940302879e-02f));
   p = v_fma(p, u, v_set(4.888189957e-02f));
   p = v_fma(p, u, v_set(-6.591891497e-02f));
@@ -227,17 +230,17 @@ typedef real vec;
 /// is as good as 0 and 1.
 [[maybe_unused]] static inline vec v_gelu_gradient(vec x) {
   const vec t = v_min(v_set(5.63333321f), v_max(v_set(-5.63333321f), x));
-  const vec u = v_fma(v_mul(t, t), v_set(0.06302300841f), v_set(-1.0f));
-  vec p = v_set(-1.593061839e-03f);  // (Phi(t) - 1/2) / t + phi(t)
-  p = v_fma(p, u, v_set(4.181942437e-03f));
-  p = v_fma(p, u, v_set(-2.437137999e-03f));
-  p = v_fma(p, u, v_set(1.975648804e-03f));
-  p = v_fma(p, u, v_set(-1.290747989e-02f));
-  p = v_fma(p, u, v_set(2.519198693e-02f));
-  p = v_fma(p, u, v_set(-3.096184321e-02f));
-  p = v_fma(p, u, v_set(4.097849131e-02f));
-  p = v_fma(p, u, v_set(-5.670175329e-02f));
-  p = v_fma(p, u, v_set(6.814377010e-02f));
+  const vec u = v_fma(v_mul(t, t), v_set(0.06302300841f), v_set(-1.0f)), square = v_mul(u, u);
+  vec even = v_set(4.181942437e-03f), odd = v_set(-1.593061839e-03f);  // (Phi(t) - 1/2) / t + phi(t)
+  even = v_fma(even, square, v_set(1.975648804e-03f));
+  odd = v_fma(odd, square, v_set(-2.437137999e-03f));
+  even = v_fma(even, square, v_set(2.519198693e-02f));
+  odd = v_fma(odd, square, v_set(-1.290747989e-02f));
+  even = v_fma(even, square, v_set(4.097849131e-02f));
+  odd = v_fma(odd, square, v_set(-3.096184321e-02f));
+  even = v_fma(even, square, v_set(6.814377010e-02f));
+  odd = v_fma(odd, square, v_set(-5.670175329e-02f));
+  vec p = v_fma(odd, u, even);
   p = v_fma(p, u, v_set(-7.222574949e-02f));
   p = v_fma(p, u, v_set(7.040762156e-02f));
   p = v_fma(p, u, v_set(-6.382109970e-02f));
@@ -481,24 +484,23 @@ static void blocks_norm1_forward(const real* blocks_carry, const real* blocks_no
       const vec t2 = v_set(real(8.0));
       const vec t3 = v_div(sum0, t2);
       const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+      sum1 = v_fma(t4, t4, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x6 = v_load(blocks_carry + (n + d * 50));
-      const vec t7 = v_set(real(8.0));
-      const vec t8 = v_div(sum0, t7);
-      const vec t9 = v_sub(x6, t8);
-      const vec t10 = v_div(sum1, t7);
-      const vec t11 = v_set(real(1e-05));
-      const vec t12 = v_add(t10, t11);
-      const vec t13 = v_rsqrt(t12);
-      const vec t14 = v_mul(t9, t13);
-      const vec x15 = v_set(blocks_norm1_weight[d]);
-      const vec t16 = v_mul(t14, x15);
-      const vec x17 = v_set(blocks_norm1_bias[d]);
-      const vec t18 = v_add(t16, x17);
-      v_store(blocks_norm1_add + (n + d * 50), t18);
+      const vec x5 = v_load(blocks_carry + (n + d * 50));
+      const vec t6 = v_set(real(8.0));
+      const vec t7 = v_div(sum0, t6);
+      const vec t8 = v_sub(x5, t7);
+      const vec t9 = v_div(sum1, t6);
+      const vec t10 = v_set(real(1e-05));
+      const vec t11 = v_add(t9, t10);
+      const vec t12 = v_rsqrt(t11);
+      const vec t13 = v_mul(t8, t12);
+      const vec x14 = v_set(blocks_norm1_weight[d]);
+      const vec t15 = v_mul(t13, x14);
+      const vec x16 = v_set(blocks_norm1_bias[d]);
+      const vec t17 = v_add(t15, x16);
+      v_store(blocks_norm1_add + (n + d * 50), t17);
     }
   }
 }
@@ -1110,24 +1112,23 @@ static void blocks_norm2_forward(const real* blocks_concat, const real* blocks_n
       const vec t2 = v_set(real(8.0));
       const vec t3 = v_div(sum0, t2);
       const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+      sum1 = v_fma(t4, t4, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x6 = v_load(blocks_concat + (n + d * 50));
-      const vec t7 = v_set(real(8.0));
-      const vec t8 = v_div(sum0, t7);
-      const vec t9 = v_sub(x6, t8);
-      const vec t10 = v_div(sum1, t7);
-      const vec t11 = v_set(real(1e-05));
-      const vec t12 = v_add(t10, t11);
-      const vec t13 = v_rsqrt(t12);
-      const vec t14 = v_mul(t9, t13);
-      const vec x15 = v_set(blocks_norm2_weight[d]);
-      const vec t16 = v_mul(t14, x15);
-      const vec x17 = v_set(blocks_norm2_bias[d]);
-      const vec t18 = v_add(t16, x17);
-      v_store(blocks_norm2_add + (n + d * 50), t18);
+      const vec x5 = v_load(blocks_concat + (n + d * 50));
+      const vec t6 = v_set(real(8.0));
+      const vec t7 = v_div(sum0, t6);
+      const vec t8 = v_sub(x5, t7);
+      const vec t9 = v_div(sum1, t6);
+      const vec t10 = v_set(real(1e-05));
+      const vec t11 = v_add(t9, t10);
+      const vec t12 = v_rsqrt(t11);
+      const vec t13 = v_mul(t8, t12);
+      const vec x14 = v_set(blocks_norm2_weight[d]);
+      const vec t15 = v_mul(t13, x14);
+      const vec x16 = v_set(blocks_norm2_bias[d]);
+      const vec t17 = v_add(t15, x16);
+      v_store(blocks_norm2_add + (n + d * 50), t17);
     }
   }
 }
@@ -1277,24 +1278,23 @@ static void blocks_1_norm1_forward(const real* blocks_carry_next, const real* bl
       const vec t2 = v_set(real(8.0));
       const vec t3 = v_div(sum0, t2);
       const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+      sum1 = v_fma(t4, t4, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x6 = v_load(blocks_carry_next + (n + d * 50));
-      const vec t7 = v_set(real(8.0));
-      const vec t8 = v_div(sum0, t7);
-      const vec t9 = v_sub(x6, t8);
-      const vec t10 = v_div(sum1, t7);
-      const vec t11 = v_set(real(1e-05));
-      const vec t12 = v_add(t10, t11);
-      const vec t13 = v_rsqrt(t12);
-      const vec t14 = v_mul(t9, t13);
-      const vec x15 = v_set(blocks_1_norm1_weight[d]);
-      const vec t16 = v_mul(t14, x15);
-      const vec x17 = v_set(blocks_1_norm1_bias[d]);
-      const vec t18 = v_add(t16, x17);
-      v_store(blocks_1_norm1_add + (n + d * 50), t18);
+      const vec x5 = v_load(blocks_carry_next + (n + d * 50));
+      const vec t6 = v_set(real(8.0));
+      const vec t7 = v_div(sum0, t6);
+      const vec t8 = v_sub(x5, t7);
+      const vec t9 = v_div(sum1, t6);
+      const vec t10 = v_set(real(1e-05));
+      const vec t11 = v_add(t9, t10);
+      const vec t12 = v_rsqrt(t11);
+      const vec t13 = v_mul(t8, t12);
+      const vec x14 = v_set(blocks_1_norm1_weight[d]);
+      const vec t15 = v_mul(t13, x14);
+      const vec x16 = v_set(blocks_1_norm1_bias[d]);
+      const vec t17 = v_add(t15, x16);
+      v_store(blocks_1_norm1_add + (n + d * 50), t17);
     }
   }
 }
@@ -1684,11 +1684,11 @@ static void blocks_1_mhsa_forward_2(const real* blocks_1_mhsa_einsum, real* bloc
     const vec row3 = v_set(v_sum(sum3));
     for (std::int64_t n = 0; n < 50; ++n) {
       const vec x15 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
-      const vec t16 = v_div(v_set(real(1.0)), row1);
+      const vec t16 = v_div_one(v_set(real(1.0)), row1);
       const vec t17 = v_mul(x15, t16);
       v_store(blocks_1_mhsa_divide + (i * 50 + n), t17);
       const vec x18 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
-      const vec t19 = v_div(v_set(real(1.0)), row3);
+      const vec t19 = v_div_one(v_set(real(1.0)), row3);
       const vec t20 = v_mul(x18, t19);
       v_store(blocks_1_mhsa_divide_2 + (i * 50 + n), t20);
     }
@@ -1777,24 +1777,23 @@ static void blocks_1_norm2_forward(const real* blocks_1_concat, const real* bloc
     const vec t2 = v_set(real(8.0));
     const vec t3 = v_div(sum0, t2);
     const vec t4 = v_sub(x1, t3);
-    const vec t5 = v_mul(t4, t4);
-    sum1 = v_add(sum1, t5);
+    sum1 = v_fma(t4, t4, sum1);
   }
   for (std::int64_t d = 0; d < 8; ++d) {
-    const vec x6 = v_load_strided(blocks_1_concat + d, 8, lanes);
-    const vec t7 = v_set(real(8.0));
-    const vec t8 = v_div(sum0, t7);
-    const vec t9 = v_sub(x6, t8);
-    const vec t10 = v_div(sum1, t7);
-    const vec t11 = v_set(real(1e-05));
-    const vec t12 = v_add(t10, t11);
-    const vec t13 = v_rsqrt(t12);
-    const vec t14 = v_mul(t9, t13);
-    const vec x15 = v_set(blocks_1_norm2_weight[d]);
-    const vec t16 = v_mul(t14, x15);
-    const vec x17 = v_set(blocks_1_norm2_bias[d]);
-    const vec t18 = v_add(t16, x17);
-    v_store_strided(blocks_1_norm2_add + d, 8, t18, lanes);
+    const vec x5 = v_load_strided(blocks_1_concat + d, 8, lanes);
+    const vec t6 = v_set(real(8.0));
+    const vec t7 = v_div(sum0, t6);
+    const vec t8 = v_sub(x5, t7);
+    const vec t9 = v_div(sum1, t6);
+    const vec t10 = v_set(real(1e-05));
+    const vec t11 = v_add(t9, t10);
+    const vec t12 = v_rsqrt(t11);
+    const vec t13 = v_mul(t8, t12);
+    const vec x14 = v_set(blocks_1_norm2_weight[d]);
+    const vec t15 = v_mul(t13, x14);
+    const vec x16 = v_set(blocks_1_norm2_bias[d]);
+    const vec t17 = v_add(t15, x16);
+    v_store_strided(blocks_1_norm2_add + d, 8, t17, lanes);
   }
 }
 
@@ -1988,7 +1987,7 @@ static void mlp_0_forward_2(const real* mlp_0_einsum, const real* mlp_0_bias, re
   const vec row1 = v_set(v_sum(sum1));
   for (std::int64_t classes = 0; classes < 10; ++classes) {
     const vec x8 = v_load(outputs + classes);
-    const vec t9 = v_div(v_set(real(1.0)), row1);
+    const vec t9 = v_div_one(v_set(real(1.0)), row1);
     const vec t10 = v_mul(x8, t9);
     v_store(outputs + classes, t10);
   }
@@ -2041,7 +2040,7 @@ static void mlp_0_forward_2_evaluate(const real* mlp_0_einsum, const real* mlp_0
     const vec t10 = v_add(x8, x9);
     const vec t11 = v_sub(t10, row0);
     const vec t12 = v_exp(t11);
-    const vec t13 = v_div(v_set(real(1.0)), row1);
+    const vec t13 = v_div_one(v_set(real(1.0)), row1);
     const vec t14 = v_mul(t12, t13);
     most2 = v_max(most2, t14);
   }
@@ -2054,26 +2053,25 @@ static void mlp_0_forward_2_evaluate(const real* mlp_0_einsum, const real* mlp_0
     const vec t17 = v_add(x15, x16);
     const vec t18 = v_sub(t17, row0);
     const vec t19 = v_exp(t18);
-    const vec t20 = v_div(v_set(real(1.0)), row1);
+    const vec t20 = v_div_one(v_set(real(1.0)), row1);
     const vec t21 = v_mul(t19, t20);
     const vec t22 = v_sub(t21, row2);
     const vec t23 = v_exp(t22);
     sum3 = v_add(sum3, t23);
     const vec t24 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t25 = v_mul(t24, t21);
-    sum4 = v_add(sum4, t25);
+    sum4 = v_fma(t24, t21, sum4);
   }
   const vec row3 = v_set(v_sum(sum3));
   const vec row4 = v_set(v_sum(sum4));
-  const vec t26 = v_log(row3);
-  const vec t27 = v_add(t26, row2);
-  v_store_n(add, t27, 1);
+  const vec t25 = v_log(row3);
+  const vec t26 = v_add(t25, row2);
+  v_store_n(add, t26, 1);
   v_store_n(reduce_sum, row4, 1);
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec x28 = v_load(outputs + classes);
-    const vec t29 = v_div(v_set(real(1.0)), row1);
-    const vec t30 = v_mul(x28, t29);
-    v_store(outputs + classes, t30);
+    const vec x27 = v_load(outputs + classes);
+    const vec t28 = v_div_one(v_set(real(1.0)), row1);
+    const vec t29 = v_mul(x27, t28);
+    v_store(outputs + classes, t29);
   }
 }
 
@@ -2088,7 +2086,7 @@ static void divide_forward(const std::int64_t batch, const real* add, const real
   }
   const vec all0 = v_set(v_sum(sum0));
   const vec t3 = v_set(static_cast<real>(batch));
-  const vec t4 = v_div(all0, t3);
+  const vec t4 = v_div_one(all0, t3);
   v_store_n(loss, t4, 1);
 }
 
@@ -2108,31 +2106,30 @@ static void blocks_norm1_forward_train(const real* blocks_carry, real* blocks_no
       const vec t2 = v_set(real(8.0));
       const vec t3 = v_div(sum0, t2);
       const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+      sum1 = v_fma(t4, t4, sum1);
     }
-    const vec t6 = v_set(real(8.0));
-    const vec t7 = v_div(sum1, t6);
-    const vec t8 = v_set(real(1e-05));
-    const vec t9 = v_add(t7, t8);
-    const vec t10 = v_rsqrt(t9);
-    v_store(blocks_norm1_rsqrt + n, t10);
+    const vec t5 = v_set(real(8.0));
+    const vec t6 = v_div(sum1, t5);
+    const vec t7 = v_set(real(1e-05));
+    const vec t8 = v_add(t6, t7);
+    const vec t9 = v_rsqrt(t8);
+    v_store(blocks_norm1_rsqrt + n, t9);
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x11 = v_load(blocks_carry + (n + d * 50));
-      const vec t12 = v_set(real(8.0));
-      const vec t13 = v_div(sum0, t12);
-      const vec t14 = v_sub(x11, t13);
-      const vec t15 = v_div(sum1, t12);
-      const vec t16 = v_set(real(1e-05));
-      const vec t17 = v_add(t15, t16);
-      const vec t18 = v_rsqrt(t17);
-      const vec t19 = v_mul(t14, t18);
-      v_store(blocks_norm1_multiply + (n + d * 50), t19);
-      const vec x20 = v_set(blocks_norm1_weight[d]);
-      const vec t21 = v_mul(t19, x20);
-      const vec x22 = v_set(blocks_norm1_bias[d]);
-      const vec t23 = v_add(t21, x22);
-      v_store(blocks_norm1_add + (n + d * 50), t23);
+      const vec x10 = v_load(blocks_carry + (n + d * 50));
+      const vec t11 = v_set(real(8.0));
+      const vec t12 = v_div(sum0, t11);
+      const vec t13 = v_sub(x10, t12);
+      const vec t14 = v_div(sum1, t11);
+      const vec t15 = v_set(real(1e-05));
+      const vec t16 = v_add(t14, t15);
+      const vec t17 = v_rsqrt(t16);
+      const vec t18 = v_mul(t13, t17);
+      v_store(blocks_norm1_multiply + (n + d * 50), t18);
+      const vec x19 = v_set(blocks_norm1_weight[d]);
+      const vec t20 = v_mul(t18, x19);
+      const vec x21 = v_set(blocks_norm1_bias[d]);
+      const vec t22 = v_add(t20, x21);
+      v_store(blocks_norm1_add + (n + d * 50), t22);
     }
   }
 }
@@ -2153,31 +2150,30 @@ static void blocks_norm2_forward_train(const real* blocks_concat, real* blocks_n
       const vec t2 = v_set(real(8.0));
       const vec t3 = v_div(sum0, t2);
       const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+      sum1 = v_fma(t4, t4, sum1);
     }
-    const vec t6 = v_set(real(8.0));
-    const vec t7 = v_div(sum1, t6);
-    const vec t8 = v_set(real(1e-05));
-    const vec t9 = v_add(t7, t8);
-    const vec t10 = v_rsqrt(t9);
-    v_store(blocks_norm2_rsqrt + n, t10);
+    const vec t5 = v_set(real(8.0));
+    const vec t6 = v_div(sum1, t5);
+    const vec t7 = v_set(real(1e-05));
+    const vec t8 = v_add(t6, t7);
+    const vec t9 = v_rsqrt(t8);
+    v_store(blocks_norm2_rsqrt + n, t9);
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x11 = v_load(blocks_concat + (n + d * 50));
-      const vec t12 = v_set(real(8.0));
-      const vec t13 = v_div(sum0, t12);
-      const vec t14 = v_sub(x11, t13);
-      const vec t15 = v_div(sum1, t12);
-      const vec t16 = v_set(real(1e-05));
-      const vec t17 = v_add(t15, t16);
-      const vec t18 = v_rsqrt(t17);
-      const vec t19 = v_mul(t14, t18);
-      v_store(blocks_norm2_multiply + (n + d * 50), t19);
-      const vec x20 = v_set(blocks_norm2_weight[d]);
-      const vec t21 = v_mul(t19, x20);
-      const vec x22 = v_set(blocks_norm2_bias[d]);
-      const vec t23 = v_add(t21, x22);
-      v_store(blocks_norm2_add + (n + d * 50), t23);
+      const vec x10 = v_load(blocks_concat + (n + d * 50));
+      const vec t11 = v_set(real(8.0));
+      const vec t12 = v_div(sum0, t11);
+      const vec t13 = v_sub(x10, t12);
+      const vec t14 = v_div(sum1, t11);
+      const vec t15 = v_set(real(1e-05));
+      const vec t16 = v_add(t14, t15);
+      const vec t17 = v_rsqrt(t16);
+      const vec t18 = v_mul(t13, t17);
+      v_store(blocks_norm2_multiply + (n + d * 50), t18);
+      const vec x19 = v_set(blocks_norm2_weight[d]);
+      const vec t20 = v_mul(t18, x19);
+      const vec x21 = v_set(blocks_norm2_bias[d]);
+      const vec t22 = v_add(t20, x21);
+      v_store(blocks_norm2_add + (n + d * 50), t22);
     }
   }
 }
@@ -2267,31 +2263,30 @@ static void blocks_1_norm1_forward_train(const real* blocks_carry_next, real* bl
       const vec t2 = v_set(real(8.0));
       const vec t3 = v_div(sum0, t2);
       const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+      sum1 = v_fma(t4, t4, sum1);
     }
-    const vec t6 = v_set(real(8.0));
-    const vec t7 = v_div(sum1, t6);
-    const vec t8 = v_set(real(1e-05));
-    const vec t9 = v_add(t7, t8);
-    const vec t10 = v_rsqrt(t9);
-    v_store(blocks_1_norm1_rsqrt + n, t10);
+    const vec t5 = v_set(real(8.0));
+    const vec t6 = v_div(sum1, t5);
+    const vec t7 = v_set(real(1e-05));
+    const vec t8 = v_add(t6, t7);
+    const vec t9 = v_rsqrt(t8);
+    v_store(blocks_1_norm1_rsqrt + n, t9);
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x11 = v_load(blocks_carry_next + (n + d * 50));
-      const vec t12 = v_set(real(8.0));
-      const vec t13 = v_div(sum0, t12);
-      const vec t14 = v_sub(x11, t13);
-      const vec t15 = v_div(sum1, t12);
-      const vec t16 = v_set(real(1e-05));
-      const vec t17 = v_add(t15, t16);
-      const vec t18 = v_rsqrt(t17);
-      const vec t19 = v_mul(t14, t18);
-      v_store(blocks_1_norm1_multiply + (n + d * 50), t19);
-      const vec x20 = v_set(blocks_1_norm1_weight[d]);
-      const vec t21 = v_mul(t19, x20);
-      const vec x22 = v_set(blocks_1_norm1_bias[d]);
-      const vec t23 = v_add(t21, x22);
-      v_store(blocks_1_norm1_add + (n + d * 50), t23);
+      const vec x10 = v_load(blocks_carry_next + (n + d * 50));
+      const vec t11 = v_set(real(8.0));
+      const vec t12 = v_div(sum0, t11);
+      const vec t13 = v_sub(x10, t12);
+      const vec t14 = v_div(sum1, t11);
+      const vec t15 = v_set(real(1e-05));
+      const vec t16 = v_add(t14, t15);
+      const vec t17 = v_rsqrt(t16);
+      const vec t18 = v_mul(t13, t17);
+      v_store(blocks_1_norm1_multiply + (n + d * 50), t18);
+      const vec x19 = v_set(blocks_1_norm1_weight[d]);
+      const vec t20 = v_mul(t18, x19);
+      const vec x21 = v_set(blocks_1_norm1_bias[d]);
+      const vec t22 = v_add(t20, x21);
+      v_store(blocks_1_norm1_add + (n + d * 50), t22);
     }
   }
 }
@@ -2311,31 +2306,30 @@ static void blocks_1_norm2_forward_train(const real* blocks_1_concat, real* bloc
     const vec t2 = v_set(real(8.0));
     const vec t3 = v_div(sum0, t2);
     const vec t4 = v_sub(x1, t3);
-    const vec t5 = v_mul(t4, t4);
-    sum1 = v_add(sum1, t5);
+    sum1 = v_fma(t4, t4, sum1);
   }
-  const vec t6 = v_set(real(8.0));
-  const vec t7 = v_div(sum1, t6);
-  const vec t8 = v_set(real(1e-05));
-  const vec t9 = v_add(t7, t8);
-  const vec t10 = v_rsqrt(t9);
-  v_store(blocks_1_norm2_rsqrt, t10);
+  const vec t5 = v_set(real(8.0));
+  const vec t6 = v_div(sum1, t5);
+  const vec t7 = v_set(real(1e-05));
+  const vec t8 = v_add(t6, t7);
+  const vec t9 = v_rsqrt(t8);
+  v_store(blocks_1_norm2_rsqrt, t9);
   for (std::int64_t d = 0; d < 8; ++d) {
-    const vec x11 = v_load_strided(blocks_1_concat + d, 8, lanes);
-    const vec t12 = v_set(real(8.0));
-    const vec t13 = v_div(sum0, t12);
-    const vec t14 = v_sub(x11, t13);
-    const vec t15 = v_div(sum1, t12);
-    const vec t16 = v_set(real(1e-05));
-    const vec t17 = v_add(t15, t16);
-    const vec t18 = v_rsqrt(t17);
-    const vec t19 = v_mul(t14, t18);
-    v_store_strided(blocks_1_norm2_multiply + d, 8, t19, lanes);
-    const vec x20 = v_set(blocks_1_norm2_weight[d]);
-    const vec t21 = v_mul(t19, x20);
-    const vec x22 = v_set(blocks_1_norm2_bias[d]);
-    const vec t23 = v_add(t21, x22);
-    v_store_strided(blocks_1_norm2_add + d, 8, t23, lanes);
+    const vec x10 = v_load_strided(blocks_1_concat + d, 8, lanes);
+    const vec t11 = v_set(real(8.0));
+    const vec t12 = v_div(sum0, t11);
+    const vec t13 = v_sub(x10, t12);
+    const vec t14 = v_div(sum1, t11);
+    const vec t15 = v_set(real(1e-05));
+    const vec t16 = v_add(t14, t15);
+    const vec t17 = v_rsqrt(t16);
+    const vec t18 = v_mul(t13, t17);
+    v_store_strided(blocks_1_norm2_multiply + d, 8, t18, lanes);
+    const vec x19 = v_set(blocks_1_norm2_weight[d]);
+    const vec t20 = v_mul(t18, x19);
+    const vec x21 = v_set(blocks_1_norm2_bias[d]);
+    const vec t22 = v_add(t20, x21);
+    v_store_strided(blocks_1_norm2_add + d, 8, t22, lanes);
   }
 }
 
@@ -2453,7 +2447,7 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
     const vec t10 = v_add(x8, x9);
     const vec t11 = v_sub(t10, row0);
     const vec t12 = v_exp(t11);
-    const vec t13 = v_div(v_set(real(1.0)), row1);
+    const vec t13 = v_div_one(v_set(real(1.0)), row1);
     const vec t14 = v_mul(t12, t13);
     most2 = v_max(most2, t14);
   }
@@ -2466,69 +2460,67 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
     const vec t17 = v_add(x15, x16);
     const vec t18 = v_sub(t17, row0);
     const vec t19 = v_exp(t18);
-    const vec t20 = v_div(v_set(real(1.0)), row1);
+    const vec t20 = v_div_one(v_set(real(1.0)), row1);
     const vec t21 = v_mul(t19, t20);
     const vec t22 = v_sub(t21, row2);
     const vec t23 = v_exp(t22);
     sum3 = v_add(sum3, t23);
     v_store(d_mlp_1_multiply + classes, t23);
     const vec t24 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t25 = v_mul(t24, t21);
-    sum4 = v_add(sum4, t25);
+    sum4 = v_fma(t24, t21, sum4);
   }
   const vec row3 = v_set(v_sum(sum3));
   const vec row4 = v_set(v_sum(sum4));
   vec sum5 = v_zero();
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec x26 = v_load(mlp_0_einsum + classes);
-    const vec x27 = v_load(mlp_0_bias + classes);
-    const vec t28 = v_add(x26, x27);
-    const vec t29 = v_sub(t28, row0);
-    const vec t30 = v_exp(t29);
-    const vec t31 = v_div(v_set(real(1.0)), row1);
-    const vec t32 = v_mul(t30, t31);
-    const vec t33 = v_sub(t32, row2);
-    const vec t34 = v_exp(t33);
-    const vec t35 = v_div(v_set(real(1.0)), row3);
-    const vec t36 = v_mul(t34, t35);
-    const vec t37 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t38 = v_sub(t36, t37);
-    const vec t39 = v_set(real(1.0));
-    const vec t40 = v_set(static_cast<real>(batch));
-    const vec t41 = v_div(t39, t40);
-    const vec t42 = v_mul(t38, t41);
-    const vec t43 = v_mul(t42, t32);
-    sum5 = v_add(sum5, t43);
+    const vec x25 = v_load(mlp_0_einsum + classes);
+    const vec x26 = v_load(mlp_0_bias + classes);
+    const vec t27 = v_add(x25, x26);
+    const vec t28 = v_sub(t27, row0);
+    const vec t29 = v_exp(t28);
+    const vec t30 = v_div_one(v_set(real(1.0)), row1);
+    const vec t31 = v_mul(t29, t30);
+    const vec t32 = v_sub(t31, row2);
+    const vec t33 = v_exp(t32);
+    const vec t34 = v_div_one(v_set(real(1.0)), row3);
+    const vec t35 = v_mul(t33, t34);
+    const vec t36 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t37 = v_sub(t35, t36);
+    const vec t38 = v_set(real(1.0));
+    const vec t39 = v_set(static_cast<real>(batch));
+    const vec t40 = v_div_one(t38, t39);
+    const vec t41 = v_mul(t37, t40);
+    sum5 = v_fma(t41, t31, sum5);
   }
   const vec row5 = v_set(v_sum(sum5));
-  const vec t44 = v_log(row3);
-  const vec t45 = v_add(t44, row2);
-  v_store_n(add, t45, 1);
+  const vec t42 = v_log(row3);
+  const vec t43 = v_add(t42, row2);
+  v_store_n(add, t43, 1);
   v_store_n(reduce_sum, row4, 1);
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec x46 = v_load(outputs + classes);
-    const vec t47 = v_div(v_set(real(1.0)), row1);
-    const vec t48 = v_mul(x46, t47);
-    v_store(outputs + classes, t48);
-    const vec x49 = v_load(mlp_0_einsum + classes);
-    const vec x50 = v_load(mlp_0_bias + classes);
-    const vec t51 = v_add(x49, x50);
-    const vec t52 = v_sub(t51, row0);
-    const vec t53 = v_exp(t52);
-    const vec t54 = v_div(v_set(real(1.0)), row1);
-    const vec t55 = v_mul(t53, t54);
-    const vec x56 = v_load(d_mlp_1_multiply + classes);
-    const vec t57 = v_div(v_set(real(1.0)), row3);
-    const vec t58 = v_mul(x56, t57);
-    const vec t59 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t60 = v_sub(t58, t59);
-    const vec t61 = v_set(real(1.0));
-    const vec t62 = v_set(static_cast<real>(batch));
-    const vec t63 = v_div(t61, t62);
-    const vec t64 = v_mul(t60, t63);
-    const vec t65 = v_sub(t64, row5);
-    const vec t66 = v_mul(t55, t65);
-    v_store(d_mlp_1_multiply + classes, t66);
+    const vec x44 = v_load(outputs + classes);
+    const vec t45 = v_div_one(v_set(real(1.0)), row1);
+    const vec t46 = v_mul(x44, t45);
+    v_store(outputs + classes, t46);
+    const vec x47 = v_load(mlp_0_einsum + classes);
+    const vec x48 = v_load(mlp_0_bias + classes);
+    const vec t49 = v_add(x47, x48);
+    const vec t50 = v_sub(t49, row0);
+    const vec t51 = v_exp(t50);
+    const vec t52 = v_div_one(v_set(real(1.0)), row1);
+    const vec t53 = v_mul(t51, t52);
+    const vec x54 = v_load(d_mlp_1_multiply + classes);
+    const vec t55 = v_div_one(v_set(real(1.0)), row3);
+    const vec t56 = v_mul(x54, t55);
+    const vec t57 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t58 = v_sub(t56, t57);
+    const vec t59 = v_set(real(1.0));
+    const vec t60 = v_set(static_cast<real>(batch));
+    const vec t61 = v_div_one(t59, t60);
+    const vec t62 = v_mul(t58, t61);
+    const vec t63 = v_sub(t62, row5);
+    const vec t64 = v_mul(t53, t63);
+    v_store(d_mlp_1_multiply + classes, t64);
   }
 }
 
@@ -2682,26 +2674,25 @@ static void blocks_1_norm2_backward(const real* d_blocks_1_mlp_0_einsum, const r
     const vec x1 = v_set(blocks_1_norm2_weight[d]);
     const vec t2 = v_mul(x0, x1);
     const vec x3 = v_load_strided(blocks_1_norm2_multiply + d, 8, lanes);
-    const vec t4 = v_mul(t2, x3);
-    sum0 = v_add(sum0, t4);
-    sum1 = v_add(sum1, t2);
+    sum0 = v_fma(t2, x3, sum0);
+    sum1 = v_fma(x0, x1, sum1);
   }
   for (std::int64_t d = 0; d < 8; ++d) {
-    const vec x5 = v_set(d_mlp_0_einsum[d]);
-    const vec x6 = v_load(blocks_1_norm2_rsqrt);
-    const vec x7 = v_load_strided(d_blocks_1_mlp_0_einsum + d, 8, lanes);
-    const vec x8 = v_set(blocks_1_norm2_weight[d]);
-    const vec t9 = v_mul(x7, x8);
-    const vec t10 = v_set(real(8.0));
-    const vec t11 = v_div(sum1, t10);
-    const vec t12 = v_sub(t9, t11);
-    const vec x13 = v_load_strided(blocks_1_norm2_multiply + d, 8, lanes);
-    const vec t14 = v_div(sum0, t10);
-    const vec t15 = v_mul(x13, t14);
-    const vec t16 = v_sub(t12, t15);
-    const vec t17 = v_mul(x6, t16);
-    const vec t18 = v_add(x5, t17);
-    v_store(d_blocks_1_add + d, t18);
+    const vec x4 = v_set(d_mlp_0_einsum[d]);
+    const vec x5 = v_load(blocks_1_norm2_rsqrt);
+    const vec x6 = v_load_strided(d_blocks_1_mlp_0_einsum + d, 8, lanes);
+    const vec x7 = v_set(blocks_1_norm2_weight[d]);
+    const vec t8 = v_mul(x6, x7);
+    const vec t9 = v_set(real(8.0));
+    const vec t10 = v_div(sum1, t9);
+    const vec t11 = v_sub(t8, t10);
+    const vec x12 = v_load_strided(blocks_1_norm2_multiply + d, 8, lanes);
+    const vec t13 = v_div(sum0, t9);
+    const vec t14 = v_mul(x12, t13);
+    const vec t15 = v_sub(t11, t14);
+    const vec t16 = v_mul(x5, t15);
+    const vec t17 = v_add(x4, t16);
+    v_store(d_blocks_1_add + d, t17);
   }
 }
 
@@ -2818,29 +2809,27 @@ static void blocks_1_mhsa_backward_3(const real* d_blocks_1_mhsa_einsum, const r
     for (std::int64_t n = 0; n < 50; ++n) {
       const vec x0 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + n));
       const vec x1 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
-      const vec t2 = v_mul(x0, x1);
-      sum0 = v_add(sum0, t2);
-      const vec x3 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + n));
-      const vec x4 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
-      const vec t5 = v_mul(x3, x4);
-      sum1 = v_add(sum1, t5);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + n));
+      const vec x3 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
+      sum1 = v_fma(x2, x3, sum1);
     }
     const vec row0 = v_set(v_sum(sum0));
     const vec row1 = v_set(v_sum(sum1));
     for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x6 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
-      const vec x7 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + n));
-      const vec t8 = v_sub(x7, row0);
-      const vec t9 = v_mul(x6, t8);
-      const vec t10 = v_set(real(0.5));
-      const vec t11 = v_mul(t9, t10);
-      v_store(d_blocks_1_mhsa_multiply + (i * 50 + n), t11);
-      const vec x12 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
-      const vec x13 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + n));
-      const vec t14 = v_sub(x13, row1);
-      const vec t15 = v_mul(x12, t14);
-      const vec t16 = v_mul(t15, t10);
-      v_store(d_blocks_1_mhsa_multiply_2 + (i * 50 + n), t16);
+      const vec x4 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
+      const vec x5 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + n));
+      const vec t6 = v_sub(x5, row0);
+      const vec t7 = v_mul(x4, t6);
+      const vec t8 = v_set(real(0.5));
+      const vec t9 = v_mul(t7, t8);
+      v_store(d_blocks_1_mhsa_multiply + (i * 50 + n), t9);
+      const vec x10 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
+      const vec x11 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + n));
+      const vec t12 = v_sub(x11, row1);
+      const vec t13 = v_mul(x10, t12);
+      const vec t14 = v_mul(t13, t8);
+      v_store(d_blocks_1_mhsa_multiply_2 + (i * 50 + n), t14);
     }
   }
 }
@@ -3306,24 +3295,23 @@ static void blocks_1_norm1_backward(const real* d_blocks_1_norm1_concat, const r
       const vec x1 = v_set(blocks_1_norm1_weight[d]);
       const vec t2 = v_mul(x0, x1);
       const vec x3 = v_load(blocks_1_norm1_multiply + (n + d * 50));
-      const vec t4 = v_mul(t2, x3);
-      sum0 = v_add(sum0, t4);
-      sum1 = v_add(sum1, t2);
+      sum0 = v_fma(t2, x3, sum0);
+      sum1 = v_fma(x0, x1, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x5 = v_load(blocks_1_norm1_rsqrt + n);
-      const vec x6 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
-      const vec x7 = v_set(blocks_1_norm1_weight[d]);
-      const vec t8 = v_mul(x6, x7);
-      const vec t9 = v_set(real(8.0));
-      const vec t10 = v_div(sum1, t9);
-      const vec t11 = v_sub(t8, t10);
-      const vec x12 = v_load(blocks_1_norm1_multiply + (n + d * 50));
-      const vec t13 = v_div(sum0, t9);
-      const vec t14 = v_mul(x12, t13);
-      const vec t15 = v_sub(t11, t14);
-      const vec t16 = v_mul(x5, t15);
-      v_store(d_blocks_1_norm1_multiply + (n + d * 50), t16);
+      const vec x4 = v_load(blocks_1_norm1_rsqrt + n);
+      const vec x5 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
+      const vec x6 = v_set(blocks_1_norm1_weight[d]);
+      const vec t7 = v_mul(x5, x6);
+      const vec t8 = v_set(real(8.0));
+      const vec t9 = v_div(sum1, t8);
+      const vec t10 = v_sub(t7, t9);
+      const vec x11 = v_load(blocks_1_norm1_multiply + (n + d * 50));
+      const vec t12 = v_div(sum0, t8);
+      const vec t13 = v_mul(x11, t12);
+      const vec t14 = v_sub(t10, t13);
+      const vec t15 = v_mul(x4, t14);
+      v_store(d_blocks_1_norm1_multiply + (n + d * 50), t15);
     }
   }
 }
@@ -4555,7 +4543,8 @@ static void blocks_1_norm1_bias_gradient_sum(const Group& group, real* gradient_
 
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed)
 static void blocks_mlp_2_backward(const real* d_blocks_carry, const real* blocks_mlp_2_weight,
-                                  const real* blocks_mlp_0_add, real* d_blocks_mlp_1_multiply) {
+                                  const real* blocks_mlp_0_add, real* d_blocks_mlp_2_copy,
+                                  real* d_blocks_mlp_1_multiply) {
   for (std::int64_t m = 0; m < 32; m += 4) {
     for (std::int64_t n = 0; n < 50; n += 2) {
       vec sum0 = v_zero();
@@ -4583,48 +4572,53 @@ static void blocks_mlp_2_backward(const real* d_blocks_carry, const real* blocks
         sum7 = v_fma(x2, x5, sum7);
       }
       const vec x6 = v_load(blocks_mlp_0_add + (n + m * 50));
-      const vec t7 = v_gelu_gradient(x6);
-      const vec t8 = v_mul(sum0, t7);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50), t8);
-      const vec x9 = v_load(blocks_mlp_0_add + (n + m * 50 + 1));
-      const vec t10 = v_gelu_gradient(x9);
-      const vec t11 = v_mul(sum1, t10);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 1), t11);
-      const vec x12 = v_load(blocks_mlp_0_add + (n + m * 50 + 50));
-      const vec t13 = v_gelu_gradient(x12);
-      const vec t14 = v_mul(sum2, t13);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 50), t14);
-      const vec x15 = v_load(blocks_mlp_0_add + (n + m * 50 + 51));
-      const vec t16 = v_gelu_gradient(x15);
-      const vec t17 = v_mul(sum3, t16);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 51), t17);
-      const vec x18 = v_load(blocks_mlp_0_add + (n + m * 50 + 100));
-      const vec t19 = v_gelu_gradient(x18);
-      const vec t20 = v_mul(sum4, t19);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 100), t20);
-      const vec x21 = v_load(blocks_mlp_0_add + (n + m * 50 + 101));
-      const vec t22 = v_gelu_gradient(x21);
-      const vec t23 = v_mul(sum5, t22);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 101), t23);
-      const vec x24 = v_load(blocks_mlp_0_add + (n + m * 50 + 150));
-      const vec t25 = v_gelu_gradient(x24);
-      const vec t26 = v_mul(sum6, t25);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 150), t26);
-      const vec x27 = v_load(blocks_mlp_0_add + (n + m * 50 + 151));
-      const vec t28 = v_gelu_gradient(x27);
-      const vec t29 = v_mul(sum7, t28);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 151), t29);
-    }
-  }
-}
-
-// b < B, n < N+1=50, m < M=32
-static void blocks_mlp_1_backward(const real* blocks_mlp_0_add, real* d_blocks_mlp_2_copy) {
-  for (std::int64_t n = 0; n < 50; ++n) {
-    for (std::int64_t m = 0; m < 32; ++m) {
-      const vec x0 = v_load_strided(blocks_mlp_0_add + (n + m * 50), 50, lanes);
-      const vec t1 = v_gelu(x0);
-      v_store(d_blocks_mlp_2_copy + (n * 32 + m), t1);
+      const vec t7 = v_gelu(x6);
+      v_store(d_blocks_mlp_2_copy + (n + m * 50), t7);
+      const vec t8 = v_gelu_gradient(x6);
+      const vec t9 = v_mul(sum0, t8);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50), t9);
+      const vec x10 = v_load(blocks_mlp_0_add + (n + m * 50 + 1));
+      const vec t11 = v_gelu(x10);
+      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 1), t11);
+      const vec t12 = v_gelu_gradient(x10);
+      const vec t13 = v_mul(sum1, t12);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 1), t13);
+      const vec x14 = v_load(blocks_mlp_0_add + (n + m * 50 + 50));
+      const vec t15 = v_gelu(x14);
+      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 50), t15);
+      const vec t16 = v_gelu_gradient(x14);
+      const vec t17 = v_mul(sum2, t16);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 50), t17);
+      const vec x18 = v_load(blocks_mlp_0_add + (n + m * 50 + 51));
+      const vec t19 = v_gelu(x18);
+      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 51), t19);
+      const vec t20 = v_gelu_gradient(x18);
+      const vec t21 = v_mul(sum3, t20);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 51), t21);
+      const vec x22 = v_load(blocks_mlp_0_add + (n + m * 50 + 100));
+      const vec t23 = v_gelu(x22);
+      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 100), t23);
+      const vec t24 = v_gelu_gradient(x22);
+      const vec t25 = v_mul(sum4, t24);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 100), t25);
+      const vec x26 = v_load(blocks_mlp_0_add + (n + m * 50 + 101));
+      const vec t27 = v_gelu(x26);
+      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 101), t27);
+      const vec t28 = v_gelu_gradient(x26);
+      const vec t29 = v_mul(sum5, t28);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 101), t29);
+      const vec x30 = v_load(blocks_mlp_0_add + (n + m * 50 + 150));
+      const vec t31 = v_gelu(x30);
+      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 150), t31);
+      const vec t32 = v_gelu_gradient(x30);
+      const vec t33 = v_mul(sum6, t32);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 150), t33);
+      const vec x34 = v_load(blocks_mlp_0_add + (n + m * 50 + 151));
+      const vec t35 = v_gelu(x34);
+      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 151), t35);
+      const vec t36 = v_gelu_gradient(x34);
+      const vec t37 = v_mul(sum7, t36);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 151), t37);
     }
   }
 }
@@ -4670,25 +4664,11 @@ static void blocks_mlp_0_backward(const real* d_blocks_mlp_1_multiply, const rea
   }
 }
 
-// b < B, n < N+1=50, d < D=8
-static void blocks_norm2_backward(const real* blocks_norm2_multiply, const real* blocks_norm2_weight,
-                                  const real* blocks_norm2_bias, real* d_blocks_mlp_0_copy) {
-  for (std::int64_t d = 0; d < 8; ++d) {
-    for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x0 = v_load(blocks_norm2_multiply + (n + d * 50));
-      const vec x1 = v_set(blocks_norm2_weight[d]);
-      const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_set(blocks_norm2_bias[d]);
-      const vec t4 = v_add(t2, x3);
-      v_store(d_blocks_mlp_0_copy + (n + d * 50), t4);
-    }
-  }
-}
-
 // b < B, n < N+1=50, d < D=8 (row)
-static void blocks_norm2_backward_2(const real* d_blocks_mlp_0_einsum, const real* blocks_norm2_weight,
-                                    const real* blocks_norm2_multiply, const real* d_blocks_carry,
-                                    const real* blocks_norm2_rsqrt, real* d_blocks_add) {
+static void blocks_norm2_backward(const real* d_blocks_mlp_0_einsum, const real* blocks_norm2_weight,
+                                  const real* blocks_norm2_multiply, const real* blocks_norm2_bias,
+                                  real* d_blocks_mlp_0_copy, const real* d_blocks_carry, const real* blocks_norm2_rsqrt,
+                                  real* d_blocks_add) {
   for (std::int64_t n = 0; n < 50; ++n) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -4697,26 +4677,29 @@ static void blocks_norm2_backward_2(const real* d_blocks_mlp_0_einsum, const rea
       const vec x1 = v_set(blocks_norm2_weight[d]);
       const vec t2 = v_mul(x0, x1);
       const vec x3 = v_load(blocks_norm2_multiply + (n + d * 50));
-      const vec t4 = v_mul(t2, x3);
-      sum0 = v_add(sum0, t4);
-      sum1 = v_add(sum1, t2);
+      sum0 = v_fma(t2, x3, sum0);
+      sum1 = v_fma(x0, x1, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x5 = v_load(d_blocks_carry + (n + d * 50));
-      const vec x6 = v_load(blocks_norm2_rsqrt + n);
-      const vec x7 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
-      const vec x8 = v_set(blocks_norm2_weight[d]);
-      const vec t9 = v_mul(x7, x8);
-      const vec t10 = v_set(real(8.0));
-      const vec t11 = v_div(sum1, t10);
-      const vec t12 = v_sub(t9, t11);
-      const vec x13 = v_load(blocks_norm2_multiply + (n + d * 50));
-      const vec t14 = v_div(sum0, t10);
-      const vec t15 = v_mul(x13, t14);
-      const vec t16 = v_sub(t12, t15);
-      const vec t17 = v_mul(x6, t16);
-      const vec t18 = v_add(x5, t17);
-      v_store(d_blocks_add + (n + d * 50), t18);
+      const vec x4 = v_load(blocks_norm2_multiply + (n + d * 50));
+      const vec x5 = v_set(blocks_norm2_weight[d]);
+      const vec t6 = v_mul(x4, x5);
+      const vec x7 = v_set(blocks_norm2_bias[d]);
+      const vec t8 = v_add(t6, x7);
+      v_store(d_blocks_mlp_0_copy + (n + d * 50), t8);
+      const vec x9 = v_load(d_blocks_carry + (n + d * 50));
+      const vec x10 = v_load(blocks_norm2_rsqrt + n);
+      const vec x11 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
+      const vec t12 = v_mul(x11, x5);
+      const vec t13 = v_set(real(8.0));
+      const vec t14 = v_div(sum1, t13);
+      const vec t15 = v_sub(t12, t14);
+      const vec t16 = v_div(sum0, t13);
+      const vec t17 = v_mul(x4, t16);
+      const vec t18 = v_sub(t15, t17);
+      const vec t19 = v_mul(x10, t18);
+      const vec t20 = v_add(x9, t19);
+      v_store(d_blocks_add + (n + d * 50), t20);
     }
   }
 }
@@ -4932,27 +4915,25 @@ static void blocks_mhsa_backward_3(const real* d_blocks_mhsa_einsum, const real*
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       const vec x0 = v_load(d_blocks_mhsa_einsum + (n + n2 * 50));
       const vec x1 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50));
-      const vec t2 = v_mul(x0, x1);
-      sum0 = v_add(sum0, t2);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_3 + (n + n2 * 50));
-      const vec x4 = v_load(blocks_mhsa_divide + (n + n2 * 50));
-      const vec t5 = v_mul(x3, x4);
-      sum1 = v_add(sum1, t5);
+      sum0 = v_fma(x0, x1, sum0);
+      const vec x2 = v_load(d_blocks_mhsa_einsum_3 + (n + n2 * 50));
+      const vec x3 = v_load(blocks_mhsa_divide + (n + n2 * 50));
+      sum1 = v_fma(x2, x3, sum1);
     }
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x6 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50));
-      const vec x7 = v_load(d_blocks_mhsa_einsum + (n + n2 * 50));
-      const vec t8 = v_sub(x7, sum0);
-      const vec t9 = v_mul(x6, t8);
-      const vec t10 = v_set(real(0.5));
-      const vec t11 = v_mul(t9, t10);
-      v_store(d_blocks_mhsa_multiply + (n + n2 * 50), t11);
-      const vec x12 = v_load(blocks_mhsa_divide + (n + n2 * 50));
-      const vec x13 = v_load(d_blocks_mhsa_einsum_3 + (n + n2 * 50));
-      const vec t14 = v_sub(x13, sum1);
-      const vec t15 = v_mul(x12, t14);
-      const vec t16 = v_mul(t15, t10);
-      v_store(d_blocks_mhsa_multiply_2 + (n + n2 * 50), t16);
+      const vec x4 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50));
+      const vec x5 = v_load(d_blocks_mhsa_einsum + (n + n2 * 50));
+      const vec t6 = v_sub(x5, sum0);
+      const vec t7 = v_mul(x4, t6);
+      const vec t8 = v_set(real(0.5));
+      const vec t9 = v_mul(t7, t8);
+      v_store(d_blocks_mhsa_multiply + (n + n2 * 50), t9);
+      const vec x10 = v_load(blocks_mhsa_divide + (n + n2 * 50));
+      const vec x11 = v_load(d_blocks_mhsa_einsum_3 + (n + n2 * 50));
+      const vec t12 = v_sub(x11, sum1);
+      const vec t13 = v_mul(x10, t12);
+      const vec t14 = v_mul(t13, t8);
+      v_store(d_blocks_mhsa_multiply_2 + (n + n2 * 50), t14);
     }
   }
 }
@@ -5429,26 +5410,25 @@ static void blocks_norm1_backward(const real* d_blocks_norm1_concat, const real*
       const vec x1 = v_set(blocks_norm1_weight[d]);
       const vec t2 = v_mul(x0, x1);
       const vec x3 = v_load(blocks_norm1_multiply + (n + d * 50));
-      const vec t4 = v_mul(t2, x3);
-      sum0 = v_add(sum0, t4);
-      sum1 = v_add(sum1, t2);
+      sum0 = v_fma(t2, x3, sum0);
+      sum1 = v_fma(x0, x1, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x5 = v_load(d_blocks_add + (n + d * 50));
-      const vec x6 = v_load(blocks_norm1_rsqrt + n);
-      const vec x7 = v_load(d_blocks_norm1_concat + (n + d * 50));
-      const vec x8 = v_set(blocks_norm1_weight[d]);
-      const vec t9 = v_mul(x7, x8);
-      const vec t10 = v_set(real(8.0));
-      const vec t11 = v_div(sum1, t10);
-      const vec t12 = v_sub(t9, t11);
-      const vec x13 = v_load(blocks_norm1_multiply + (n + d * 50));
-      const vec t14 = v_div(sum0, t10);
-      const vec t15 = v_mul(x13, t14);
-      const vec t16 = v_sub(t12, t15);
-      const vec t17 = v_mul(x6, t16);
-      const vec t18 = v_add(x5, t17);
-      v_store(d_blocks_carry_next + (n + d * 50), t18);
+      const vec x4 = v_load(d_blocks_add + (n + d * 50));
+      const vec x5 = v_load(blocks_norm1_rsqrt + n);
+      const vec x6 = v_load(d_blocks_norm1_concat + (n + d * 50));
+      const vec x7 = v_set(blocks_norm1_weight[d]);
+      const vec t8 = v_mul(x6, x7);
+      const vec t9 = v_set(real(8.0));
+      const vec t10 = v_div(sum1, t9);
+      const vec t11 = v_sub(t8, t10);
+      const vec x12 = v_load(blocks_norm1_multiply + (n + d * 50));
+      const vec t13 = v_div(sum0, t9);
+      const vec t14 = v_mul(x12, t13);
+      const vec t15 = v_sub(t11, t14);
+      const vec t16 = v_mul(x5, t15);
+      const vec t17 = v_add(x4, t16);
+      v_store(d_blocks_carry_next + (n + d * 50), t17);
     }
   }
 }
@@ -5527,13 +5507,13 @@ static void blocks_mlp_2_weight_gradient_partial(const std::int64_t chunk, const
       for (std::int64_t b = begin; b < end; ++b) {
         for (std::int64_t n = 0; n < 50; ++n) {
           const vec x0 = v_set(d_blocks_carry[d * 50 + b * 27088 + n]);
-          const vec x1 = v_load(d_blocks_mlp_2_copy + (m + b * 27088 + n * 32));
+          const vec x1 = v_load_strided(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n), 50, lanes);
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_blocks_mlp_2_copy + (m + b * 27088 + n * 32 + 1));
+          const vec x2 = v_load_strided(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n + 50), 50, lanes);
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(d_blocks_mlp_2_copy + (m + b * 27088 + n * 32 + 2));
+          const vec x3 = v_load_strided(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n + 100), 50, lanes);
           sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(d_blocks_mlp_2_copy + (m + b * 27088 + n * 32 + 3));
+          const vec x4 = v_load_strided(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n + 150), 50, lanes);
           sum3 = v_fma(x0, x4, sum3);
           const vec x5 = v_set(d_blocks_carry[d * 50 + b * 27088 + n + 50]);
           sum4 = v_fma(x5, x1, sum4);
@@ -6823,22 +6803,21 @@ static void blocks_1_norm1_backward_input_gradient(const real* d_blocks_1_norm1_
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x0 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
       const vec x1 = v_load(blocks_1_norm1_multiply + (n + d * 50));
-      const vec t2 = v_mul(x0, x1);
-      sum0 = v_add(sum0, t2);
+      sum0 = v_fma(x0, x1, sum0);
       sum1 = v_add(sum1, x0);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x3 = v_load(blocks_1_norm1_rsqrt + n);
-      const vec x4 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
-      const vec t5 = v_set(real(8.0));
-      const vec t6 = v_div(sum1, t5);
-      const vec t7 = v_sub(x4, t6);
-      const vec x8 = v_load(blocks_1_norm1_multiply + (n + d * 50));
-      const vec t9 = v_div(sum0, t5);
-      const vec t10 = v_mul(x8, t9);
-      const vec t11 = v_sub(t7, t10);
-      const vec t12 = v_mul(x3, t11);
-      v_store(d_blocks_1_norm1_multiply + (n + d * 50), t12);
+      const vec x2 = v_load(blocks_1_norm1_rsqrt + n);
+      const vec x3 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
+      const vec t4 = v_set(real(8.0));
+      const vec t5 = v_div(sum1, t4);
+      const vec t6 = v_sub(x3, t5);
+      const vec x7 = v_load(blocks_1_norm1_multiply + (n + d * 50));
+      const vec t8 = v_div(sum0, t4);
+      const vec t9 = v_mul(x7, t8);
+      const vec t10 = v_sub(t6, t9);
+      const vec t11 = v_mul(x2, t10);
+      v_store(d_blocks_1_norm1_multiply + (n + d * 50), t11);
     }
   }
 }
@@ -6855,8 +6834,108 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
   }
   const vec all0 = v_set(v_sum(sum0));
   const vec t3 = v_set(static_cast<real>(batch));
-  const vec t4 = v_div(all0, t3);
+  const vec t4 = v_div_one(all0, t3);
   v_store_n(loss, t4, 1);
+}
+
+// b < B, n < N+1=50, m < M=32, d < D=8 (summed)
+static void blocks_mlp_2_backward_input_gradient(const real* d_blocks_carry, const real* blocks_mlp_2_weight,
+                                                 const real* blocks_mlp_0_add, real* d_blocks_mlp_1_multiply) {
+  for (std::int64_t m = 0; m < 32; m += 4) {
+    for (std::int64_t n = 0; n < 50; n += 2) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      for (std::int64_t d = 0; d < 8; ++d) {
+        const vec x0 = v_load(d_blocks_carry + (n + d * 50));
+        const vec x1 = v_set(blocks_mlp_2_weight[m + d * 32]);
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(d_blocks_carry + (n + d * 50 + 1));
+        sum1 = v_fma(x2, x1, sum1);
+        const vec x3 = v_set(blocks_mlp_2_weight[m + d * 32 + 1]);
+        sum2 = v_fma(x0, x3, sum2);
+        sum3 = v_fma(x2, x3, sum3);
+        const vec x4 = v_set(blocks_mlp_2_weight[m + d * 32 + 2]);
+        sum4 = v_fma(x0, x4, sum4);
+        sum5 = v_fma(x2, x4, sum5);
+        const vec x5 = v_set(blocks_mlp_2_weight[m + d * 32 + 3]);
+        sum6 = v_fma(x0, x5, sum6);
+        sum7 = v_fma(x2, x5, sum7);
+      }
+      const vec x6 = v_load(blocks_mlp_0_add + (n + m * 50));
+      const vec t7 = v_gelu_gradient(x6);
+      const vec t8 = v_mul(sum0, t7);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50), t8);
+      const vec x9 = v_load(blocks_mlp_0_add + (n + m * 50 + 1));
+      const vec t10 = v_gelu_gradient(x9);
+      const vec t11 = v_mul(sum1, t10);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 1), t11);
+      const vec x12 = v_load(blocks_mlp_0_add + (n + m * 50 + 50));
+      const vec t13 = v_gelu_gradient(x12);
+      const vec t14 = v_mul(sum2, t13);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 50), t14);
+      const vec x15 = v_load(blocks_mlp_0_add + (n + m * 50 + 51));
+      const vec t16 = v_gelu_gradient(x15);
+      const vec t17 = v_mul(sum3, t16);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 51), t17);
+      const vec x18 = v_load(blocks_mlp_0_add + (n + m * 50 + 100));
+      const vec t19 = v_gelu_gradient(x18);
+      const vec t20 = v_mul(sum4, t19);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 100), t20);
+      const vec x21 = v_load(blocks_mlp_0_add + (n + m * 50 + 101));
+      const vec t22 = v_gelu_gradient(x21);
+      const vec t23 = v_mul(sum5, t22);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 101), t23);
+      const vec x24 = v_load(blocks_mlp_0_add + (n + m * 50 + 150));
+      const vec t25 = v_gelu_gradient(x24);
+      const vec t26 = v_mul(sum6, t25);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 150), t26);
+      const vec x27 = v_load(blocks_mlp_0_add + (n + m * 50 + 151));
+      const vec t28 = v_gelu_gradient(x27);
+      const vec t29 = v_mul(sum7, t28);
+      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 151), t29);
+    }
+  }
+}
+
+// b < B, n < N+1=50, d < D=8 (row)
+static void blocks_norm2_backward_input_gradient(const real* d_blocks_mlp_0_einsum, const real* blocks_norm2_weight,
+                                                 const real* blocks_norm2_multiply, const real* d_blocks_carry,
+                                                 const real* blocks_norm2_rsqrt, real* d_blocks_add) {
+  for (std::int64_t n = 0; n < 50; ++n) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x0 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
+      const vec x1 = v_set(blocks_norm2_weight[d]);
+      const vec t2 = v_mul(x0, x1);
+      const vec x3 = v_load(blocks_norm2_multiply + (n + d * 50));
+      sum0 = v_fma(t2, x3, sum0);
+      sum1 = v_fma(x0, x1, sum1);
+    }
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x4 = v_load(d_blocks_carry + (n + d * 50));
+      const vec x5 = v_load(blocks_norm2_rsqrt + n);
+      const vec x6 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
+      const vec x7 = v_set(blocks_norm2_weight[d]);
+      const vec t8 = v_mul(x6, x7);
+      const vec t9 = v_set(real(8.0));
+      const vec t10 = v_div(sum1, t9);
+      const vec t11 = v_sub(t8, t10);
+      const vec x12 = v_load(blocks_norm2_multiply + (n + d * 50));
+      const vec t13 = v_div(sum0, t9);
+      const vec t14 = v_mul(x12, t13);
+      const vec t15 = v_sub(t11, t14);
+      const vec t16 = v_mul(x5, t15);
+      const vec t17 = v_add(x4, t16);
+      v_store(d_blocks_add + (n + d * 50), t17);
+    }
+  }
 }
 
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed)
@@ -7009,24 +7088,23 @@ static void blocks_norm1_backward_input_gradient(const real* d_blocks_norm1_conc
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x0 = v_load(d_blocks_norm1_concat + (n + d * 50));
       const vec x1 = v_load(blocks_norm1_multiply + (n + d * 50));
-      const vec t2 = v_mul(x0, x1);
-      sum0 = v_add(sum0, t2);
+      sum0 = v_fma(x0, x1, sum0);
       sum1 = v_add(sum1, x0);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x3 = v_load(d_blocks_add + (n + d * 50));
-      const vec x4 = v_load(blocks_norm1_rsqrt + n);
-      const vec x5 = v_load(d_blocks_norm1_concat + (n + d * 50));
-      const vec t6 = v_set(real(8.0));
-      const vec t7 = v_div(sum1, t6);
-      const vec t8 = v_sub(x5, t7);
-      const vec x9 = v_load(blocks_norm1_multiply + (n + d * 50));
-      const vec t10 = v_div(sum0, t6);
-      const vec t11 = v_mul(x9, t10);
-      const vec t12 = v_sub(t8, t11);
-      const vec t13 = v_mul(x4, t12);
-      const vec t14 = v_add(x3, t13);
-      v_store(d_blocks_carry_next + (n + d * 50), t14);
+      const vec x2 = v_load(d_blocks_add + (n + d * 50));
+      const vec x3 = v_load(blocks_norm1_rsqrt + n);
+      const vec x4 = v_load(d_blocks_norm1_concat + (n + d * 50));
+      const vec t5 = v_set(real(8.0));
+      const vec t6 = v_div(sum1, t5);
+      const vec t7 = v_sub(x4, t6);
+      const vec x8 = v_load(blocks_norm1_multiply + (n + d * 50));
+      const vec t9 = v_div(sum0, t5);
+      const vec t10 = v_mul(x8, t9);
+      const vec t11 = v_sub(t7, t10);
+      const vec t12 = v_mul(x3, t11);
+      const vec t13 = v_add(x2, t12);
+      v_store(d_blocks_carry_next + (n + d * 50), t13);
     }
   }
 }
@@ -7287,27 +7365,26 @@ static void blocks_norm1_forward_inspect(const real* blocks_carry, const real* b
       const vec t2 = v_set(real(8.0));
       const vec t3 = v_div(sum0, t2);
       const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+      sum1 = v_fma(t4, t4, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x6 = v_load(blocks_carry + (n + d * 50));
-      const vec t7 = v_set(real(8.0));
-      const vec t8 = v_div(sum0, t7);
-      const vec t9 = v_sub(x6, t8);
-      const vec t10 = v_div(sum1, t7);
-      const vec t11 = v_set(real(1e-05));
-      const vec t12 = v_add(t10, t11);
-      const vec t13 = v_rsqrt(t12);
-      const vec t14 = v_mul(t9, t13);
-      const vec x15 = v_set(blocks_norm1_weight[d]);
-      const vec t16 = v_mul(t14, x15);
-      const vec x17 = v_set(blocks_norm1_bias[d]);
-      const vec t18 = v_add(t16, x17);
-      v_store(blocks_norm1_add + (n + d * 50), t18);
-      const vec t19 = v_neg(t18);
-      const vec t20 = v_max(t18, t19);
-      v_store(blocks_norm1_maximum + (n + d * 50), t20);
+      const vec x5 = v_load(blocks_carry + (n + d * 50));
+      const vec t6 = v_set(real(8.0));
+      const vec t7 = v_div(sum0, t6);
+      const vec t8 = v_sub(x5, t7);
+      const vec t9 = v_div(sum1, t6);
+      const vec t10 = v_set(real(1e-05));
+      const vec t11 = v_add(t9, t10);
+      const vec t12 = v_rsqrt(t11);
+      const vec t13 = v_mul(t8, t12);
+      const vec x14 = v_set(blocks_norm1_weight[d]);
+      const vec t15 = v_mul(t13, x14);
+      const vec x16 = v_set(blocks_norm1_bias[d]);
+      const vec t17 = v_add(t15, x16);
+      v_store(blocks_norm1_add + (n + d * 50), t17);
+      const vec t18 = v_neg(t17);
+      const vec t19 = v_max(t17, t18);
+      v_store(blocks_norm1_maximum + (n + d * 50), t19);
     }
   }
 }
@@ -7476,7 +7553,7 @@ static void blocks_mhsa_forward_2_inspect(const real* blocks_mhsa_einsum_3, real
     const vec row3 = v_set(v_sum(sum3));
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       const vec x15 = v_load(attention_0 + (n * 50 + n2));
-      const vec t16 = v_div(v_set(real(1.0)), row1);
+      const vec t16 = v_div_one(v_set(real(1.0)), row1);
       const vec t17 = v_mul(x15, t16);
       v_store(attention_0 + (n * 50 + n2), t17);
       const vec x18 = v_load(blocks_mhsa_einsum_3 + (n * 50 + n2));
@@ -7484,20 +7561,20 @@ static void blocks_mhsa_forward_2_inspect(const real* blocks_mhsa_einsum_3, real
       const vec t20 = v_mul(x18, t19);
       const vec t21 = v_sub(t20, row0);
       const vec t22 = v_exp(t21);
-      const vec t23 = v_div(v_set(real(1.0)), row1);
+      const vec t23 = v_div_one(v_set(real(1.0)), row1);
       const vec t24 = v_mul(t22, t23);
       const vec t25 = v_neg(t24);
       const vec t26 = v_max(t24, t25);
       v_store(blocks_mhsa_maximum + (n * 50 + n2), t26);
       const vec x27 = v_load(attention_1 + (n * 50 + n2));
-      const vec t28 = v_div(v_set(real(1.0)), row3);
+      const vec t28 = v_div_one(v_set(real(1.0)), row3);
       const vec t29 = v_mul(x27, t28);
       v_store(attention_1 + (n * 50 + n2), t29);
       const vec x30 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
       const vec t31 = v_mul(x30, t19);
       const vec t32 = v_sub(t31, row2);
       const vec t33 = v_exp(t32);
-      const vec t34 = v_div(v_set(real(1.0)), row3);
+      const vec t34 = v_div_one(v_set(real(1.0)), row3);
       const vec t35 = v_mul(t33, t34);
       const vec t36 = v_neg(t35);
       const vec t37 = v_max(t35, t36);
@@ -7751,27 +7828,26 @@ static void blocks_norm2_forward_inspect(const real* blocks_concat, const real* 
       const vec t2 = v_set(real(8.0));
       const vec t3 = v_div(sum0, t2);
       const vec t4 = v_sub(x1, t3);
-      const vec t5 = v_mul(t4, t4);
-      sum1 = v_add(sum1, t5);
+      sum1 = v_fma(t4, t4, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x6 = v_load(blocks_concat + (n + d * 50));
-      const vec t7 = v_set(real(8.0));
-      const vec t8 = v_div(sum0, t7);
-      const vec t9 = v_sub(x6, t8);
-      const vec t10 = v_div(sum1, t7);
-      const vec t11 = v_set(real(1e-05));
-      const vec t12 = v_add(t10, t11);
-      const vec t13 = v_rsqrt(t12);
-      const vec t14 = v_mul(t9, t13);
-      const vec x15 = v_set(blocks_norm2_weight[d]);
-      const vec t16 = v_mul(t14, x15);
-      const vec x17 = v_set(blocks_norm2_bias[d]);
-      const vec t18 = v_add(t16, x17);
-      v_store(blocks_norm2_add + (n + d * 50), t18);
-      const vec t19 = v_neg(t18);
-      const vec t20 = v_max(t18, t19);
-      v_store(blocks_norm2_maximum + (n + d * 50), t20);
+      const vec x5 = v_load(blocks_concat + (n + d * 50));
+      const vec t6 = v_set(real(8.0));
+      const vec t7 = v_div(sum0, t6);
+      const vec t8 = v_sub(x5, t7);
+      const vec t9 = v_div(sum1, t6);
+      const vec t10 = v_set(real(1e-05));
+      const vec t11 = v_add(t9, t10);
+      const vec t12 = v_rsqrt(t11);
+      const vec t13 = v_mul(t8, t12);
+      const vec x14 = v_set(blocks_norm2_weight[d]);
+      const vec t15 = v_mul(t13, x14);
+      const vec x16 = v_set(blocks_norm2_bias[d]);
+      const vec t17 = v_add(t15, x16);
+      v_store(blocks_norm2_add + (n + d * 50), t17);
+      const vec t18 = v_neg(t17);
+      const vec t19 = v_max(t17, t18);
+      v_store(blocks_norm2_maximum + (n + d * 50), t19);
     }
   }
 }
@@ -8018,7 +8094,7 @@ static void mlp_0_forward_2_inspect(const real* mlp_0_einsum, const real* mlp_0_
     const vec t12 = v_add(x10, x11);
     const vec t13 = v_sub(t12, row1);
     const vec t14 = v_exp(t13);
-    const vec t15 = v_div(v_set(real(1.0)), row2);
+    const vec t15 = v_div_one(v_set(real(1.0)), row2);
     const vec t16 = v_mul(t14, t15);
     const vec t17 = v_neg(t16);
     const vec t18 = v_max(t16, t17);
@@ -8353,45 +8429,45 @@ void vit_mnist_evaluate_scalar(const float* parameters, const float* images, con
 void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* images, const std::int32_t* labels,
                                          const std::int64_t batch, const std::int64_t at_once, float* outputs,
                                          float* loss, float* gradients, float* scratch) {
-  // [B, C*P*P=16, N=49], every 27088 reals, live from kernel 1 to 126
+  // [B, C*P*P=16, N=49], every 27088 reals, live from kernel 1 to 124
   float* const rearrange = scratch + 33392;
   // [B, D=8, N+1=50] x 2 slots, every 27088 reals, live from kernel 1 to 30
   float* const blocks_carry = scratch + 22768;
-  // [B, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_norm1_rsqrt = scratch + 39680;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_norm1_multiply = scratch + 34176;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_norm1_add = scratch + 34576;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_mhsa_q_mappings_0_add = scratch + 36976;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_mhsa_k_mappings_0_add = scratch + 37184;
   // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 7 to 12
   float* const blocks_mhsa_einsum = scratch + 12720;
   // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 11 to 12
   float* const blocks_mhsa_einsum_2 = scratch + 15232;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_mhsa_divide = scratch + 17744;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_mhsa_divide_2 = scratch + 20256;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_mhsa_v_mappings_0_add = scratch + 37392;
   // [B, D=8, N+1=50], every 27088 reals, live from kernel 13 to 18
   float* const blocks_concat = scratch + 14320;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_mhsa_q_mappings_1_add = scratch + 37600;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_mhsa_k_mappings_1_add = scratch + 37808;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_mhsa_v_mappings_1_add = scratch + 38016;
-  // [B, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_norm2_rsqrt = scratch + 39744;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_norm2_multiply = scratch + 34976;
   // [B, D=8, N+1=50], every 27088 reals, live from kernel 16 to 17
   float* const blocks_norm2_add = scratch + 14720;
-  // [B, M=32, N+1=50], every 27088 reals, live from kernel 4 to 124
+  // [B, M=32, N+1=50], every 27088 reals, live from kernel 4 to 122
   float* const blocks_mlp_0_add = scratch + 27792;
   // [B, M=32, N+1=50], every 27088 reals, live from kernel 17 to 18
   float* const blocks_mlp_1_gelu = scratch + 12720;
@@ -8483,51 +8559,51 @@ void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* i
   float* const d_blocks_1_mhsa_v_mappings_0_einsum = scratch + 14128;
   // [B, D=8, N+1=50], every 27088 reals, live from kernel 57 to 59
   float* const d_blocks_1_norm1_multiply = scratch + 13920;
-  // [B, D=8, N+1=50] x 2 slots, every 27088 reals, live from kernel 19 to 127
+  // [B, D=8, N+1=50] x 2 slots, every 27088 reals, live from kernel 19 to 125
   float* const d_blocks_carry = scratch + 32592;
-  // [B, M=32, N+1=50], every 27088 reals, live from kernel 84 to 108
-  float* const d_blocks_mlp_1_multiply = scratch + 29392;
-  // [B, N+1=50, M=32], every 27088 reals, live from kernel 84 to 106
-  float* const d_blocks_mlp_2_copy = scratch + 30992;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 84 to 110
-  float* const d_blocks_mlp_0_einsum = scratch + 35376;
+  // [B, M=32, N+1=50], every 27088 reals, live from kernel 84 to 104
+  float* const d_blocks_mlp_2_copy = scratch + 29392;
+  // [B, M=32, N+1=50], every 27088 reals, live from kernel 84 to 106
+  float* const d_blocks_mlp_1_multiply = scratch + 30992;
   // [B, D=8, N+1=50], every 27088 reals, live from kernel 84 to 108
+  float* const d_blocks_mlp_0_einsum = scratch + 35376;
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 84 to 106
   float* const d_blocks_mlp_0_copy = scratch + 35776;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 88 to 104
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 86 to 102
   float* const d_blocks_add = scratch + 36176;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 89 to 93
+  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 87 to 91
   float* const d_blocks_mhsa_einsum = scratch + 12720;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 112
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 110
   float* const d_blocks_mhsa_einsum_2 = scratch + 38224;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 91 to 96
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 89 to 94
   float* const d_blocks_mhsa_v_mappings_1_einsum = scratch + 38432;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 92 to 93
+  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 90 to 91
   float* const d_blocks_mhsa_einsum_3 = scratch + 15232;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 93 to 95
+  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 91 to 93
   float* const d_blocks_mhsa_multiply = scratch + 22768;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 93 to 101
+  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 91 to 99
   float* const d_blocks_mhsa_multiply_2 = scratch + 25280;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 116
-  float* const d_blocks_mhsa_einsum_4 = scratch + 38640;
   // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 114
+  float* const d_blocks_mhsa_einsum_4 = scratch + 38640;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 112
   float* const d_blocks_mhsa_einsum_5 = scratch + 38848;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 96 to 97
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 94 to 95
   float* const d_blocks_mhsa_add = scratch + 12720;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 84 to 124
+  // [B, D=8, N+1=50], every 27088 reals, live from kernel 84 to 122
   float* const d_blocks_norm1_concat = scratch + 36576;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 118
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 116
   float* const d_blocks_mhsa_einsum_6 = scratch + 39056;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 99 to 102
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 97 to 100
   float* const d_blocks_mhsa_v_mappings_0_einsum = scratch + 12720;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 122
-  float* const d_blocks_mhsa_einsum_7 = scratch + 39264;
   // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 120
+  float* const d_blocks_mhsa_einsum_7 = scratch + 39264;
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 118
   float* const d_blocks_mhsa_einsum_8 = scratch + 39472;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 102 to 103
+  // [B, K=4, N+1=50], every 27088 reals, live from kernel 100 to 101
   float* const d_blocks_mhsa_add_2 = scratch + 12928;
   // [D=8, 1], live from kernel 0 to 3
   float* const add_2 = scratch;
-  // [1], live from kernel 0 to 127
+  // [1], live from kernel 0 to 125
   float* const divide_forward_sum = scratch + 12704;
   std::int64_t place = -1;
   // Group after group of images: forward, backward, and their gradients added to those before them.
@@ -8741,15 +8817,14 @@ void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* i
       for (std::int64_t image = 0; image < group.images; ++image) {
         if (place < 0) place = image;
         blocks_mlp_2_backward(d_blocks_carry + pass * 400 + image * 27088, parameters + 928 - layer * 816,
-                              blocks_mlp_0_add + image * 27088, d_blocks_mlp_1_multiply + image * 27088);
-        blocks_mlp_1_backward(blocks_mlp_0_add + image * 27088, d_blocks_mlp_2_copy + image * 27088);
+                              blocks_mlp_0_add + image * 27088, d_blocks_mlp_2_copy + image * 27088,
+                              d_blocks_mlp_1_multiply + image * 27088);
         blocks_mlp_0_backward(d_blocks_mlp_1_multiply + image * 27088, parameters + 1216 - layer * 816,
                               d_blocks_mlp_0_einsum + image * 27088);
-        blocks_norm2_backward(blocks_norm2_multiply + image * 27088, parameters + 1472 - layer * 816,
-                              parameters + 1488 - layer * 816, d_blocks_mlp_0_copy + image * 27088);
-        blocks_norm2_backward_2(d_blocks_mlp_0_einsum + image * 27088, parameters + 1472 - layer * 816,
-                                blocks_norm2_multiply + image * 27088, d_blocks_carry + pass * 400 + image * 27088,
-                                blocks_norm2_rsqrt + image * 27088, d_blocks_add + place * 27088);
+        blocks_norm2_backward(d_blocks_mlp_0_einsum + image * 27088, parameters + 1472 - layer * 816,
+                              blocks_norm2_multiply + image * 27088, parameters + 1488 - layer * 816,
+                              d_blocks_mlp_0_copy + image * 27088, d_blocks_carry + pass * 400 + image * 27088,
+                              blocks_norm2_rsqrt + image * 27088, d_blocks_add + place * 27088);
         blocks_mhsa_backward(d_blocks_add + place * 27088, blocks_mhsa_v_mappings_1_add + image * 27088,
                              d_blocks_mhsa_einsum + place * 27088);
         blocks_mhsa_backward_2(d_blocks_add + place * 27088, blocks_mhsa_divide_2 + image * 27088,
@@ -9178,13 +9253,14 @@ void vit_mnist_input_gradient_scalar(const float* parameters, const float* image
 #pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
       if (place < 0) place = image;
-      blocks_mlp_2_backward(d_blocks_carry + pass * 400 + image * 20256, parameters + 928 - layer * 816,
-                            blocks_mlp_0_add + image * 20256, d_blocks_mlp_1_multiply + place * 20256);
+      blocks_mlp_2_backward_input_gradient(d_blocks_carry + pass * 400 + image * 20256, parameters + 928 - layer * 816,
+                                           blocks_mlp_0_add + image * 20256, d_blocks_mlp_1_multiply + place * 20256);
       blocks_mlp_0_backward(d_blocks_mlp_1_multiply + place * 20256, parameters + 1216 - layer * 816,
                             d_blocks_mlp_0_einsum + place * 20256);
-      blocks_norm2_backward_2(d_blocks_mlp_0_einsum + place * 20256, parameters + 1472 - layer * 816,
-                              blocks_norm2_multiply + image * 20256, d_blocks_carry + pass * 400 + image * 20256,
-                              blocks_norm2_rsqrt + image * 20256, d_blocks_add + place * 20256);
+      blocks_norm2_backward_input_gradient(d_blocks_mlp_0_einsum + place * 20256, parameters + 1472 - layer * 816,
+                                           blocks_norm2_multiply + image * 20256,
+                                           d_blocks_carry + pass * 400 + image * 20256,
+                                           blocks_norm2_rsqrt + image * 20256, d_blocks_add + place * 20256);
       blocks_mhsa_backward(d_blocks_add + place * 20256, blocks_mhsa_v_mappings_1_add + image * 20256,
                            d_blocks_mhsa_einsum + place * 20256);
       blocks_mhsa_backward_2(d_blocks_add + place * 20256, blocks_mhsa_divide_2 + image * 20256,

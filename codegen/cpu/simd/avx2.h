@@ -37,6 +37,14 @@ typedef __m256 vec;
 [[maybe_unused]] static inline vec v_fma(vec a, vec b, vec c) { return _mm256_fmadd_ps(a, b, c); }
 [[maybe_unused]] static inline vec v_sqrt(vec a) { return _mm256_sqrt_ps(a); }
 [[maybe_unused]] static inline vec v_rsqrt(vec a) { return _mm256_div_ps(_mm256_set1_ps(1), _mm256_sqrt_ps(a)); }
+// Of operands with the same number in all lanes: a vector's division keeps the processor busy for longer.
+[[maybe_unused]] static inline vec v_div_one(vec a, vec b) {
+  return _mm256_broadcastss_ps(_mm_div_ss(_mm256_castps256_ps128(a), _mm256_castps256_ps128(b)));
+}
+[[maybe_unused]] static inline vec v_rsqrt_one(vec a) {
+  const __m128 one = _mm256_castps256_ps128(a);
+  return _mm256_broadcastss_ps(_mm_div_ss(_mm_set_ss(1), _mm_sqrt_ss(one)));
+}
 
 // Choice. v_equal and v_step give 1 or 0; v_select_less gives x where a < b and y elsewhere.
 [[maybe_unused]] static inline vec v_equal(vec a, vec b) {
@@ -64,18 +72,18 @@ typedef __m256 vec;
   return _mm_cvtss_f32(_mm_max_ss(half, _mm_movehdup_ps(half)));
 }
 
-// Bits of single precision, for math.h. v_round rounds ties to even; v_pow2i takes whole numbers from -126 to 127,
-// v_scale gives x 2^n for n from -151 to 128;
+// Bits of single precision, for math.h. v_round rounds ties to even; v_pow2i takes -126 to 127, v_scale gives x 2^n for
+// whole n from -151 to 128;
 // a positive normal x is v_mantissa(x) * 2^v_exponent(x), mantissa in [sqrt(1/2), sqrt(2)).
 [[maybe_unused]] static inline vec v_round(vec x) {
   return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
-[[maybe_unused]] static inline vec v_pow2i(vec x) {
-  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(x), _mm256_set1_epi32(127)), 23));
+[[maybe_unused]] static inline vec v_pow2i(__m256i n) {
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(n, _mm256_set1_epi32(127)), 23));
 }
 [[maybe_unused]] static inline vec v_scale(vec x, vec n) {  // in two steps: n is further than one exponent field
-  const vec half = v_round(v_mul(n, v_set(0.5f)));
-  return v_mul(v_mul(x, v_pow2i(half)), v_pow2i(v_sub(n, half)));
+  const __m256i whole = _mm256_cvtps_epi32(n), half = _mm256_srai_epi32(whole, 1);
+  return v_mul(v_mul(x, v_pow2i(half)), v_pow2i(_mm256_sub_epi32(whole, half)));
 }
 [[maybe_unused]] static inline vec v_exponent(vec x) {
   const __m256i from_root_half = _mm256_sub_epi32(_mm256_castps_si256(x), _mm256_set1_epi32(0x3f3504f3));

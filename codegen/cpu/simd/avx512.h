@@ -37,6 +37,14 @@ typedef __m512 vec;
 [[maybe_unused]] static inline vec v_fma(vec a, vec b, vec c) { return _mm512_fmadd_ps(a, b, c); }
 [[maybe_unused]] static inline vec v_sqrt(vec a) { return _mm512_sqrt_ps(a); }
 [[maybe_unused]] static inline vec v_rsqrt(vec a) { return _mm512_div_ps(_mm512_set1_ps(1), _mm512_sqrt_ps(a)); }
+// Of operands with the same number in all lanes: a vector's division keeps the processor busy for longer.
+[[maybe_unused]] static inline vec v_div_one(vec a, vec b) {
+  return _mm512_broadcastss_ps(_mm_div_ss(_mm512_castps512_ps128(a), _mm512_castps512_ps128(b)));
+}
+[[maybe_unused]] static inline vec v_rsqrt_one(vec a) {
+  const __m128 one = _mm512_castps512_ps128(a);
+  return _mm512_broadcastss_ps(_mm_div_ss(_mm_set_ss(1), _mm_sqrt_ss(one)));
+}
 
 // Choice. v_equal and v_step give 1 or 0; v_select_less gives x where a < b and y elsewhere.
 [[maybe_unused]] static inline vec v_equal(vec a, vec b) {

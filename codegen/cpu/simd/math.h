@@ -1,5 +1,7 @@
 // Elementary functions over the v_ names: one text for every instruction set. The single-precision polynomials are
-// minimax fits (Remez exchange) of the function named beside them; not-a-number goes in and comes out.
+// minimax fits (Remez exchange) of the function named beside them; not-a-number goes in and comes out. Long ones are
+// summed up in two parts, of even and of odd powers, which do not wait for each other; the last, largest terms one by
+// one, because the two parts cancel.
 #if defined(TESSERA_REAL_DOUBLE)
 [[maybe_unused]] static inline vec v_exp(vec x) { return std::exp(x); }
 [[maybe_unused]] static inline vec v_log(vec x) { return std::log(x); }
@@ -20,14 +22,13 @@
   const vec n = v_round(v_mul(x, v_set(1.44269504f)));
   // log(2) in two parts, the first short enough that its product with n is exact.
   const vec r = v_fma(n, v_set(2.12194440e-4f), v_fma(n, v_set(-0.693359375f), x));
-  vec p = v_set(1.979022054e-4f);  // (exp(r) - 1 - r) / r^2
-  p = v_fma(p, r, v_set(1.394478371e-3f));
-  p = v_fma(p, r, v_set(8.333497681e-3f));
-  p = v_fma(p, r, v_set(4.166629165e-2f));
-  p = v_fma(p, r, v_set(1.666666567e-1f));
-  p = v_fma(p, r, v_set(5.000000000e-1f));
-  p = v_add(v_fma(p, v_mul(r, r), r), v_set(1.0f));
-  return v_scale(p, n);
+  const vec square = v_mul(r, r);
+  vec even = v_set(1.394478371e-3f), odd = v_set(1.979022054e-4f);  // (exp(r) - 1 - r) / r^2
+  even = v_fma(even, square, v_set(4.166629165e-2f));
+  odd = v_fma(odd, square, v_set(8.333497681e-3f));
+  even = v_fma(even, square, v_set(5.000000000e-1f));
+  odd = v_fma(odd, square, v_set(1.666666567e-1f));
+  return v_scale(v_add(v_fma(v_fma(odd, r, even), square, r), v_set(1.0f)), n);
 }
 
 /// log(x) = log(m) + e log(2), m in [sqrt(1/2), sqrt(2)). -infinity at 0, not a number below.
@@ -92,18 +93,18 @@
 /// |x| to 5.35, where it has come to 0 and 1; -infinity gives 0.
 [[maybe_unused]] static inline vec v_gelu(vec x) {
   const vec held = v_max(v_set(-5.35f), x), t = v_min(v_set(5.35f), held);
-  const vec u = v_fma(v_mul(t, t), v_set(0.06987509876f), v_set(-1.0f));
-  vec p = v_set(3.348651517e-04f);  // (Phi(t) - 1/2) / t
-  p = v_fma(p, u, v_set(-8.883510600e-04f));
-  p = v_fma(p, u, v_set(8.006113349e-04f));
-  p = v_fma(p, u, v_set(-1.144385780e-03f));
-  p = v_fma(p, u, v_set(3.392371116e-03f));
-  p = v_fma(p, u, v_set(-6.272869650e-03f));
-  p = v_fma(p, u, v_set(9.238593280e-03f));
-  p = v_fma(p, u, v_set(-1.358140167e-02f));
-  p = v_fma(p, u, v_set(1.929515973e-02f));
-  p = v_fma(p, u, v_set(-2.553315088e-02f));
-  p = v_fma(p, u, v_set(3.210752457e-02f));
+  const vec u = v_fma(v_mul(t, t), v_set(0.06987509876f), v_set(-1.0f)), square = v_mul(u, u);
+  vec even = v_set(3.348651517e-04f), odd = v_set(-8.883510600e-04f);  // (Phi(t) - 1/2) / t
+  even = v_fma(even, square, v_set(8.006113349e-04f));
+  odd = v_fma(odd, square, v_set(-1.144385780e-03f));
+  even = v_fma(even, square, v_set(3.392371116e-03f));
+  odd = v_fma(odd, square, v_set(-6.272869650e-03f));
+  even = v_fma(even, square, v_set(9.238593280e-03f));
+  odd = v_fma(odd, square, v_set(-1.358140167e-02f));
+  even = v_fma(even, square, v_set(1.929515973e-02f));
+  odd = v_fma(odd, square, v_set(-2.553315088e-02f));
+  even = v_fma(even, square, v_set(3.210752457e-02f));
+  vec p = v_fma(odd, u, even);
   p = v_fma(p, u, v_set(-3.940302879e-02f));
   p = v_fma(p, u, v_set(4.888189957e-02f));
   p = v_fma(p, u, v_set(-6.591891497e-02f));
@@ -115,17 +116,17 @@
 /// is as good as 0 and 1.
 [[maybe_unused]] static inline vec v_gelu_gradient(vec x) {
   const vec t = v_min(v_set(5.63333321f), v_max(v_set(-5.63333321f), x));
-  const vec u = v_fma(v_mul(t, t), v_set(0.06302300841f), v_set(-1.0f));
-  vec p = v_set(-1.593061839e-03f);  // (Phi(t) - 1/2) / t + phi(t)
-  p = v_fma(p, u, v_set(4.181942437e-03f));
-  p = v_fma(p, u, v_set(-2.437137999e-03f));
-  p = v_fma(p, u, v_set(1.975648804e-03f));
-  p = v_fma(p, u, v_set(-1.290747989e-02f));
-  p = v_fma(p, u, v_set(2.519198693e-02f));
-  p = v_fma(p, u, v_set(-3.096184321e-02f));
-  p = v_fma(p, u, v_set(4.097849131e-02f));
-  p = v_fma(p, u, v_set(-5.670175329e-02f));
-  p = v_fma(p, u, v_set(6.814377010e-02f));
+  const vec u = v_fma(v_mul(t, t), v_set(0.06302300841f), v_set(-1.0f)), square = v_mul(u, u);
+  vec even = v_set(4.181942437e-03f), odd = v_set(-1.593061839e-03f);  // (Phi(t) - 1/2) / t + phi(t)
+  even = v_fma(even, square, v_set(1.975648804e-03f));
+  odd = v_fma(odd, square, v_set(-2.437137999e-03f));
+  even = v_fma(even, square, v_set(2.519198693e-02f));
+  odd = v_fma(odd, square, v_set(-1.290747989e-02f));
+  even = v_fma(even, square, v_set(4.097849131e-02f));
+  odd = v_fma(odd, square, v_set(-3.096184321e-02f));
+  even = v_fma(even, square, v_set(6.814377010e-02f));
+  odd = v_fma(odd, square, v_set(-5.670175329e-02f));
+  vec p = v_fma(odd, u, even);
   p = v_fma(p, u, v_set(-7.222574949e-02f));
   p = v_fma(p, u, v_set(7.040762156e-02f));
   p = v_fma(p, u, v_set(-6.382109970e-02f));

@@ -41,6 +41,13 @@ typedef float32x4_t vec;
 [[maybe_unused]] static inline vec v_fma(vec a, vec b, vec c) { return vfmaq_f32(c, a, b); }
 [[maybe_unused]] static inline vec v_sqrt(vec a) { return vsqrtq_f32(a); }
 [[maybe_unused]] static inline vec v_rsqrt(vec a) { return vdivq_f32(vdupq_n_f32(1), vsqrtq_f32(a)); }
+// Of operands with the same number in all lanes: a vector's division keeps the processor busy for longer.
+[[maybe_unused]] static inline vec v_div_one(vec a, vec b) {
+  return vdupq_lane_f32(vdiv_f32(vget_low_f32(a), vget_low_f32(b)), 0);
+}
+[[maybe_unused]] static inline vec v_rsqrt_one(vec a) {
+  return vdupq_lane_f32(vdiv_f32(vdup_n_f32(1), vsqrt_f32(vget_low_f32(a))), 0);
+}
 
 // Choice. v_equal and v_step give 1 or 0; v_select_less gives x where a < b and y elsewhere.
 [[maybe_unused]] static inline vec v_where(uint32x4_t mask, vec x) {
@@ -62,16 +69,16 @@ typedef float32x4_t vec;
 }
 [[maybe_unused]] static inline real v_max_lane(vec x) { return vmaxvq_f32(x); }
 
-// Bits of single precision, for math.h. v_round rounds ties to even; v_pow2i takes whole numbers from -126 to 127,
-// v_scale gives x 2^n for n from -151 to 128;
+// Bits of single precision, for math.h. v_round rounds ties to even; v_pow2i takes -126 to 127, v_scale gives x 2^n for
+// whole n from -151 to 128;
 // a positive normal x is v_mantissa(x) * 2^v_exponent(x), mantissa in [sqrt(1/2), sqrt(2)).
 [[maybe_unused]] static inline vec v_round(vec x) { return vrndnq_f32(x); }
-[[maybe_unused]] static inline vec v_pow2i(vec x) {
-  return vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(vcvtq_s32_f32(x), vdupq_n_s32(127)), 23));
+[[maybe_unused]] static inline vec v_pow2i(int32x4_t n) {
+  return vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(n, vdupq_n_s32(127)), 23));
 }
 [[maybe_unused]] static inline vec v_scale(vec x, vec n) {  // in two steps: n is further than one exponent field
-  const vec half = v_round(v_mul(n, v_set(0.5f)));
-  return v_mul(v_mul(x, v_pow2i(half)), v_pow2i(v_sub(n, half)));
+  const int32x4_t whole = vcvtq_s32_f32(n), half = vshrq_n_s32(whole, 1);
+  return v_mul(v_mul(x, v_pow2i(half)), v_pow2i(vsubq_s32(whole, half)));
 }
 [[maybe_unused]] static inline vec v_exponent(vec x) {
   const int32x4_t from_root_half = vsubq_s32(vreinterpretq_s32_f32(x), vdupq_n_s32(0x3f3504f3));

@@ -32,6 +32,8 @@ typedef real vec;
 [[maybe_unused]] static inline vec v_fma(vec a, vec b, vec c) { return a * b + c; }
 [[maybe_unused]] static inline vec v_sqrt(vec a) { return std::sqrt(a); }
 [[maybe_unused]] static inline vec v_rsqrt(vec a) { return real(1) / std::sqrt(a); }
+[[maybe_unused]] static inline vec v_div_one(vec a, vec b) { return v_div(a, b); }
+[[maybe_unused]] static inline vec v_rsqrt_one(vec a) { return v_rsqrt(a); }
 
 // Choice. v_equal and v_step give 1 or 0; v_select_less gives x where a < b and y elsewhere.
 [[maybe_unused]] static inline vec v_equal(vec a, vec b) { return a == b ? real(1) : real(0); }

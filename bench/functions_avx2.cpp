@@ -1,0 +1,26 @@
+// The avx2 support text, pasted together in the order in which an emitted file has it.
+// clang-format off
+#include "bench/functions.hpp"
+
+#include "codegen/cpu/simd/avx2_begin.h"
+namespace {
+#include "codegen/cpu/simd/avx2.h"
+#include "codegen/cpu/simd/math.h"
+
+void exps(const float* x, float* y, int vectors) {
+  for (int i = 0; i < vectors * lanes; i += lanes) v_store(y + i, v_exp(v_load(x + i)));
+}
+void gelus(const float* x, float* y, int vectors) {
+  for (int i = 0; i < vectors * lanes; i += lanes) v_store(y + i, v_gelu(v_load(x + i)));
+}
+}  // namespace
+#include "codegen/cpu/simd/x86_end.h"
+// clang-format on
+
+namespace tessera::bench {
+
+void apply_avx2(Function function, const float* x, float* y, int vectors) {
+  (function == Function::gelu ? gelus : exps)(x, y, vectors);
+}
+
+}  // namespace tessera::bench
