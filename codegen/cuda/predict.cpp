@@ -55,9 +55,13 @@ class Prediction {
   std::vector<prediction::Program> run() {
     std::vector<prediction::Program> programs;
     for (const Plan& plan : model_.plans) {
-      if (plan.program.name != "forward" && plan.program.name != "loss_and_gradients") continue;
-      programs.push_back({plan.program.name, {}});
-      region(plan, 0, 1, programs.back().kernels);
+      const std::string& name = plan.program.name;
+      if (name != "forward" && name != "loss_and_gradients" && name != "update") continue;
+      programs.push_back({name, {}});
+      if (name == "update")
+        update(plan, programs.back().kernels);
+      else
+        region(plan, 0, 1, programs.back().kernels);
     }
     return programs;
   }
@@ -164,6 +168,24 @@ class Prediction {
     }
   }
 
+  /// One kernel over the arena, or a part of it after the other.
+  void update(const Plan& plan, std::vector<prediction::Kernel>& kernels) const {
+    constexpr int threads = 256;
+    const auto parameters = static_cast<double>(model_.arena.reals);
+    for (const Kernel& k : plan.program.kernels) {
+      const Work work = work_of(plan, k, true, 1);
+      prediction::Kernel row;
+      row.name = "update";
+      row.times = 1;
+      row.grid[0] = {{parameters, 0}, threads, 1};
+      row.grid[1] = row.grid[2] = {{1, 0}, 1, 1};
+      row.resident = most_threads / threads;
+      row.operations = {work.operations, 0};
+      row.bytes = {work.bytes, 0};
+      kernels.push_back(row);
+    }
+  }
+
   static prediction::Kernel row(const Emitted& e, const std::string& only_on, int times,
                                 const std::function<Work(std::int64_t)>& work) {
     prediction::Kernel row;
@@ -182,6 +204,9 @@ class Prediction {
     row.depth = {static_cast<double>(e.depth.fixed), static_cast<double>(e.depth.per_batch)};
     row.factor_bytes = row.on_tensor_cores ? 2 : 4;
     row.alone = e.alone;
+    if (e.tile.rows)
+      row.shape = fmt::format("tiles of {} x {}{}", e.tile.rows, e.tile.columns,
+                              e.tile.cluster > 1 ? fmt::format(", {} a cluster", e.tile.cluster) : "");
     return row;
   }
 
@@ -211,9 +236,10 @@ std::string emit_prediction(const Model& model) {
       for (const prediction::Kernel::Along& along : k.grid)
         grid +=
             fmt::format("{}{{{}, {}, {}}}", grid.empty() ? "" : ", ", text_of(along.count), along.size, along.together);
-      rows += fmt::format("         {{\"{}\", \"{}\", {}, {{{}}}, {}, {}, {}, {}, {}, {}, {}, {}, {}}},\n", k.name,
-                          k.only_on, k.times, grid, k.resident, text_of(k.operations), text_of(k.bytes),
-                          k.on_tensor_cores, k.by_warpgroups, k.tile, text_of(k.depth), k.factor_bytes, k.alone);
+      rows +=
+          fmt::format("         {{\"{}\", \"{}\", {}, {{{}}}, {}, {}, {}, {}, {}, {}, {}, {}, {}, \"{}\"}},\n", k.name,
+                      k.only_on, k.times, grid, k.resident, text_of(k.operations), text_of(k.bytes), k.on_tensor_cores,
+                      k.by_warpgroups, k.tile, text_of(k.depth), k.factor_bytes, k.alone, k.shape);
     }
     rows += "     }},\n";
   }
@@ -224,7 +250,7 @@ std::string {0}_predict(const std::string& architecture, std::int64_t batch);
 std::string {0}_predict(const std::string& architecture, std::int64_t batch) {{
   using tessera::prediction::Program;
   // Name, starts, grid, blocks of a multiprocessor, operations, bytes, on tensor cores, tile, depth, bytes of a factor's
-  // number, cycles that a block does not multiply; what grows with the batch as {{fixed, of an image}}.
+  // number, cycles that a block does not multiply, tiles; what grows with the batch as {{fixed, of an image}}.
   static const std::vector<Program> programs{{
 {2}  }};
   return tessera::prediction::table("{0}", programs, architecture, batch);

@@ -221,6 +221,11 @@ TEST(CudaPrediction, OperationsAreTheGraphsAndTimeIsWhatTheSlowestPartTakes) {
   EXPECT_EQ(fc2[1], 394);
   EXPECT_NEAR(fc2[2], 394 / 132., 0.01);
   EXPECT_TRUE(text.find("\nblocks_mlp_fc2_forward ") == std::string::npos);
+  EXPECT_NE(text.find("  tiles of 128 x 192"), std::string::npos);
+  // The update reads parameters, gradients and two moments, and writes all but the gradients, and a copy as bf16.
+  const std::vector<double> update = row_of(text, "update", "update");
+  ASSERT_EQ(update.size(), 6u) << text;
+  EXPECT_NEAR(update[4], 5.72 * (7 * 4 + 2), 1);
   const std::string on_sm_80 = predict(traced, options, "sm_80", 256);
   EXPECT_EQ(row_of(on_sm_80, "forward", "blocks_mlp_fc2_forward").size(), 6u);
   EXPECT_EQ(on_sm_80.find("_wgmma"), std::string::npos);
