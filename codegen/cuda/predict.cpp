@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <functional>
+#include <range/v3/algorithm/count_if.hpp>
 #include <set>
 #include <tuple>
 
@@ -141,7 +142,7 @@ class Prediction {
         reach(reach, s.value);
         w.operations += each;
       }
-      if (!stores) break;
+      if (!stores) continue;
       for (const Step::Store& store : s.stores) {
         reach(reach, store.value);
         move(store.to);
@@ -155,9 +156,12 @@ class Prediction {
     const std::vector<Emitted> emitted = emit(plan, number, [](int) { return "table"; }, model_.tiles);
     for (std::size_t i = 0; i < emitted.size(); ++i) {
       const bool chunks = emitted.size() > 1;
+      const double parts = emitted[0].chunks;
       const auto work = [&](std::int64_t batch) {
-        const double points = points_of(k, batch), partial = 4 * points * static_cast<double>(batch_chunks);
-        if (i == 1) return Work{points * static_cast<double>(batch_chunks), partial + 4 * points};
+        const double points = points_of(k, batch) *
+                              static_cast<double>(ranges::count_if(k.steps, [](const Step& s) { return s.reduces; })),
+                     partial = 4 * points * parts;
+        if (i == 1) return Work{points * parts, partial + 4 * points};
         Work w = work_of(plan, k, !chunks, batch);
         if (chunks) w.bytes += partial;
         return w;
@@ -204,7 +208,7 @@ class Prediction {
     row.depth = {static_cast<double>(e.depth.fixed), static_cast<double>(e.depth.per_batch)};
     row.factor_bytes = row.on_tensor_cores ? 2 : 4;
     row.alone = e.alone;
-    if (e.tile.rows)
+    if (e.tile.function.ends_with("product"))
       row.shape = fmt::format("tiles of {} x {}{}", e.tile.rows, e.tile.columns,
                               e.tile.cluster > 1 ? fmt::format(", {} a cluster", e.tile.cluster) : "");
     return row;

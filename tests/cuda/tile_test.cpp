@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <sstream>
 
 #include "codegen/driver.hpp"
@@ -12,6 +13,7 @@
 #include "codegen/passes/narrow.hpp"
 #include "codegen/passes/simplify.hpp"
 #include "codegen/passes/subgraph.hpp"
+#include "codegen/plan/plan.hpp"
 #include "dsl/trace.hpp"
 #include "tests/cuda/example_models.hpp"
 #include "tests/cuda/toy_models.hpp"
@@ -176,6 +178,30 @@ TEST(CudaAttention, IsOneKernelWhereAProductOfValuesStandsBetweenTheSoftmaxAndIt
   const std::string forward = text.substr(begin, end - begin);
   EXPECT_LT(forward.find("(v_forward, "), forward.find("attention_bytes("));
   EXPECT_EQ(forward.find("divide"), std::string::npos) << "probabilities are stored";
+}
+
+TEST(CudaSums, ChunksOfAWeightsGradientFillTheMachineAndAreFew) {
+  for (const std::int64_t rows : {768, 2304, 3072}) {  // of ViT-B
+    const Products products{rows, 768, nominal_summed_batch * 197, 1, 16, true};
+    const int chunks = choose_chunks(products, true, "", "128x256");
+    EXPECT_LT(chunks, batch_chunks) << "each chunk's sums are written and read";
+    const auto blocks = static_cast<double>(rows / 128 * 3 * chunks);
+    EXPECT_GT(blocks / (std::ceil(blocks / 132) * 132), 0.85) << rows;
+  }
+  // One tile: chunks alone make many blocks.
+  EXPECT_EQ(choose_chunks({64, 64, nominal_summed_batch * 197, 1, 16, true}, false, "", "64x64"), batch_chunks);
+}
+
+TEST(CudaSums, ThatReadTheSameAreOneKernel) {
+  const std::string text = kernels_of(trace<models::VitTiny>("vit_tiny_bf16"), {});
+  const std::size_t at = text.find(" blocks_norm2_weight_gradient_and_bias_gradient_partial(");
+  ASSERT_NE(at, std::string::npos);
+  const std::string kernel = text.substr(at, text.find("\n}\n", at) - at);
+  EXPECT_NE(kernel.find("    partial[chunk * 192 + d] = sum0;\n    partial[chunk * 192 + (d + 3072)] = sum1;\n"),
+            std::string::npos)
+      << kernel;
+  EXPECT_EQ(text.find(" blocks_norm2_bias_gradient"), std::string::npos);
+  EXPECT_NE(text.find(" blocks_mlp_fc1_bias_gradient_partial("), std::string::npos) << "which reads something else";
 }
 
 TEST(CudaPrediction, ABlockOfAttentionsGradientMultipliesNothingWhileItChangesScores) {
