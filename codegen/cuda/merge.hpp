@@ -9,4 +9,8 @@ namespace tessera::codegen::cuda {
 /// one, which reads it once: the gradients of a norm's weight and bias.
 void merge_sums(KernelProgram& program);
 
+/// What a kernel of rows stores that is made of a product's result and other elements at the same place (the residual
+/// connection before a norm), the product stores in the place of its result, which nobody needs any more.
+void sum_in_products(KernelProgram& program);
+
 }  // namespace tessera::codegen::cuda

@@ -151,6 +151,7 @@ Plan plan_for_gpu(KernelProgram program, const Tiles& tiles) {
     if (how == "again") compute_attention_again(plan.program);
   }
   merge_sums(plan.program);
+  sum_in_products(plan.program);
   for (const Tensor& t : plan.program.tensors) plan.layouts.push_back(layout_on_gpu(t));
   plan.stages = make_stages(plan.program);
   place_buffers(plan);

@@ -204,6 +204,21 @@ TEST(CudaSums, ThatReadTheSameAreOneKernel) {
   EXPECT_NE(text.find(" blocks_mlp_fc1_bias_gradient_partial("), std::string::npos) << "which reads something else";
 }
 
+TEST(CudaSums, OfAResidualConnectionAreTheProductsBeforeTheNorm) {
+  const std::string text = kernels_of(trace<models::VitTiny>("vit_tiny_bf16"), {});
+  const auto kernel = [&](const std::string& name) {
+    const std::size_t at = text.find(" " + name + "(");
+    return text.substr(at, text.find("\n}\n", at) - at);
+  };
+  EXPECT_NE(kernel("blocks_attn_proj_forward")
+                .find("blocks_add[row * 192 + d] = blocks_carry[row * 192 + d] + (sum + blocks_attn_proj_bias[d]);"),
+            std::string::npos)
+      << kernel("blocks_attn_proj_forward");
+  EXPECT_NE(kernel("blocks_attn_proj_forward_2").find("const real* __restrict blocks_add"), std::string::npos);
+  const std::string computing = text.substr(0, text.find("void run_inspect("));  // which shows what each layer gives
+  EXPECT_EQ(computing.find(" blocks_attn_proj_einsum = "), std::string::npos) << "has a place in memory";
+}
+
 TEST(CudaPrediction, ABlockOfAttentionsGradientMultipliesNothingWhileItChangesScores) {
   GeneratorOptions options;
   options.precision = Precision::bf16;
