@@ -4,23 +4,36 @@
 Needs torch with CUDA, numpy and nvcc, and the emitted sources in --build (target bench_gpu_sources): its folders
 generated/vit_*_gpu can be carried to the machine with the GPU together with this tree. Nothing else is built there.
 
-PyTorch runs under bf16 autocast with its fused Adam: eager, with attention as one operation, and under torch.compile with
-mode max-autotune. Tessera's products are of bf16 too, and a forward pass or a training step is one CUDA graph. Outputs are
-first compared with those of PyTorch in single precision, by 0.05 of the largest, and the loss with that loss. Then each
-round times every contender once, in turn, for at least --seconds; the table shows medians over rounds.
+PyTorch trains under bf16 autocast with its fused AdamW, and infers with parameters and images of bf16: eager, with
+attention as one operation, and under torch.compile with mode max-autotune, for each size anew. Tessera's products are of
+bf16 too, and a forward pass or a training step is one CUDA graph. Outputs are first compared with those of PyTorch in
+single precision, by 0.05 of the largest, and the loss with that loss. Then each round times every contender once, in turn,
+for at least --seconds; the table shows medians over rounds.
 
-MFU is the declared FLOPs, from the emitted header, over the time and --tflops. The roofline of a work is the longer of its
-FLOPs at --tflops and of one reading of its parameters (in training also of what the optimiser reads and writes, seven times
-that) at --bandwidth; "of it" is that over the time. --gemms times the linear maps of the models alone, as PyTorch runs them
-by cuBLASLt: what a product can reach on this machine.
+MFU is the declared FLOPs, from the emitted header, over the time and --tflops. GB/s, of Tessera alone, are the bytes that
+its plan moves over the time: its kernels' bytes are known, those of the others are not. "predicted" is what the plan should
+take on an H200; both are there for batches whose prediction the build has written (1, 32 and 256). The roofline of a work
+is the longer of its FLOPs at --tflops and of one reading of its parameters (in training also of what the optimiser reads
+and writes, seven times that) at --bandwidth; "of it" is that over the time.
+
+--gemms times the linear maps of the models alone as well, forward and both gradients, as PyTorch runs them by cuBLASLt:
+what a product can reach on this machine; beside them, in turns, Tessera's kernels for them, as the profiler times them
+within a training step, epilogues included. --kernels writes each kernel's time in a step beside its predicted one.
+
+With --deadline no work is begun that would take longer than there is time, by the longest one so far; what was left out is
+named, and the exit status is 3. --libraries keeps what nvcc makes, --compile-only does nothing else.
 
 --device cpu runs everything on the CPU, Tessera's kernels by the tests' stand-in: for the model vit_toy alone, to see that
 this script works. Its times say nothing.
 """
 import argparse
+import collections
+import concurrent.futures
 import ctypes
+import gc
 import os
 import pathlib
+import re
 import statistics
 import struct
 import subprocess
@@ -57,15 +70,20 @@ class Torch:
         if kind != "eager":
             peers.fuse_attention(module)
         module.train(trains)
-        run = torch.compile(module, mode="max-autotune") if kind == "compiled" else module
-        with torch.no_grad(), self.autocast(device):
+        if not trains:  # nothing has to be rounded again for each pass
+            module, images = module.to(torch.bfloat16), images.to(torch.bfloat16)
+        run = module
+        if kind == "compiled":
+            torch._dynamo.reset()  # else it gives up after some sizes, and runs eagerly without a word
+            run = torch.compile(module, mode="max-autotune", dynamic=False)
+        with torch.no_grad(), self.autocast(device, trains):
             self.outputs = module(images).float()
         if not trains:
             def job():
-                with torch.no_grad(), self.autocast(device):
+                with torch.no_grad():
                     run(images)
         else:
-            optimizer = torch.optim.Adam(module.parameters(), lr=RATE, fused=True)
+            optimizer = torch.optim.AdamW(module.parameters(), lr=RATE, fused=True)
 
             def job():
                 with self.autocast(device):
@@ -79,8 +97,8 @@ class Torch:
         self.loss = float(first) if trains else None
 
     @staticmethod
-    def autocast(device):
-        return torch.autocast(device.type, torch.bfloat16)
+    def autocast(device, enabled=True):
+        return torch.autocast(device.type, torch.bfloat16, enabled=enabled)
 
 
 class Tessera:
@@ -143,9 +161,6 @@ class Tessera:
             job()
         return graph.replay
 
-    def macro(self, what, batch=0):
-        return macro(self.header, self.name, what, batch)
-
 
 def emitted(model):
     """Under which name the build emits it."""
@@ -160,23 +175,49 @@ def architecture_of(device):
 
 
 def compiled(model, options, folder):
-    """The emitted sources of a model as one library."""
+    """The emitted sources of a model as one library's file; `folder` may hold it already."""
     name = emitted(model)
     sources = pathlib.Path(options.build) / "generated" / name
-    cu, out, include = sources / f"{name}_cuda.cu", f"{folder}/lib{name}.so", [f"-I{sources}", f"-I{ROOT}"]
+    cu, out, include = sources / f"{name}_cuda.cu", pathlib.Path(folder) / f"lib{name}.so", [f"-I{sources}", f"-I{ROOT}"]
     if not cu.exists():
         raise SystemExit(f"{sources} holds no emitted model: cmake --build {options.build} --target bench_gpu_sources")
+    if out.exists() and out.stat().st_mtime > cu.stat().st_mtime:
+        return out
     host = [str(sources / f"{name}.cpp"), str(sources / f"{name}_scalar.cpp")]
     if options.device == "cpu":
-        stand_in = [str(ROOT / "tests/cuda/host" / f) for f in ("run.cpp", "cuda_runtime.cpp")]
+        stand_in = [str(ROOT / "tests/cuda/host" / f) for f in ("run.cpp", "warpgroups.cpp", "cuda_runtime.cpp")]
         subprocess.run(["g++", "-std=c++20", "-O1", "-shared", "-fPIC", *include,
                         '-DTESSERA_DEVICE_HEADER="tests/cuda/host/device.hpp"', *host, *stand_in, "-x", "c++", str(cu),
-                        "-o", out], check=True)
-    else:
-        nvcc = options.nvcc if os.path.exists(options.nvcc) else "nvcc"
-        subprocess.run([nvcc, "-std=c++20", "-O3", "-shared", f"-arch={options.architecture}", "-Xcompiler", "-fPIC,-O1",
-                        *include, *host, str(cu), "-o", out], check=True)
-    return ctypes.CDLL(out)
+                        "-o", str(out)], check=True)
+        return out
+    nvcc = options.nvcc if os.path.exists(options.nvcc) else "nvcc"
+    target = ["-gencode", "arch=compute_90a,code=sm_90a"] if options.architecture == "sm_90a" else [
+        f"-arch={options.architecture}"]
+    subprocess.run([nvcc, "-std=c++20", "-O3", "-shared", "-threads", "3", *target, "-Xcompiler", "-fPIC,-O1", *include,
+                    *host, str(cu), "-o", str(out)], check=True)
+    return out
+
+
+class Predicted:
+    """What --predict says of a model and a batch, as the build wrote it down; nothing where it did not."""
+
+    def __init__(self, model, batch, options):
+        name = emitted(model)
+        file = pathlib.Path(options.build) / "generated" / name / f"{name}_predicted_{batch}.txt"
+        self.kernels, self.all = {}, {}  # microseconds of a kernel; megabytes and microseconds of a program
+        program = None
+        for row in (line.split() for line in (file.read_text().splitlines() if file.exists() else [])):
+            if row[1:2] == ["launches"]:
+                program = row[0]
+            elif row[:2] == ["in", "all"]:
+                self.all[program] = float(row[3]), float(row[4])
+            elif len(row) >= 7 and program not in (None, "forward"):
+                self.kernels[row[0]] = int(row[1]) * float(row[6])
+
+    def of(self, trains):
+        """Bytes and seconds of a run."""
+        parts = [self.all.get(p) for p in (("loss_and_gradients", "update") if trains else ("forward",))]
+        return (sum(p[0] for p in parts) * 1e6, sum(p[1] for p in parts) / 1e6) if all(parts) else None
 
 
 def seconds(job, device, least):
@@ -220,39 +261,126 @@ def time_model(model, batch, trains, options, library, device):
         ready.append(one)
     times = {one.kind: [] for one in ready}
     for _ in range(options.rounds):
-        for one in ready:
-            times[one.kind].append(seconds(one.run, device, options.seconds))
+        for one in list(ready):
+            try:
+                times[one.kind].append(seconds(one.run, device, options.seconds))
+            except torch.cuda.OutOfMemoryError as reason:  # beside the others
+                print(f"{model}, batch {batch}: {one.kind} {reason}")
+                del times[one.kind]
+                ready.remove(one)
     flops = peers.macro(options.build, emitted(model), "TRAIN_FLOPS" if trains else "FORWARD_FLOPS", batch)
     parameters = peers.macro(options.build, emitted(model), "PARAMETER_BYTES")
     roofline = max(flops / (1e12 * options.tflops), parameters * (8 if trains else 1) / (1e9 * options.bandwidth))
+    predicted = Predicted(model, batch, options).of(trains)
     cells = []
     for kind in options.contenders:
         if kind not in times:
             cells.append("-")
             continue
         t = statistics.median(times[kind])
+        moved = f"{predicted[0] / t / 1e9:.0f} GB/s, " if kind == "tessera" and predicted else ""
         cells.append(f"{1e3 * t:.2f} ms, {batch / t:.0f} images/s, MFU {100 * flops / t / 1e12 / options.tflops:.0f} %, "
-                     f"{100 * roofline / t:.0f} % of it")
+                     f"{moved}{100 * roofline / t:.0f} % of it")
     mine = statistics.median(times["tessera"]) if "tessera" in times else None
     others = [statistics.median(t) for kind, t in times.items() if kind != "tessera"]
     lead = f"{min(others) / mine:.2f} x" if mine and others else "-"
+    guess = f"{1e3 * predicted[1]:.2f} ms" if predicted else "-"
     what = "training step" if trains else "forward"
-    print(f"| {model} {what}, batch {batch} | " + " | ".join(cells) + f" | {1e3 * roofline:.2f} ms | {lead} |", flush=True)
+    print(f"| {model} {what}, batch {batch} | " + " | ".join(cells) +
+          f" | {guess} | {1e3 * roofline:.2f} ms | {lead} |", flush=True)
 
 
-def time_gemms(options, device):
-    print("\n| linear map | rows | cuBLASLt, bf16 |\n|---|---|---|")
-    for model in options.models:
-        d = SIZES[model][1]
-        for k, n in ((d, 3 * d), (d, d), (d, 4 * d), (4 * d, d)):
-            for batch in options.batches:
-                rows = ((SIZES[model][0] // 16) ** 2 + 1) * batch
-                x = torch.randn(rows, k, device=device, dtype=torch.bfloat16)
-                linear = torch.nn.Linear(k, n, device=device, dtype=torch.bfloat16)
-                with torch.no_grad():
-                    t = seconds(lambda: linear(x), device, options.seconds)
-                print(f"| {model} {k} to {n} | {rows} | {1e6 * t:.1f} us, {2 * rows * k * n / t / 1e12:.0f} TFLOP/s, "
-                      f"{2 * (rows * (k + n) + k * n) / t / 1e9:.0f} GB/s |", flush=True)
+def kernel_times(job):
+    """Microseconds of each kernel of a run, all its starts together, by the profiler."""
+    runs, times = 3, collections.Counter()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        for _ in range(runs):
+            job()
+        torch.cuda.synchronize()
+    for event in profile.events():
+        if event.device_type == torch.autograd.DeviceType.CUDA:
+            times[kernel_name(event.name)] += event.time_range.elapsed_us() / runs
+    return times
+
+
+def kernel_name(name):
+    """Of "void (anonymous namespace)::NAME<...>(...)"."""
+    return re.match(r"\w*", re.sub(r"^void |\(anonymous namespace\)::|<unnamed>::", "", name)).group()
+
+
+def linear_map_of(kernel):
+    """Which linear map of a block a kernel of ours is, and what of it; or nothing."""
+    found = re.fullmatch(r"blocks_(attn_qkv|attn_proj|mlp_fc1|mlp_fc2)_(forward|backward|weight_gradient)"
+                         r"(?:_partial|_sum)?(?:_wgmma)?", kernel)
+    return found and (found.group(1), found.group(2))
+
+
+def products_of(model, batch, device):
+    """A function for each product of the linear maps of a block, and its rows, columns and depth."""
+    d, image = SIZES[model][1], SIZES[model][0]
+    rows = ((image // 16) ** 2 + 1) * batch
+    products = {}
+    for name, k, n in (("attn_qkv", d, 3 * d), ("attn_proj", d, d), ("mlp_fc1", d, 4 * d), ("mlp_fc2", 4 * d, d)):
+        x, y = (torch.randn(rows, c, device=device, dtype=torch.bfloat16) for c in (k, n))
+        w, b = torch.randn(n, k, device=device, dtype=torch.bfloat16), torch.randn(n, device=device, dtype=torch.bfloat16)
+        products[name, "forward"] = (lambda x=x, w=w, b=b: torch.nn.functional.linear(x, w, b)), (rows, n, k)
+        products[name, "backward"] = (lambda y=y, w=w: y @ w), (rows, k, n)
+        products[name, "weight_gradient"] = (lambda x=x, y=y: y.T @ x), (n, k, rows)
+    return products
+
+
+def time_kernels(model, batch, options, library, device):
+    """The table of linear maps, or that of kernels, or both."""
+    image, depth = SIZES[model][0], SIZES[model][3]
+    ours = None
+    if device.type == "cuda" and "tessera" in options.contenders:
+        images, labels = torch.randn(batch, 3, image, image, device=device), torch.zeros(batch, dtype=int, device=device)
+        ours = Tessera(library, options.build, model, images, labels, True, device)
+        kernel_times(ours.run)  # the profiler itself begins slowly
+    products = products_of(model, batch, device) if options.gemms else {}
+    library_times, kernels = collections.defaultdict(list), collections.defaultdict(list)
+    with torch.no_grad():
+        for _ in range(options.rounds):
+            for name, us in (kernel_times(ours.run) if ours else {}).items():
+                kernels[name].append(us)
+            for name, (product, _) in products.items():
+                library_times[name].append(seconds(product, device, options.seconds / 10))
+    mine = {name: statistics.median(us) for name, us in kernels.items()}
+    if options.gemms:
+        print(f"\n| linear map of {model}, batch {batch} | rows, columns, depth | cuBLASLt, bf16 | tessera | |\n" + "|---" * 5 + "|")
+        for name, (_, (m, n, k)) in products.items():
+            def cell(t):
+                return f"{1e6 * t:.1f} us, {2 * m * n * k / t / 1e12:.0f} TFLOP/s, {2 * (m * k + n * k + m * n) / t / 1e9:.0f} GB/s"
+            theirs = statistics.median(library_times[name])
+            # The last block, whose kernels have names of their own, computes less than the others.
+            parts = [us for kernel, us in mine.items() if linear_map_of(kernel) == name]
+            t = sum(parts) / 1e6 / max(depth - 1, 1)
+            print(f"| {' '.join(name)} | {m}, {n}, {k} | {cell(theirs)} | " +
+                  (f"{cell(t)} | {theirs / t:.2f} x |" if parts else "- | - |"), flush=True)
+    if options.kernels and mine:
+        predicted = Predicted(model, batch, options).kernels
+        print(f"\n| kernel of a training step of {model}, batch {batch} | us, all starts | predicted |\n|---|---|---|")
+        for name, us in sorted(mine.items(), key=lambda row: -row[1]):
+            guess = f"{predicted[name]:.1f}" if name in predicted else "-"
+            print(f"| {name} | {us:.1f} | {guess} |", flush=True)
+
+
+class Clock:
+    """Whether there is time for more, by the longest work so far."""
+
+    def __init__(self, deadline):
+        self.begin, self.deadline, self.longest, self.cut = time.monotonic(), deadline, 5, []
+
+    def do(self, name, work):
+        started = time.monotonic()
+        if self.deadline and self.begin + self.deadline - started < self.longest:
+            self.cut.append(name)
+            return
+        work()
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        self.longest = max(self.longest, time.monotonic() - started)
 
 
 def main():
@@ -266,31 +394,49 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.3)
     parser.add_argument("--gemms", action="store_true", help="time the linear maps alone as well")
+    parser.add_argument("--kernels", action="store_true", help="time each of Tessera's kernels as well")
+    parser.add_argument("--deadline", type=float, help="seconds that all may take")
+    parser.add_argument("--libraries", help="folder that keeps the compiled models")
+    parser.add_argument("--compile-only", action="store_true", help="fill --libraries")
     parser.add_argument("--tflops", type=float, default=790, help="of dense bf16; the default was measured on an H200")
     parser.add_argument("--bandwidth", type=float, default=4300, help="of the GPU's memory, GB/s; the same")
     parser.add_argument("--nvcc", default="/usr/local/cuda/bin/nvcc")
     parser.add_argument("--architecture", help="for nvcc: sm_80, sm_90a, native; default: what the GPU is")
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     options = parser.parse_args()
-    if options.device == "cuda" and not torch.cuda.is_available():
+    clock = Clock(options.deadline)
+    if options.device == "cuda" and not torch.cuda.is_available() and not (options.compile_only and options.architecture):
         raise SystemExit("gpu.py: PyTorch finds no GPU here")
     options.models = options.models or [m for m in SIZES if (m == "vit_toy") == (options.device == "cpu")]
     device = torch.device(options.device)
     options.architecture = options.architecture or architecture_of(device)
-    torch.backends.cuda.matmul.allow_tf32 = False
+    with tempfile.TemporaryDirectory() as temporary, concurrent.futures.ThreadPoolExecutor() as pool:
+        if options.libraries:
+            os.makedirs(options.libraries, exist_ok=True)
+        files = dict(zip(options.models, pool.map(lambda model: compiled(model, options, options.libraries or temporary),
+                                                  options.models)))
+        if options.compile_only:
+            return 0
+        libraries = {model: ctypes.CDLL(str(file)) for model, file in files.items()}
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    if options.device == "cuda":
+        torch.backends.cuda.preferred_blas_library("cublaslt")
     name = torch.cuda.get_device_name() if options.device == "cuda" else "the CPU, by the stand-in for a GPU"
-    print(f"PyTorch {torch.__version__} on {name}; medians of {options.rounds} rounds in turns\n")
-    with tempfile.TemporaryDirectory() as folder:
-        libraries = {model: compiled(model, options, folder) for model in options.models}
-        print("| work | " + " | ".join(options.contenders) + " | roofline | ours against the best peer |")
-        print("|---" * (len(options.contenders) + 3) + "|")
-        for model, library in libraries.items():
-            for trains in (work == "training" for work in options.works):
-                for batch in options.batches:
-                    time_model(model, batch, trains, options, library, device)
-    if options.gemms:
-        time_gemms(options, device)
+    print(f"PyTorch {torch.__version__} on {name}, for {options.architecture}; medians of {options.rounds} rounds in turns\n")
+    print("| work | " + " | ".join(options.contenders) + " | predicted | roofline | ours against the best peer |")
+    print("|---" * (len(options.contenders) + 4) + "|", flush=True)
+    works = [(model, batch) for model in options.models for batch in options.batches]
+    for model, batch in works:
+        for work in options.works:
+            clock.do(f"{model} {work}, batch {batch}",
+                     lambda: time_model(model, batch, work == "training", options, libraries[model], device))
+    clock.longest = 20  # these take less
+    for model, batch in works if options.gemms or options.kernels else []:
+        clock.do(f"kernels of {model}, batch {batch}", lambda: time_kernels(model, batch, options, libraries[model], device))
+    if clock.cut:
+        print(f"\nthere was no time for: {'; '.join(clock.cut)}")
+    return 3 if clock.cut else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -46,11 +46,7 @@ class Emitter : Values {
   void limit(Emitted& e, std::int64_t blocks_an_image) const;
   /// A row of blocks for each image.
   void blocks_for_images(tree::Block& b, const Fused& image, Emitted& e);
-  static Emitted fresh();
-  /// begin and end of the chunk's images, chunk being the block's z.
-  static void declare_chunk(tree::Block& b);
-  /// An element of the partial sums, which lie as the points of sum_of_chunks.
-  tree::Expr partial();
+  Emitted fresh() const;
   std::vector<int> values_of(std::size_t first, std::size_t end) const;
   static tree::Expr start_of(const Step& s) { return tree::real(s.reduction == Reduction::sum ? 0 : -INFINITY); }
   static std::string result_of(std::size_t s, const Step& step);
@@ -64,6 +60,15 @@ class Emitter : Values {
   /// A block of threads for the points of an image; `body` makes one of them.
   Emitted points_kernel(const std::function<tree::Block()>& body, const std::string& how, bool combines);
   Emitted each_point();
+
+  // Sums over chunks of the batch: chunks.cpp
+  /// begin and end of the chunk's images, chunk being the block's z.
+  void declare_chunk(tree::Block& b) const;
+  /// An element of the partial sums, which lie as the points of sum_of_chunks, those of one step behind those of
+  /// another.
+  tree::Expr partial(std::size_t step = 0);
+  /// How many of the kernel's steps, the first ones, are sums.
+  std::size_t sums() const;
   /// A chunk's sums for points that lie side by side: a lane for each, and the block's warps share what is summed.
   Emitted columns();
   /// Adds up the partial sums in the order of the chunks, then stores.
@@ -109,6 +114,7 @@ class Emitter : Values {
   std::string wanted_tile(const std::string& kind) const;
 
   const Tiles& tiles_;
+  int chunks_ = batch_chunks;  ///< of the batch, where their sums are added up afterwards
 };
 
 }  // namespace tessera::codegen::cuda

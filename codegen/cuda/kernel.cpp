@@ -34,7 +34,7 @@ std::vector<Emitted> Emitter::run() {
   if (kernel_.anchor == Anchor::row && chunks) refuse("sweeps over a batch");
   if (const Factors f = factors(); f.left >= 0)
     result.push_back(matrix_product(f, chunks));
-  else if (kernel_.anchor == Anchor::row || sums_along_memory())
+  else if (kernel_.anchor == Anchor::row || (!(chunks && sums() > 1) && sums_along_memory()))
     result.push_back(rows(chunks));
   else
     result.push_back(chunks ? columns() : each_point());
@@ -170,30 +170,11 @@ void Emitter::limit(Emitted& e, std::int64_t blocks_an_image) const {
   e.largest_batch = std::min(e.largest_batch, most_blocks / std::max<std::int64_t>(1, blocks_an_image));
 }
 
-Emitted Emitter::fresh() {
+Emitted Emitter::fresh() const {
   Emitted e;
+  e.chunks = chunks_;
   e.largest_batch = std::numeric_limits<std::int32_t>::max();
   return e;
-}
-
-void Emitter::declare_chunk(Block& b) {
-  auto bound = [](Expr chunk) {
-    return binary("/", binary("*", std::move(chunk), name("batch")), integer(batch_chunks));
-  };
-  b.push_back(tree::declare("const int", "chunk", call("block_z", {})));
-  b.push_back(tree::declare("const int", "begin", bound(name("chunk"))));
-  b.push_back(tree::declare("const int", "end", bound(name("chunk") + integer(1))));
-}
-
-Expr Emitter::partial() {
-  std::map<int, std::int64_t> strides;
-  std::int64_t stride = 1;
-  const std::vector<int> axes = point_axes();
-  for (std::size_t i = axes.size(); i-- > 0;) {
-    strides[axes[i]] = stride;
-    stride *= extent_of(axes[i]);
-  }
-  return tree::index(name("partial"), name("chunk") * stride + linear(strides, 0));
 }
 
 std::vector<int> Emitter::values_of(std::size_t first, std::size_t end) const {
@@ -328,69 +309,6 @@ Emitted Emitter::points_kernel(const std::function<Block()>& body, const std::st
 Emitted Emitter::each_point() {
   if (tasks_of(kernel_) == Tasks::serial) refuse("sums over the batch in one thread");
   return points_kernel([&] { return steps_of_point(); }, "a thread for each result", false);
-}
-
-Emitted Emitter::columns() {
-  Emitted e = fresh();
-  const Fused point = fuse(point_axes(), "point"), element = fuse(batch_first(kernel_, step(0).over), "element");
-  const std::int64_t count = points(point.axes).fixed;
-  constexpr int lanes = 32, warps = threads_of_points / lanes;
-  e.threads = threads_of_points;
-  e.shared_bytes = integer(threads_of_points * 4);
-  e.takes_batch = true;
-  e.grid[0] = integer(ceiling(count, lanes));
-  e.grid[2] = integer(batch_chunks);
-  Block b;
-  declare_chunk(b);
-  const std::string variable = point.axes.empty() ? "point" : point.variable, result = result_of(0, step(0));
-  const Expr lane = binary("%", call("thread_x", {}), integer(lanes)),
-             warp = binary("/", call("thread_x", {}), integer(lanes));
-  const Expr inside = binary("<", name(variable), integer(count));
-  b.push_back(tree::declare("const int", variable,
-                            count > lanes ? binary("*", call("block_x", {}), integer(lanes)) + lane : lane));
-  b.push_back(tree::declare("real", result, start_of(step(0))));
-  stand(point);
-  stand(element);
-  Block each;
-  begin({step(0).value});
-  each.push_back(accumulate(step(0), result, evaluate(each, step(0).value)));
-  leave();
-  Block declared = declare_needed(element);
-  each.insert(each.begin(), declared.begin(), declared.end());
-  const std::int64_t of_image = points(element.axes).per_batch;
-  Block sum{tree::loop("int", element.variable, name("begin") * of_image + warp,
-                       binary("<", name(element.variable), name("end") * of_image), warps, std::move(each))};
-  declared = declare_needed(point);
-  sum.insert(sum.begin(), declared.begin(), declared.end());
-  b.push_back(tree::when(inside, std::move(sum)));
-  const std::string function = step(0).reduction == Reduction::sum ? "sum_over_warps" : "maximum_over_warps";
-  b.push_back(tree::assign(result, call(function, {name(result)})));
-  Block store{tree::evaluate(binary("=", partial(), name(result)))};
-  leave();
-  declared = declare_needed(point);
-  store.insert(store.begin(), declared.begin(), declared.end());
-  b.push_back(tree::when(binary("&&", binary("<", call("thread_x", {}), integer(lanes)), inside), std::move(store)));
-  e.function.name = kernel_.name + "_partial";
-  finish(e, std::move(b), "a lane for each result", true, true);
-  return e;
-}
-
-Emitted Emitter::sum_of_chunks() {
-  Emitted e = points_kernel(
-      [&] {
-        Block b{tree::declare("real", result_of(0, step(0)), start_of(step(0)))};
-        Block body{accumulate(step(0), result_of(0, step(0)), partial())};
-        b.push_back(tree::loop("int", "chunk", integer(0), binary("<", name("chunk"), integer(batch_chunks)), 1,
-                               std::move(body)));
-        locals_[0] = name(result_of(0, step(0)));
-        begin(values_of(1, kernel_.steps.size()));
-        for (std::size_t s = 1; s < kernel_.steps.size(); ++s)
-          for (const Step::Store& store : step(s).stores) put(b, store);
-        return b;
-      },
-      "the chunks' sums in their order", true);
-  e.function.name = kernel_.name + "_sum";
-  return e;
 }
 
 std::string type_of(const Tensor& tensor) { return tensor.element == Element::bf16 ? "bf16" : "real"; }

@@ -33,6 +33,7 @@ struct Emitted {
   tree::Expr shared_bytes;
   std::int64_t largest_batch = 0;      ///< that the grid has room for
   Tile tile;                           ///< of a matrix product
+  int chunks = batch_chunks;           ///< of a sum over the batch that is made in two
   Extent depth;                        ///< that a block of it sums over
   double alone = 0;                    ///< cycles in which a block of it multiplies nothing
   std::vector<Map> maps;               ///< by warpgroups: of both factors

@@ -7,6 +7,7 @@
 #include "codegen/cuda/attention.hpp"
 #include "codegen/cuda/attention_again.hpp"
 #include "codegen/cuda/attention_gradient.hpp"
+#include "codegen/cuda/merge.hpp"
 #include "codegen/error.hpp"
 
 namespace tessera::codegen::cuda {
@@ -149,6 +150,8 @@ Plan plan_for_gpu(KernelProgram program, const Tiles& tiles) {
     if (how != "none") fuse_attention_gradients(plan.program);
     if (how == "again") compute_attention_again(plan.program);
   }
+  merge_sums(plan.program);
+  sum_in_products(plan.program);
   for (const Tensor& t : plan.program.tensors) plan.layouts.push_back(layout_on_gpu(t));
   plan.stages = make_stages(plan.program);
   place_buffers(plan);

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <functional>
+#include <range/v3/algorithm/count_if.hpp>
 #include <set>
 #include <tuple>
 
@@ -55,9 +56,13 @@ class Prediction {
   std::vector<prediction::Program> run() {
     std::vector<prediction::Program> programs;
     for (const Plan& plan : model_.plans) {
-      if (plan.program.name != "forward" && plan.program.name != "loss_and_gradients") continue;
-      programs.push_back({plan.program.name, {}});
-      region(plan, 0, 1, programs.back().kernels);
+      const std::string& name = plan.program.name;
+      if (name != "forward" && name != "loss_and_gradients" && name != "update") continue;
+      programs.push_back({name, {}});
+      if (name == "update")
+        update(plan, programs.back().kernels);
+      else
+        region(plan, 0, 1, programs.back().kernels);
     }
     return programs;
   }
@@ -137,7 +142,7 @@ class Prediction {
         reach(reach, s.value);
         w.operations += each;
       }
-      if (!stores) break;
+      if (!stores) continue;
       for (const Step::Store& store : s.stores) {
         reach(reach, store.value);
         move(store.to);
@@ -151,9 +156,12 @@ class Prediction {
     const std::vector<Emitted> emitted = emit(plan, number, [](int) { return "table"; }, model_.tiles);
     for (std::size_t i = 0; i < emitted.size(); ++i) {
       const bool chunks = emitted.size() > 1;
+      const double parts = emitted[0].chunks;
       const auto work = [&](std::int64_t batch) {
-        const double points = points_of(k, batch), partial = 4 * points * static_cast<double>(batch_chunks);
-        if (i == 1) return Work{points * static_cast<double>(batch_chunks), partial + 4 * points};
+        const double points = points_of(k, batch) *
+                              static_cast<double>(ranges::count_if(k.steps, [](const Step& s) { return s.reduces; })),
+                     partial = 4 * points * parts;
+        if (i == 1) return Work{points * parts, partial + 4 * points};
         Work w = work_of(plan, k, !chunks, batch);
         if (chunks) w.bytes += partial;
         return w;
@@ -161,6 +169,24 @@ class Prediction {
       const std::vector<Emitted>& on_sm_90a = emitted[i].by_warpgroups;
       kernels.push_back(row(emitted[i], on_sm_90a.empty() ? "" : "sm_80", times, work));
       for (const Emitted& e : on_sm_90a) kernels.push_back(row(e, "sm_90a", times, work));
+    }
+  }
+
+  /// One kernel over the arena, or a part of it after the other.
+  void update(const Plan& plan, std::vector<prediction::Kernel>& kernels) const {
+    constexpr int threads = 256;
+    const auto parameters = static_cast<double>(model_.arena.reals);
+    for (const Kernel& k : plan.program.kernels) {
+      const Work work = work_of(plan, k, true, 1);
+      prediction::Kernel row;
+      row.name = "update";
+      row.times = 1;
+      row.grid[0] = {{parameters, 0}, threads, 1};
+      row.grid[1] = row.grid[2] = {{1, 0}, 1, 1};
+      row.resident = most_threads / threads;
+      row.operations = {work.operations, 0};
+      row.bytes = {work.bytes, 0};
+      kernels.push_back(row);
     }
   }
 
@@ -182,6 +208,9 @@ class Prediction {
     row.depth = {static_cast<double>(e.depth.fixed), static_cast<double>(e.depth.per_batch)};
     row.factor_bytes = row.on_tensor_cores ? 2 : 4;
     row.alone = e.alone;
+    if (e.tile.function.ends_with("product"))
+      row.shape = fmt::format("tiles of {} x {}{}", e.tile.rows, e.tile.columns,
+                              e.tile.cluster > 1 ? fmt::format(", {} a cluster", e.tile.cluster) : "");
     return row;
   }
 
@@ -211,9 +240,10 @@ std::string emit_prediction(const Model& model) {
       for (const prediction::Kernel::Along& along : k.grid)
         grid +=
             fmt::format("{}{{{}, {}, {}}}", grid.empty() ? "" : ", ", text_of(along.count), along.size, along.together);
-      rows += fmt::format("         {{\"{}\", \"{}\", {}, {{{}}}, {}, {}, {}, {}, {}, {}, {}, {}, {}}},\n", k.name,
-                          k.only_on, k.times, grid, k.resident, text_of(k.operations), text_of(k.bytes),
-                          k.on_tensor_cores, k.by_warpgroups, k.tile, text_of(k.depth), k.factor_bytes, k.alone);
+      rows +=
+          fmt::format("         {{\"{}\", \"{}\", {}, {{{}}}, {}, {}, {}, {}, {}, {}, {}, {}, {}, \"{}\"}},\n", k.name,
+                      k.only_on, k.times, grid, k.resident, text_of(k.operations), text_of(k.bytes), k.on_tensor_cores,
+                      k.by_warpgroups, k.tile, text_of(k.depth), k.factor_bytes, k.alone, k.shape);
     }
     rows += "     }},\n";
   }
@@ -224,7 +254,7 @@ std::string {0}_predict(const std::string& architecture, std::int64_t batch);
 std::string {0}_predict(const std::string& architecture, std::int64_t batch) {{
   using tessera::prediction::Program;
   // Name, starts, grid, blocks of a multiprocessor, operations, bytes, on tensor cores, tile, depth, bytes of a factor's
-  // number, cycles that a block does not multiply; what grows with the batch as {{fixed, of an image}}.
+  // number, cycles that a block does not multiply, tiles; what grows with the batch as {{fixed, of an image}}.
   static const std::vector<Program> programs{{
 {2}  }};
   return tessera::prediction::table("{0}", programs, architecture, batch);

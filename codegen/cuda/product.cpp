@@ -97,15 +97,27 @@ Emitted Emitter::matrix_product(const Factors& f, bool chunk) {
   Emitted e = fresh();
   const bool tensor = plan_.program.precision == Precision::bf16;
   const Extent row_count = points(f.rows), column_count = points(f.columns), group_count = points(f.groups);
-  auto nominal = [](const Extent& x) { return x.at(nominal_batch); };
+  auto nominal = [&](const Extent& x) { return x.at(chunk ? nominal_summed_batch : nominal_batch); };
   const Extent depths = points(f.depth);
-  const Products products{nominal(row_count), nominal(column_count),
-                          chunk ? ceiling(nominal(depths), batch_chunks) : nominal(depths),
-                          chunk ? batch_chunks : nominal(group_count), storing(chunk)};
+  Products products{nominal(row_count),   nominal(column_count), nominal(depths),
+                    nominal(group_count), storing(chunk),        chunk};
+  if (chunk && tensor) {
+    const bool by_maps = map_of(f.left, f.rows, f.groups, f.depth) && map_of(f.right, f.columns, f.groups, f.depth);
+    chunks_ = choose_chunks(products, by_maps, wanted_tile(""), wanted_tile("wgmma:"));
+    e = fresh();
+  }
+  if (chunk) {
+    products.depth = ceiling(products.depth, chunks_);
+    products.count = chunks_;
+  }
   const Tile tile = choose_tile(plan_.program.precision, products, wanted_tile(""));
   blocks_of_product(e, tile, f, chunk, products);
   e.shared_bytes = call(tile.function + "_bytes", {integer(tile.rows), integer(tile.columns)});
-  if (tensor) e.by_warpgroups = Emitter(plan_, kernel_, table_, tiles_).product_by_warpgroups(f, chunk, products, tile);
+  if (tensor) {
+    Emitter other(plan_, kernel_, table_, tiles_);
+    other.chunks_ = chunks_;
+    e.by_warpgroups = other.product_by_warpgroups(f, chunk, products, tile);
+  }
 
   const Fused row = fuse(f.rows, "row"), column = fuse(f.columns, "column"), group = fuse(f.groups, "group"),
               depth = fuse(f.depth, "depth");
@@ -154,12 +166,12 @@ void Emitter::blocks_of_product(Emitted& e, const Tile& tile, const Factors& f, 
                depths = points(f.depth);
   e.tile = tile;
   if (plan_.program.precision == Precision::bf16) e.alone = alone(tile, products);
-  e.depth = chunk ? Extent{depths.fixed / batch_chunks, ceiling(depths.per_batch, batch_chunks)} : depths;
+  e.depth = chunk ? Extent{depths.fixed / chunks_, ceiling(depths.per_batch, chunks_)} : depths;
   e.threads = tile.threads;
   e.blocks = tile.blocks;
   e.grid[0] = blocks_for(row_count, tile.rows);
   e.grid[1] = blocks_for(column_count, tile.columns);
-  e.grid[2] = chunk ? integer(batch_chunks) : times_batch(group_count);
+  e.grid[2] = chunk ? integer(chunks_) : times_batch(group_count);
   if (!column_count.known()) limit(e, ceiling(column_count.per_batch, tile.columns) + 1);
   if (!group_count.known()) limit(e, group_count.per_batch);
   for (const Extent& x : {row_count, column_count, depths})
@@ -254,8 +266,8 @@ std::vector<Emitted> Emitter::product_by_warpgroups(const Factors& f, bool chunk
   Expr from = integer(0), to = times_batch(depths);
   if (chunk) {
     // Chunks of whole steps, whatever image they end in.
-    auto bound = [](Expr chunk) {
-      return binary("/", binary("*", std::move(chunk), name("steps")), integer(batch_chunks)) * 64;
+    auto bound = [&](Expr chunk) {
+      return binary("/", binary("*", std::move(chunk), name("steps")), integer(chunks_)) * 64;
     };
     b.push_back(tree::declare("const int", "chunk", call("block_z", {})));
     b.push_back(tree::declare("const int", "steps", binary("/", to + integer(63), integer(64))));

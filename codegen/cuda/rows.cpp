@@ -49,7 +49,7 @@ Emitted Emitter::rows(bool chunk) {
   if (!image.axes.empty()) blocks_for_images(b, image, e);
   if (chunk) {
     e.takes_batch = true;
-    e.grid[2] = integer(batch_chunks);
+    e.grid[2] = integer(chunks_);
     declare_chunk(b);
   }
   if (ranges::any_of(batch_axes(true), [](int) { return true; })) e.takes_batch = true;

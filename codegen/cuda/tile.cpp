@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codegen/error.hpp"
+#include "codegen/plan/plan.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -55,11 +56,11 @@ constexpr Speed of_mma{1340, 32}, of_warpgroups{1710, 64};
 
 /// Cycles of the busiest multiprocessor, about. A step along the depth takes what the tensor cores need or its factors,
 /// of which the second-level cache gives 32 bytes a cycle, whichever is longer: copies run while warps multiply. While
-/// a block does not multiply, the others on its multiprocessor do. How full the last wave is, the batch will decide:
-/// half.
+/// a block does not multiply, the others on its multiprocessor do. How full the last wave is, the batch decides (half)
+/// where the number of products hangs on it.
 double tensor_cycles(const Tile& tile, const Products& p, const Speed& speed) {
   const double waves = static_cast<double>(blocks_of(tile, p)) / static_cast<double>(multiprocessors);
-  const double on_one = waves <= 1 ? 1 : waves + 0.5;
+  const double on_one = waves <= 1 ? 1 : p.any_batch ? std::ceil(waves) : waves + 0.5;
   const double step = speed.depth * std::max(tile.rows * tile.columns / speed.multiply_adds,
                                              (tile.rows + tile.columns / tile.cluster) * 2 / 32.0);
   const double multiplies = static_cast<double>(ceiling(p.depth, speed.depth)) * step,
@@ -133,6 +134,29 @@ std::optional<Tile> choose_warpgroup_tile(const Products& products, const Tile& 
   const Candidate& best = best_of(all, wanted);
   if (wanted.empty() && tensor_cycles(otherwise, products, of_mma) < best.time) return {};
   return best.tile;
+}
+
+int choose_chunks(const Products& whole, bool by_warpgroups, const std::string& wanted,
+                  const std::string& wanted_of_warpgroups) {
+  constexpr double of_memory = 4.3e12 / 1.75e9;  // bytes in a cycle, of an H200
+  int best = 0;
+  double least = 0;
+  for (int chunks = 1; chunks <= batch_chunks; ++chunks) {
+    Products p = whole;
+    p.count = chunks;
+    p.depth = ceiling(whole.depth, chunks);
+    const Tile tile = choose_tile(Precision::bf16, p, wanted);
+    double time = tensor_cycles(tile, p, of_mma);
+    if (by_warpgroups)
+      if (const auto faster = choose_warpgroup_tile(p, tile, wanted_of_warpgroups))
+        time = tensor_cycles(*faster, p, of_warpgroups);
+    time += 4.0 * static_cast<double>(p.rows * p.columns * (chunks + 1)) / of_memory;
+    if (best == 0 || time < least) {
+      best = chunks;
+      least = time;
+    }
+  }
+  return best;
 }
 
 }  // namespace tessera::codegen::cuda

@@ -20,8 +20,9 @@ struct Tile {
   int cluster = 1;       ///< blocks below each other that share their columns' numbers
 };
 
-/// What batches are taken to be where a choice depends on it.
-inline constexpr std::int64_t nominal_batch = 64;
+/// What batches are taken to be where a choice depends on it; and where a product sums over the batch, which takes long
+/// in training with large ones.
+inline constexpr std::int64_t nominal_batch = 64, nominal_summed_batch = 256;
 /// Of an H200 and an H100; an A100 has 108, for which the same choices are good.
 inline constexpr std::int64_t multiprocessors = 132;
 
@@ -34,7 +35,8 @@ inline constexpr const char* without_attention_gradient = "attention_gradient:";
 /// A number of equal products.
 struct Products {
   std::int64_t rows = 0, columns = 0, depth = 0, count = 0;
-  double storing = 0;  ///< instructions of what becomes of a sum, about
+  double storing = 0;      ///< instructions of what becomes of a sum, about
+  bool any_batch = false;  ///< there are so many of them whatever the batch is
 };
 /// Cycles in which a block multiplies nothing: it waits for its first factors, and stores its sums.
 double alone(const Tile& tile, const Products& products);
@@ -43,5 +45,10 @@ double alone(const Tile& tile, const Products& products);
 Tile choose_tile(Precision precision, const Products& products, const std::string& wanted);
 /// The same by warpgroups of sm_90a; nothing where `otherwise` is faster.
 std::optional<Tile> choose_warpgroup_tile(const Products& products, const Tile& otherwise, const std::string& wanted);
+
+/// Into how many chunks the depth of a product is best cut, whose sums another kernel adds up. `by_warpgroups`: its
+/// factors lie so.
+int choose_chunks(const Products& whole, bool by_warpgroups, const std::string& wanted,
+                  const std::string& wanted_of_warpgroups);
 
 }  // namespace tessera::codegen::cuda

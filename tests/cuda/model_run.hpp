@@ -99,11 +99,11 @@ inline void succeed(int code) {
               outputs(count(m.output_floats)), evaluated_loss(1), loss(1), gradients(m.parameter_floats),              \
               image_gradients(images.size()), maps(count(m.map_floats)), magnitudes(count(m.layers)), x(images),       \
               p(start), packed((GPU##_CUDA_PACKED_BYTES + 3) / 4), optimizer(Floats(m.optimizer_floats)),              \
-              scratch1(GPU##_CUDA_FORWARD_SCRATCH_BYTES(batch) / 4),                                                   \
-              scratch2(GPU##_CUDA_EVALUATE_SCRATCH_BYTES(batch) / 4),                                                  \
-              scratch3(GPU##_CUDA_TRAIN_SCRATCH_BYTES(batch) / 4),                                                     \
-              scratch4(GPU##_CUDA_INPUT_GRADIENT_SCRATCH_BYTES(batch) / 4),                                            \
-              scratch5(GPU##_CUDA_INSPECT_SCRATCH_BYTES(batch) / 4);                                                   \
+              scratch1(GPU##_CUDA_FORWARD_SCRATCH_BYTES(batch) / 4, true),                                             \
+              scratch2(GPU##_CUDA_EVALUATE_SCRATCH_BYTES(batch) / 4, true),                                            \
+              scratch3(GPU##_CUDA_TRAIN_SCRATCH_BYTES(batch) / 4, true),                                               \
+              scratch4(GPU##_CUDA_INPUT_GRADIENT_SCRATCH_BYTES(batch) / 4, true),                                      \
+              scratch5(GPU##_CUDA_INSPECT_SCRATCH_BYTES(batch) / 4, true);                                             \
           DeviceArray<std::int32_t> classes(std::vector<std::int32_t>(labels, labels + batch));                        \
           DeviceArray<tessera_cuda_step> step(std::vector<tessera_cuda_step>{{seed, 1, rate, 0}});                     \
           succeed(gpu##_cuda_pack(p.data(), packed.data(), nullptr));                                                  \

@@ -91,6 +91,16 @@ inline std::vector<Racing> racing_kernels() {
                    return out.values();
                  }});
 
+  std::vector<float> of_lanes;
+  for (int thread = 0; thread < 2 * 96; ++thread) of_lanes.push_back(static_cast<float>(2 * (3 * (thread % 32) + 96)));
+  all.push_back({"a lane's sum over the one before it", of_lanes, [](bool race) {
+                   DeviceArray<float> out(2 * 96);
+                   launch_named("sum_over_warps_twice",
+                                race ? sums_of_lanes_over_each_other::sum_over_warps_twice : sum_over_warps_twice,
+                                dim3(2), dim3(96), 96 * sizeof(float), nullptr, out.data());
+                   return out.values();
+                 }});
+
   all.push_back({"a step over the one before it", std::vector<float>(16 * 16, 3 * 8 * 3), [](bool race) {
                    DeviceArray<float> ones(std::vector<float>(16 * 24, 1)), of_right(threes(16 * 24)), out(16 * 16);
                    launch_named("product",

@@ -5,7 +5,11 @@
 #include <cstdio>
 
 #include "tests/cuda/gpu/device_array.hpp"
+#ifdef TESSERA_DEVICE_HEADER  // the CPU stands for the GPU
+#include TESSERA_DEVICE_HEADER
+#else
 #include "codegen/cuda/device/cuda.h"
+#endif
 
 namespace {
 #include "codegen/cuda/device/math.h"

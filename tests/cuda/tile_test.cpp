@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <sstream>
 
 #include "codegen/driver.hpp"
@@ -12,6 +13,7 @@
 #include "codegen/passes/narrow.hpp"
 #include "codegen/passes/simplify.hpp"
 #include "codegen/passes/subgraph.hpp"
+#include "codegen/plan/plan.hpp"
 #include "dsl/trace.hpp"
 #include "tests/cuda/example_models.hpp"
 #include "tests/cuda/toy_models.hpp"
@@ -178,6 +180,45 @@ TEST(CudaAttention, IsOneKernelWhereAProductOfValuesStandsBetweenTheSoftmaxAndIt
   EXPECT_EQ(forward.find("divide"), std::string::npos) << "probabilities are stored";
 }
 
+TEST(CudaSums, ChunksOfAWeightsGradientFillTheMachineAndAreFew) {
+  for (const std::int64_t rows : {768, 2304, 3072}) {  // of ViT-B
+    const Products products{rows, 768, nominal_summed_batch * 197, 1, 16, true};
+    const int chunks = choose_chunks(products, true, "", "128x256");
+    EXPECT_LT(chunks, batch_chunks) << "each chunk's sums are written and read";
+    const auto blocks = static_cast<double>(rows / 128 * 3 * chunks);
+    EXPECT_GT(blocks / (std::ceil(blocks / 132) * 132), 0.85) << rows;
+  }
+  // One tile: chunks alone make many blocks.
+  EXPECT_EQ(choose_chunks({64, 64, nominal_summed_batch * 197, 1, 16, true}, false, "", "64x64"), batch_chunks);
+}
+
+TEST(CudaSums, ThatReadTheSameAreOneKernel) {
+  const std::string text = kernels_of(trace<models::VitTiny>("vit_tiny_bf16"), {});
+  const std::size_t at = text.find(" blocks_norm2_weight_gradient_and_bias_gradient_partial(");
+  ASSERT_NE(at, std::string::npos);
+  const std::string kernel = text.substr(at, text.find("\n}\n", at) - at);
+  EXPECT_NE(kernel.find("    partial[chunk * 192 + d] = sum0;\n    partial[chunk * 192 + (d + 3072)] = sum1;\n"),
+            std::string::npos)
+      << kernel;
+  EXPECT_EQ(text.find(" blocks_norm2_bias_gradient"), std::string::npos);
+  EXPECT_NE(text.find(" blocks_mlp_fc1_bias_gradient_partial("), std::string::npos) << "which reads something else";
+}
+
+TEST(CudaSums, OfAResidualConnectionAreTheProductsBeforeTheNorm) {
+  const std::string text = kernels_of(trace<models::VitTiny>("vit_tiny_bf16"), {});
+  const auto kernel = [&](const std::string& name) {
+    const std::size_t at = text.find(" " + name + "(");
+    return text.substr(at, text.find("\n}\n", at) - at);
+  };
+  EXPECT_NE(kernel("blocks_attn_proj_forward")
+                .find("blocks_add[row * 192 + d] = blocks_carry[row * 192 + d] + (sum + blocks_attn_proj_bias[d]);"),
+            std::string::npos)
+      << kernel("blocks_attn_proj_forward");
+  EXPECT_NE(kernel("blocks_attn_proj_forward_2").find("const real* __restrict blocks_add"), std::string::npos);
+  const std::string computing = text.substr(0, text.find("void run_inspect("));  // which shows what each layer gives
+  EXPECT_EQ(computing.find(" blocks_attn_proj_einsum = "), std::string::npos) << "has a place in memory";
+}
+
 TEST(CudaPrediction, ABlockOfAttentionsGradientMultipliesNothingWhileItChangesScores) {
   GeneratorOptions options;
   options.precision = Precision::bf16;
@@ -221,6 +262,11 @@ TEST(CudaPrediction, OperationsAreTheGraphsAndTimeIsWhatTheSlowestPartTakes) {
   EXPECT_EQ(fc2[1], 394);
   EXPECT_NEAR(fc2[2], 394 / 132., 0.01);
   EXPECT_TRUE(text.find("\nblocks_mlp_fc2_forward ") == std::string::npos);
+  EXPECT_NE(text.find("  tiles of 128 x 192"), std::string::npos);
+  // The update reads parameters, gradients and two moments, and writes all but the gradients, and a copy as bf16.
+  const std::vector<double> update = row_of(text, "update", "update");
+  ASSERT_EQ(update.size(), 6u) << text;
+  EXPECT_NEAR(update[4], 5.72 * (7 * 4 + 2), 1);
   const std::string on_sm_80 = predict(traced, options, "sm_80", 256);
   EXPECT_EQ(row_of(on_sm_80, "forward", "blocks_mlp_fc2_forward").size(), 6u);
   EXPECT_EQ(on_sm_80.find("_wgmma"), std::string::npos);

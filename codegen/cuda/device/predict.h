@@ -32,6 +32,7 @@ struct Kernel {
   Linear depth;          ///< that a block of it sums over
   int factor_bytes = 4;  ///< of a number in its factors
   double alone = 0;      ///< cycles in which a block of it multiplies nothing
+  std::string shape;     ///< of its tiles, in words
 };
 
 struct Program {
@@ -107,9 +108,9 @@ inline std::string table(const std::string& model, const std::vector<Program>& p
     for (const Kernel& k : program.kernels) {
       if (!k.only_on.empty() && k.only_on != architecture) continue;
       const double each = seconds_of(k, *device, batch);
-      std::snprintf(line, sizeof line, "%-48s %8d %9.0f %7.2f %9.2f %9.2f %10.1f\n", k.name.c_str(), k.times,
+      std::snprintf(line, sizeof line, "%-48s %8d %9.0f %7.2f %9.2f %9.2f %10.1f%s%s\n", k.name.c_str(), k.times,
                     blocks_of(k, batch), waves_of(k, *device, batch), k.operations.at(batch) / 1e9,
-                    k.bytes.at(batch) / 1e6, each * 1e6);
+                    k.bytes.at(batch) / 1e6, each * 1e6, k.shape.empty() ? "" : "  ", k.shape.c_str());
       out += line;
       operations += k.operations.at(batch) * k.times;
       bytes += k.bytes.at(batch) * k.times;

@@ -83,6 +83,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
 }
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
+  *memory = nullptr;
+  if (bytes == 0) return cudaSuccess;
   if (taken() + bytes > capacity()) return cudaErrorMemoryAllocation;
   auto array = std::make_unique<Memory>(bytes);
   *memory = array->data();
@@ -105,13 +107,21 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return cudaSuccess;
 }
 
+cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }  // the default stream's work is done when it is put there
+
+cudaError_t cudaMemset(void* memory, int value, std::size_t bytes) {
+  return cudaMemsetAsync(memory, value, bytes, nullptr);
+}
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  return cudaMemcpyAsync(to, from, bytes, kind, nullptr);
+}
 cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream) {
   if (!on_gpu(memory, bytes)) return cudaErrorInvalidValue;
   tessera::cuda_host::put(stream, [=] { std::memset(memory, value, bytes); });
   return cudaSuccess;
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
-  if (stream->captures) return cudaErrorStreamCaptureUnsupported;
+  if (stream && stream->captures) return cudaErrorStreamCaptureUnsupported;
   const bool in = kind == cudaMemcpyHostToDevice;
   if (bytes > 0 && (on_gpu(to, bytes) != in || on_gpu(from, bytes) == in)) return cudaErrorInvalidValue;
   if (!in) {

@@ -18,7 +18,7 @@ namespace tessera::cuda_host {
 template <class T>
 class DeviceArray {
  public:
-  explicit DeviceArray(std::size_t count) : count_(count) {
+  explicit DeviceArray(std::size_t count, [[maybe_unused]] bool scratch = false) : count_(count) {
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     const std::size_t bytes = (count * sizeof(T) + 15) / 16 * 16, pages = (bytes + page - 1) / page * page;
     mapped_ = pages + 2 * page;

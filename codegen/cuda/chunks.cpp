@@ -1,0 +1,111 @@
+// Sums over the batch: partial ones over chunks of it, then their sums in the chunks' order.
+#include <range/v3/algorithm/count_if.hpp>
+
+#include "codegen/cuda/emitter.hpp"
+
+namespace tessera::codegen::cuda {
+
+using tree::binary;
+using tree::Block;
+using tree::call;
+using tree::Expr;
+using tree::integer;
+using tree::name;
+
+void Emitter::declare_chunk(Block& b) const {
+  auto bound = [&](Expr chunk) { return binary("/", binary("*", std::move(chunk), name("batch")), integer(chunks_)); };
+  b.push_back(tree::declare("const int", "chunk", call("block_z", {})));
+  b.push_back(tree::declare("const int", "begin", bound(name("chunk"))));
+  b.push_back(tree::declare("const int", "end", bound(name("chunk") + integer(1))));
+}
+
+std::size_t Emitter::sums() const {
+  return static_cast<std::size_t>(ranges::count_if(kernel_.steps, [](const Step& s) { return s.reduces; }));
+}
+
+Expr Emitter::partial(std::size_t step) {
+  std::map<int, std::int64_t> strides;
+  std::int64_t stride = 1;
+  const std::vector<int> axes = point_axes();
+  for (std::size_t i = axes.size(); i-- > 0;) {
+    strides[axes[i]] = stride;
+    stride *= extent_of(axes[i]);
+  }
+  return tree::index(name("partial"),
+                     name("chunk") * stride + linear(strides, static_cast<std::int64_t>(step) * chunks_ * stride));
+}
+
+Emitted Emitter::columns() {
+  Emitted e = fresh();
+  const Fused point = fuse(point_axes(), "point"), element = fuse(batch_first(kernel_, step(0).over), "element");
+  const std::int64_t count = points(point.axes).fixed;
+  constexpr int lanes = 32, warps = threads_of_points / lanes;
+  e.threads = threads_of_points;
+  e.shared_bytes = integer(threads_of_points * 4);
+  e.takes_batch = true;
+  e.grid[0] = integer(ceiling(count, lanes));
+  e.grid[2] = integer(chunks_);
+  Block b;
+  declare_chunk(b);
+  const std::string variable = point.axes.empty() ? "point" : point.variable;
+  const Expr lane = binary("%", call("thread_x", {}), integer(lanes)),
+             warp = binary("/", call("thread_x", {}), integer(lanes));
+  const Expr inside = binary("<", name(variable), integer(count));
+  b.push_back(tree::declare("const int", variable,
+                            count > lanes ? binary("*", call("block_x", {}), integer(lanes)) + lane : lane));
+  for (std::size_t s = 0; s < sums(); ++s) b.push_back(tree::declare("real", result_of(s, step(s)), start_of(step(s))));
+  stand(point);
+  stand(element);
+  Block each;
+  std::vector<int> values;
+  for (std::size_t s = 0; s < sums(); ++s) values.push_back(step(s).value);
+  begin(values);
+  for (std::size_t s = 0; s < sums(); ++s)
+    each.push_back(accumulate(step(s), result_of(s, step(s)), evaluate(each, step(s).value)));
+  leave();
+  Block declared = declare_needed(element);
+  each.insert(each.begin(), declared.begin(), declared.end());
+  const std::int64_t of_image = points(element.axes).per_batch;
+  Block sum{tree::loop("int", element.variable, name("begin") * of_image + warp,
+                       binary("<", name(element.variable), name("end") * of_image), warps, std::move(each))};
+  declared = declare_needed(point);
+  sum.insert(sum.begin(), declared.begin(), declared.end());
+  b.push_back(tree::when(inside, std::move(sum)));
+  Block store;
+  for (std::size_t s = 0; s < sums(); ++s) {
+    const std::string function = step(s).reduction == Reduction::sum ? "sum_over_warps" : "maximum_over_warps",
+                      result = result_of(s, step(s));
+    b.push_back(tree::assign(result, call(function, {name(result)})));
+    store.push_back(tree::evaluate(binary("=", partial(s), name(result))));
+  }
+  leave();
+  declared = declare_needed(point);
+  store.insert(store.begin(), declared.begin(), declared.end());
+  b.push_back(tree::when(binary("&&", binary("<", call("thread_x", {}), integer(lanes)), inside), std::move(store)));
+  e.function.name = kernel_.name + "_partial";
+  finish(e, std::move(b), "a lane for each result", true, true);
+  return e;
+}
+
+Emitted Emitter::sum_of_chunks() {
+  Emitted e = points_kernel(
+      [&] {
+        Block b, body;
+        for (std::size_t s = 0; s < sums(); ++s) {
+          b.push_back(tree::declare("real", result_of(s, step(s)), start_of(step(s))));
+          body.push_back(accumulate(step(s), result_of(s, step(s)), partial(s)));
+          locals_[static_cast<int>(s)] = name(result_of(s, step(s)));
+        }
+        b.push_back(
+            tree::loop("int", "chunk", integer(0), binary("<", name("chunk"), integer(chunks_)), 1, std::move(body)));
+        begin(values_of(sums(), kernel_.steps.size()));
+        for (std::size_t s = sums(); s < kernel_.steps.size(); ++s)
+          for (const Step::Store& store : step(s).stores) put(b, store);
+        return b;
+      },
+      "the chunks' sums in their order", true);
+  e.function.name = kernel_.name + "_sum";
+  return e;
+}
+
+}  // namespace tessera::codegen::cuda

@@ -1,0 +1,175 @@
+// A residual connection behind a linear layer, which the norm behind it would make: the product does.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <range/v3/algorithm/count.hpp>
+
+#include "codegen/cuda/attention_parts.hpp"
+#include "codegen/cuda/merge.hpp"
+
+namespace tessera::codegen::cuda {
+
+namespace {
+
+std::set<int> below(const Kernel& k, int e) {
+  std::set<int> all;
+  const auto take = [&](auto&& self, int at) -> void {
+    if (at < 0 || !all.insert(at).second) return;
+    const Expression& x = expression_of(k, at);
+    if (x.kind == Expression::Kind::op)
+      for (int operand : {x.a, x.b, x.c}) self(self, operand);
+  };
+  take(take, e);
+  return all;
+}
+
+/// Drops expressions that nobody needs.
+void keep_needed(Kernel& k) {
+  std::set<int> needed;
+  const auto need = [&](int e) {
+    for (int x : below(k, e)) {
+      needed.insert(x);
+      const Expression& found = expression_of(k, x);
+      if (found.kind == Expression::Kind::index_equals || found.kind == Expression::Kind::keep) needed.insert(found.a);
+    }
+  };
+  for (const Step& s : k.steps) {
+    if (s.reduces) need(s.value);
+    for (const Step::Store& store : s.stores) need(store.value);
+  }
+  std::map<int, int> number;
+  std::vector<Expression> kept;
+  for (int e : needed) {
+    number[e] = static_cast<int>(kept.size());
+    kept.push_back(expression_of(k, e));
+    Expression& x = kept.back();
+    if (x.kind == Expression::Kind::local) continue;
+    for (int* operand : {&x.a, &x.b, &x.c})
+      if (*operand >= 0) *operand = number.at(*operand);
+  }
+  k.expressions = std::move(kept);
+  for (Step& s : k.steps) {
+    if (s.reduces) s.value = number.at(s.value);
+    for (Step::Store& store : s.stores) store.value = number.at(store.value);
+  }
+}
+
+/// What a row kernel stores of a product's result and other elements at the same place.
+struct Sum {
+  std::size_t step = 0, store = 0;
+  std::vector<int> from, to;  ///< axes of the row kernel and of the product
+};
+
+std::optional<Sum> sum_of(const KernelProgram& program, const Kernel& product, const Kernel& row) {
+  if (factors_of(product, program.precision).left < 0 || product.steps.size() != 2 || product.across_batch) return {};
+  if (row.anchor != Anchor::row || row.region != product.region || !row.fused.empty() || !product.fused.empty())
+    return {};
+  if (product.steps[1].stores.size() != 1) return {};
+  const Access& made = product.steps[1].stores[0].to;
+  const Tensor& t = program.tensors[static_cast<std::size_t>(made.tensor)];
+  if (t.storage != Storage::scratch || t.element != Element::real || t.slots != 1 || made.shift != 0) return {};
+  for (const Kernel& k : program.kernels)
+    if (&k != &product && &k != &row && tensors_of(k).contains(made.tensor)) return {};
+  if (stored_by(row).contains(made.tensor)) return {};
+
+  for (std::size_t s = 0; s < row.steps.size(); ++s)
+    for (std::size_t i = 0; i < row.steps[s].stores.size(); ++i) {
+      const Step::Store& store = row.steps[s].stores[i];
+      Sum sum{s, i, axes_along(store.to), axes_along(made)};
+      const Tensor& stored = program.tensors[static_cast<std::size_t>(store.to.tensor)];
+      if (sum.from.empty() || sum.from.size() != sum.to.size() || stored.element != Element::real) continue;
+      if (row.steps[s].reduces || meet({store.to.tensor}, tensors_of(product))) continue;
+      if (ranges::count(row.expressions, true, [&](const Expression& e) {
+            return e.kind == Expression::Kind::load && e.access.tensor == store.to.tensor;
+          }))
+        continue;
+      bool right = true, reads_it = false;
+      const std::set<int> parts = below(row, store.value);
+      for (int e : parts) {
+        const Expression& x = expression_of(row, e);
+        if (x.kind == Expression::Kind::load && x.access.tensor == made.tensor) {
+          reads_it = true;
+          right = right && axes_along(x.access) == sum.from && x.access.shift == 0;
+        } else if (x.kind == Expression::Kind::load) {
+          for (const Affine& index : x.access.index)
+            for (const Affine::Part& part : index.parts) right = right && ranges::count(sum.from, part.axis) > 0;
+        } else {
+          right = right && (x.kind == Expression::Kind::constant || x.kind == Expression::Kind::op);
+        }
+      }
+      for (std::size_t a = 0; a < sum.from.size(); ++a)
+        right = right && row.axes[static_cast<std::size_t>(sum.from[a])].dim ==
+                             product.axes[static_cast<std::size_t>(sum.to[a])].dim;
+      if (right && reads_it) return sum;
+    }
+  return {};
+}
+
+/// The access of the row kernel, in the product.
+Access moved(Access access, const Sum& sum) {
+  for (Affine& index : access.index) {
+    for (Affine::Part& part : index.parts) part.axis = mapped({part.axis}, sum.from, sum.to)[0];
+    std::sort(index.parts.begin(), index.parts.end());
+  }
+  return access;
+}
+
+/// The product stores the sum, and the row kernel reads it; false, and nothing has changed, where the row kernel needs
+/// the product's result for more.
+bool move_sum(Kernel& product, Kernel& row, const Sum& sum) {
+  Kernel reader = row;
+  Step::Store store = reader.steps[sum.step].stores[sum.store];
+  const int made = product.steps[1].stores[0].to.tensor;
+
+  Kernel maker = product;
+  const int result = maker.steps[1].stores[0].value;
+  std::map<int, int> in_maker;
+  for (int e : below(reader, store.value)) {
+    Expression x = expression_of(reader, e);
+    if (x.kind == Expression::Kind::load && x.access.tensor == made) {
+      in_maker[e] = result;
+      continue;
+    }
+    if (x.kind == Expression::Kind::load) x.access = moved(x.access, sum);
+    for (int* operand : {&x.a, &x.b, &x.c})
+      if (*operand >= 0) *operand = in_maker.at(*operand);
+    in_maker[e] = static_cast<int>(maker.expressions.size());
+    maker.expressions.push_back(std::move(x));
+  }
+  maker.steps[1].stores[0] = {moved(store.to, sum), in_maker.at(store.value)};
+
+  Expression& value = reader.expressions[static_cast<std::size_t>(store.value)];
+  value = {};
+  value.kind = Expression::Kind::load;
+  value.access = store.to;
+  std::vector<Step::Store>& stores = reader.steps[sum.step].stores;
+  stores.erase(stores.begin() + static_cast<std::ptrdiff_t>(sum.store));
+  if (stores.empty()) {
+    reader.steps.erase(reader.steps.begin() + static_cast<std::ptrdiff_t>(sum.step));
+    for (Expression& e : reader.expressions)
+      if (e.kind == Expression::Kind::local && e.a > static_cast<int>(sum.step)) --e.a;
+  }
+  if (reader.steps.empty()) return false;
+  keep_needed(reader);
+  if (tensors_of(reader).contains(made)) return false;
+  product = std::move(maker);
+  row = std::move(reader);
+  return true;
+}
+
+}  // namespace
+
+void sum_in_products(KernelProgram& program) {
+  for (const std::vector<Item>& order : program.order)
+    for (std::size_t i = 0; i + 1 < order.size(); ++i) {
+      if (order[i].kernel < 0 || order[i + 1].kernel < 0) continue;
+      Kernel &product = program.kernels[static_cast<std::size_t>(order[i].kernel)],
+             &row = program.kernels[static_cast<std::size_t>(order[i + 1].kernel)];
+      if (const std::optional<Sum> sum = sum_of(program, product, row)) {
+        const int made = product.steps[1].stores[0].to.tensor;
+        if (move_sum(product, row, *sum)) program.tensors[static_cast<std::size_t>(made)].storage = Storage::registers;
+      }
+    }
+}
+
+}  // namespace tessera::codegen::cuda
