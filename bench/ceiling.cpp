@@ -3,10 +3,11 @@
 #include <immintrin.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <vector>
+
+#include "bench/fastest.hpp"
 
 namespace {
 
@@ -60,24 +61,12 @@ bool can(int wide) {
   return wide ? __builtin_cpu_supports("avx512f") : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
-/// The fastest of thirty runs, which are short, so that on a busy machine some are not interrupted.
-template <class Work>
-double seconds(Work work) {
-  double best = 1e9;
-  for (int repeat = 0; repeat < 30; ++repeat) {
-    const auto begin = std::chrono::steady_clock::now();
-    work();
-    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-  }
-  return best;
-}
-
 }  // namespace
 
 double ceiling_gflops(int wide, int threads) {
   if (!can(wide)) return 0;
   volatile float result = 0;
-  const double best = seconds([&] {
+  const double best = tessera::bench::fastest_of_thirty([&] {
     float sink = 0;
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : sink)
     for (int t = 0; t < threads; ++t) sink += wide ? sum_avx512() : sum_avx2();
@@ -96,7 +85,7 @@ double ceiling_copy_gbytes(int wide, int threads, std::int64_t floats) {
   float* const x = static_cast<float*>(std::align(64, line * sizeof(float), start, space));
   float* const y = x + part * threads;
   const std::int64_t passes = 10'000'000 / (part * threads) + 1;
-  const double best = seconds([&] {
+  const double best = tessera::bench::fastest_of_thirty([&] {
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int t = 0; t < threads; ++t)
       for (std::int64_t pass = 0; pass < passes; ++pass) {

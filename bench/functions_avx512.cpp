@@ -7,21 +7,13 @@
 namespace {
 #include "codegen/cpu/simd/avx512.h"
 #include "codegen/cpu/simd/math.h"
-
-void exps(const float* x, float* y, int vectors) {
-  for (int i = 0; i < vectors * lanes; i += lanes) v_store(y + i, v_exp(v_load(x + i)));
-}
-void gelus(const float* x, float* y, int vectors) {
-  for (int i = 0; i < vectors * lanes; i += lanes) v_store(y + i, v_gelu(v_load(x + i)));
-}
+#include "bench/functions.inc"
 }  // namespace
 #include "codegen/cpu/simd/x86_end.h"
 // clang-format on
 
 namespace tessera::bench {
 
-void apply_avx512(Function function, const float* x, float* y, int vectors) {
-  (function == Function::gelu ? gelus : exps)(x, y, vectors);
-}
+void apply_avx512(Function function, const float* x, float* y, int vectors) { apply(function, x, y, vectors); }
 
 }  // namespace tessera::bench

@@ -7,7 +7,11 @@
 #include "codegen/error.hpp"
 #include "codegen/kernels/kernel.hpp"
 #include "codegen/passes/decompose.hpp"
+#include "codegen/passes/differentiate.hpp"
+#include "codegen/passes/recompute.hpp"
 #include "codegen/passes/simplify.hpp"
+#include "dsl/trace.hpp"
+#include "models/vit.hpp"
 #include "tests/codegen/support/sketch.hpp"
 
 namespace tessera::test {
@@ -134,6 +138,35 @@ TEST(Fusion, WritesThePartsOfAConcatWhereTheyBelong) {
   ASSERT_EQ(program.kernels.size(), 2u) << print(program);
   EXPECT_NE(print(program).find("outputs[b, i, k] = relu("), std::string::npos) << print(program);
   EXPECT_NE(print(program).find("outputs[b, i, j+2] = add("), std::string::npos) << print(program);
+}
+
+TEST(Fusion, WritesProductsIntoThePartsOfAConcatThatAreViewsOfThem) {
+  Sketch s;  // as the gradients of queries and keys are laid side by side
+  const NodeId x = images(s), weight = s.parameter("weight", {s.J, s.K});
+  const graph::Rearrangement on_top{{s.B, s.I, s.K}, {{0}, {1}, {2}}, {{}, {0}, {1}, {2}}};
+  const auto part = [&](NodeId of) {
+    return s.b.rearrange(s.b.einsum({of, weight}, {{b, i, j}, {j, k}, {b, i, k}}), on_top,
+                         {Dim::constant(1), s.B, s.I, s.K});
+  };
+  const NodeId both = s.b.concat({part(x), part(s.b.unary(Op::exp, x))}, 0, Dim::constant(2));
+  const graph::Rearrangement beside{{Dim::constant(2), s.B, s.I, s.K}, {{0}, {1}, {2}, {3}}, {{1}, {2}, {0, 3}}};
+  s.value("outputs", s.b.rearrange(both, beside, {s.B, s.I, Dim::constant(2) * s.K}));
+  const std::string program = print(lowered(s.graph));
+  EXPECT_NE(program.find("outputs[b, i, k] = r0"), std::string::npos) << program;
+  EXPECT_NE(program.find("outputs[b, i, k+2] = r0"), std::string::npos) << program;
+}
+
+TEST(Fusion, ComputesWhatElseIsMadeOfASavedValueWhereItIsReadAnyway) {
+  using Small = models::Vit<{.image = 32, .width = 16, .heads = 2, .depth = 3}>;
+  const std::string program = print(codegen::lower(
+      codegen::recompute(codegen::simplify(codegen::decompose(codegen::differentiate(trace<Small>("small"), false)))),
+      "loss_and_gradients"));
+  const std::size_t at = program.find("contraction blocks_mlp_fc2_backward ");
+  ASSERT_NE(at, std::string::npos) << program;
+  const std::string kernel = program.substr(at, program.find("contraction", at + 1) - at);
+  EXPECT_NE(kernel.find(" = gelu(blocks.{}.mlp.fc1.add["), std::string::npos) << kernel;
+  EXPECT_NE(kernel.find("gelu_gradient(blocks.{}.mlp.fc1.add["), std::string::npos) << kernel;
+  EXPECT_EQ(program.find("elementwise blocks_mlp_backward"), std::string::npos) << program;
 }
 
 TEST(Fusion, KeepsAValueThatARepeatedBlockReadsOutOfTheKernelThatReadsTheBlock) {

@@ -197,7 +197,7 @@ TEST_P(Golden, EveryGradientIsPyTorchs) {
     const std::vector<float> all = expected.at(row.name).floats();
     const Parts want = parts(all.data(), row, all.size()), have = parts(&gradients[row.offset], row, all.size());
     EXPECT_LE(compare(have.effective, want.effective).relative, 1e-4) << row.name;
-    for (const float gradient : have.idle) EXPECT_NEAR(gradient, 0, 2e-7) << row.name;
+    for (const float gradient : have.idle) EXPECT_NEAR(gradient, 0, 1e-7) << row.name;
   }
 }
 
