@@ -71,9 +71,11 @@ struct Exp : Module {
   Tensor<B, T * D> forward(Tensor<B, T, D> x) const { return reshape<B, T * D>(exp(x + bias)); }
 };
 
-/// Of one head's scores: [B, 197, 197] -> [B, 197 * 197].
+/// Of one head's scores: [B, 197, Keys] -> [B, 197 * Keys]. Rows of 208 begin with lines of memory, as those of 197 do
+/// in the models, whose scratch memory has room between them.
+template <std::int64_t Keys>
 struct Probabilities : Module {
-  static constexpr auto J = axis<"J", 197>;  // what a token attends to
+  static constexpr auto J = axis<"J", Keys>;  // what a token attends to
 
   Parameter<J> bias;
   TESSERA_MEMBERS(Probabilities, bias)

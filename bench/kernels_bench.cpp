@@ -30,6 +30,7 @@
 #include "gemm_768x768.h"
 #include "layer_norms.h"
 #include "softmaxes.h"
+#include "softmaxes_208.h"
 
 namespace {
 
@@ -76,6 +77,7 @@ const std::vector<Kernel>& kernels() {
       KERNEL(layer_norms, LAYER_NORMS, 0, 7, none),
       KERNEL(gelus, GELUS, 0, 1, gelu),
       KERNEL(softmaxes, SOFTMAXES, 0, 6, exp),
+      KERNEL(softmaxes_208, SOFTMAXES_208, 0, 6, exp),
       KERNEL(exponentials, EXPONENTIALS, 0, 1, exp),
   };
   return all;

@@ -270,7 +270,8 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
            "Ctrl-C saves and stops;\n"
            "train --resume goes on, with the same numbers as if nothing had happened.\n\n"
            "Environment:\n"
-           "  TESSERA_ISA=scalar|avx2|avx512   kernels to use instead of the best ones for this machine\n\n"
+           "  TESSERA_ISA=scalar|avx2|avx512   kernels to use instead of the best ones for this machine\n"
+           "  TESSERA_SECOND_CACHE=BYTES       of a core, instead of what the system says\n\n"
            "Examples:\n"
            "  ",
            model.name,

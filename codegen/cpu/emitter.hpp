@@ -77,6 +77,12 @@ class Emitter : Values {
 
   // Row and elementwise kernels: kernel.cpp
   tree::Block sweeps();
+  /// How many rows go through one sweep before any of them goes through the next, so that a row need not wait for its
+  /// own sums: as many as stay in near memory.
+  std::int64_t rows_at_once(int axis) const;
+  tree::Statement sweeps_over_rows(const std::vector<std::pair<std::size_t, std::size_t>>& sweeps);
+  /// Whether the steps from `first` to before `end` use what step `local` has reduced.
+  bool uses_local(std::size_t first, std::size_t end, int local) const;
   /// Whether step `s` can run in the sweep of the steps from `first` on: over the same axes, and without their results.
   bool joins_sweep(std::size_t first, std::size_t s) const;
   /// The steps from `first` to before `end`, in one sweep. What it reduces along the lanes goes into a few vectors
@@ -153,6 +159,8 @@ class Emitter : Values {
   bool goes_on_ = false;    ///< what is stored is added to the sums, before anything is made of them
   tree::Expr depth_first_;  ///< where a block of a product's depth begins; null: all of it is summed at once
   int ways_ = 1, way_ = 0;  ///< vectors that a sweep reduces into, and which of them the present place goes into
+  std::int64_t rows_at_once_ = 1;
+  int row_axis_ = -1;  ///< of which so many rows go through a sweep at once
   bool in_team_;
   int split_ = -1;  ///< axis that a team shares out
   bool splits_columns_ = false;

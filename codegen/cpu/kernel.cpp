@@ -24,11 +24,8 @@ namespace {
 /// Below this many points, waiting for each other takes threads longer than what they share.
 constexpr std::int64_t least_shared = 1 << 15;
 
-/// Weights, in values: those of more lie in far memory.
-constexpr std::int64_t near_weights = 1 << 19;
-
-/// Reals of a tensor that are asked for at once: a few pages, and half of a second cache.
-constexpr std::int64_t least_fetched = 1 << 12, most_fetched = 1 << 18;
+/// Reals of a tensor that are asked for at once: a few pages, or more.
+constexpr std::int64_t least_fetched = 1 << 12;
 
 }  // namespace
 
@@ -88,6 +85,7 @@ Emitted Emitter::whole() {
   if (splits_columns_) {
     const auto [rows, columns] = std::pair{kernel_.product.rows, kernel_.product.columns};
     const std::int64_t weights = extent_[static_cast<std::size_t>(columns)] * depth();
+    const Expr bytes = integer(weights * 4 / values_in_real(kernel_.product.factors));
     e.function.body.insert(
         e.function.body.begin(),
         tree::declare(
@@ -95,7 +93,7 @@ Emitted Emitter::whole() {
             call("team.tiles",
                  {integer(split_ < 0 ? 1 : extent_[static_cast<std::size_t>(rows)]),
                   integer(split_ < 0 ? 1 : rows_of_tile(rows)), integer(extent_[static_cast<std::size_t>(columns)]),
-                  integer(columns_of_tile()), name(weights > near_weights ? "true" : "false")})));
+                  integer(columns_of_tile()), tree::binary(">", bytes, call("tessera_second_cache", {}))})));
   } else if (split_ >= 0) {
     const Expr rows = integer(extent_[static_cast<std::size_t>(split_)]), tile = integer(rows_of_tile(split_));
     e.function.body.insert(e.function.body.begin(),
@@ -114,7 +112,7 @@ Block Emitter::fetches(const std::function<bool(const Access&)>& which, const Ex
     const Tensor& t = plan_.program.tensors[static_cast<std::size_t>(e.access.tensor)];
     const Layout& layout = plan_.layouts[static_cast<std::size_t>(e.access.tensor)];
     const std::int64_t reals = layout.size.per_batch;
-    if (t.storage != Storage::scratch || !which(e.access) || reals < least_fetched || reals > most_fetched ||
+    if (t.storage != Storage::scratch || !which(e.access) || reals < least_fetched ||
         !seen.insert(e.access.tensor).second)
       continue;
     Expr first = name(argument(e.access, false));
@@ -431,32 +429,81 @@ Block Emitter::sweeps() {
   for (int a : outer_axes())
     if (a != vector_ && !(a == schedule_.parallel && schedule_.block == 1)) loops.push_back(a);
   if (vector_ >= 0 && !inner(vector_)) loops.push_back(vector_);
-  return nest(loops, [&](Block& b) {
+  std::vector<std::pair<std::size_t, std::size_t>> sweeps;
+  for (std::size_t first = 0, end = 0; first < kernel_.steps.size(); first = end) {
+    end = first + 1;
+    while (end < kernel_.steps.size() && joins_sweep(first, end)) ++end;
+    sweeps.emplace_back(first, end);
+  }
+  if (sweeps.size() > 1 && !loops.empty()) rows_at_once_ = rows_at_once(loops.back());
+  if (rows_at_once_ == 1)
+    return nest(loops, [&](Block& b) {
+      locals_.clear();
+      reset();
+      for (const auto& [first, end] : sweeps) sweep(b, first, end);
+    });
+  row_axis_ = loops.back();
+  loops.pop_back();
+  return nest(loops, [&](Block& b) { b.push_back(sweeps_over_rows(sweeps)); });
+}
+
+std::int64_t Emitter::rows_at_once(int axis) const {
+  constexpr std::int64_t most = 8, near_reals = 1 << 11;  // a quarter of a first cache, which has other things to hold
+  if (target_.lanes == 1 || vector_ < 0 || !inner(vector_) || axis == schedule_.parallel) return 1;
+  const bool along_lanes = ranges::all_of(
+      kernel_.steps, [&](const Step& s) { return !s.reduces || (s.over.size() == 1 && s.over.front() == vector_); });
+  const std::int64_t rows = extent_[static_cast<std::size_t>(axis)];
+  const std::int64_t fit = near_reals / extent_[static_cast<std::size_t>(vector_)];
+  return along_lanes && rows > 1 ? std::clamp<std::int64_t>(fit, 1, std::min(rows, most)) : 1;
+}
+
+tree::Statement Emitter::sweeps_over_rows(const std::vector<std::pair<std::size_t, std::size_t>>& sweeps) {
+  Expr first = integer(0), limit = integer(extent_[static_cast<std::size_t>(row_axis_)]);
+  if (row_axis_ == split_) std::tie(first, limit) = shared_part(row_axis_);
+  const Expr top = name("top"), bottom = name("bottom"), row = name(axis_name(row_axis_));
+  Block body{tree::declare("const std::int64_t", "bottom", tree::least(limit, top + integer(rows_at_once_)))};
+  set(row_axis_, row);
+  const Expr which = tree::binary("-", row, top);
+  for (const auto& [begin, end] : sweeps) {
     locals_.clear();
     reset();
-    for (std::size_t first = 0, end = 0; first < kernel_.steps.size(); first = end) {
-      end = first + 1;
-      while (end < kernel_.steps.size() && joins_sweep(first, end)) ++end;
-      sweep(b, first, end);
+    Block one;
+    for (std::size_t s = 0; s < begin; ++s) {
+      if (!step(s).reduces || !uses_local(begin, end, static_cast<int>(s))) continue;
+      const std::string v = fmt::format("row{}", s);
+      one.push_back(tree::declare("const vec", v, call("v_set", {tree::index(name(v + "s"), which)})));
+      locals_[{static_cast<int>(s), offsets_of_outer()}] = name(v);
     }
-  });
+    for (std::size_t s = begin; s < end; ++s)
+      if (step(s).reduces) body.push_back(tree::declare("real", fmt::format("row{}s[{}]", s, rows_at_once_), nullptr));
+    sweep(one, begin, end);
+    body.push_back(tree::loop(axis_name(row_axis_), top, tree::binary("<", row, bottom), 1, std::move(one)));
+  }
+  return tree::loop("top", first, tree::binary("<", top, limit), static_cast<int>(rows_at_once_), std::move(body));
 }
 
 bool Emitter::joins_sweep(std::size_t first, std::size_t s) const {
   if (step(s).over != step(first).over) return false;
+  for (std::size_t local = first; local < s; ++local)
+    if (uses_local(s, s + 1, static_cast<int>(local))) return false;
+  return true;
+}
+
+bool Emitter::uses_local(std::size_t first, std::size_t end, int local) const {
   std::vector<int> todo;
-  if (step(s).reduces) todo.push_back(step(s).value);
-  for (const Step::Store& store : step(s).stores) todo.push_back(store.value);
+  for (std::size_t s = first; s < end; ++s) {
+    if (step(s).reduces) todo.push_back(step(s).value);
+    for (const Step::Store& store : step(s).stores) todo.push_back(store.value);
+  }
   while (!todo.empty()) {
     const Expression& e = expression(todo.back());
     todo.pop_back();
-    if (e.kind == Expression::Kind::local && e.a >= static_cast<int>(first)) return false;
+    if (e.kind == Expression::Kind::local && e.a == local) return true;
     if (e.kind != Expression::Kind::op) continue;
-    todo.push_back(e.a);
-    if (e.b >= 0) todo.push_back(e.b);
-    if (e.c >= 0) todo.push_back(e.c);
+    for (int operand : {e.a, e.b, e.c})
+      if (operand >= 0) todo.push_back(operand);
   }
-  return true;
+  return false;
 }
 
 void Emitter::sweep(Block& b, std::size_t first, std::size_t end) {
@@ -495,9 +542,13 @@ void Emitter::sweep(Block& b, std::size_t first, std::size_t end) {
       for (std::size_t way = 0; way + apart < sums.size(); way += 2 * apart)
         sums[way] = accumulate(step(s), sums[way], sums[way + apart]);
     Expr result = sums.front();
+    const std::string all = fmt::format("row{}", s);
+    const std::string reduce = step(s).reduction == Reduction::sum ? "v_sum" : "v_max_lane";
+    if (rows_at_once_ > 1) {
+      b.push_back(tree::assign(fmt::format("{}s[{} - top]", all, axis_name(row_axis_)), call(reduce, {result})));
+      continue;
+    }
     if (across) {
-      const std::string all = fmt::format("row{}", s);
-      const std::string reduce = step(s).reduction == Reduction::sum ? "v_sum" : "v_max_lane";
       b.push_back(tree::declare("const vec", all, call("v_set", {call(reduce, {result})})));
       result = name(all);
     }
@@ -546,6 +597,8 @@ const std::set<std::string>& known_names() {
                                            "v_max",
                                            "v_neg",
                                            "v_fma",
+                                           "v_fms",
+                                           "v_fnma",
                                            "nullptr",
                                            "true",
                                            "false",
@@ -576,6 +629,7 @@ const std::set<std::string>& known_names() {
                                            "v_keep_n",
                                            "v_fetch",
                                            "v_fetch_line",
+                                           "tessera_second_cache",
                                            "v_sum",
                                            "v_max_lane",
                                            "v_exp",

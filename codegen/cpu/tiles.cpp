@@ -111,10 +111,7 @@ std::string Emitter::gradient_name() const {
   if (!kernel_.across_batch || kernel_.product.columns < 0 || !sums_along_one_axis(kernel_)) return "";
   const std::int64_t columns = extent_[static_cast<std::size_t>(kernel_.product.columns)];
   if (by_tiles()) return fmt::format("t_gradient<{}, {}>", columns, depth());
-  const Expression& product = expression(step(0).value);
-  for (int e : {product.a, product.b})
-    if (expression(e).kind != Expression::Kind::load) return "";
-  if (depth() < least_columns || factor(false).across != 1 || factor(true).across != 1) return "";
+  if (!copies_factors(plan_.layouts, kernel_)) return "";
   return fmt::format("g_gradient<{}, {}, {}, {}>", columns, depth(),
                      schedule_.tile[static_cast<std::size_t>(kernel_.product.rows)],
                      schedule_.tile[static_cast<std::size_t>(kernel_.product.columns)]);
@@ -150,10 +147,12 @@ Block Emitter::gradient() {
     set(batch, image);
     Block body = fetches([](const Access&) { return true; }, image);
     const Expr before = kernel_.goes_on ? name("group.first") + image : image;
-    body.push_back(tree::evaluate(
-        call(gradient_name(),
-             {name("begin"), name("end"), tree::binary(">", before, integer(0)), address(left.access, false),
-              integer(left.along), address(right.access, false), integer(right.along), address(to, true), to_row})));
+    const Expr biases =
+        kernel_.fused.empty() ? name("nullptr") : name(argument(kernel_.fused[0].steps[1].stores[0].to, true));
+    body.push_back(tree::evaluate(call(
+        gradient_name(),
+        {name("begin"), name("end"), tree::binary(">", before, integer(0)), address(left.access, false),
+         integer(left.along), address(right.access, false), integer(right.along), address(to, true), to_row, biases})));
     b.push_back(tree::loop(axis_name(batch), integer(0), tree::binary("<", image, images()), 1, std::move(body)));
   });
 }

@@ -24,8 +24,12 @@ Values::Values(const Plan& plan, int kernel, const Target& target)
       target_(target),
       schedule_(plan.schedules.at(target.name)[static_cast<std::size_t>(kernel)]),
       vector_(schedule_.vector),
-      place_(kernel_.axes.size()) {
+      place_(kernel_.axes.size()),
+      operations_(kernel_.expressions.size()) {
   for (const Axis& axis : kernel_.axes) extent_.push_back(axis.dim.known() ? axis.dim.value() : -1);
+  for (const Expression& e : kernel_.expressions)
+    for (int operand : {e.a, e.b, e.c})
+      if (e.kind == Expression::Kind::op && operand >= 0) ++operations_[static_cast<std::size_t>(operand)];
 }
 
 namespace {
@@ -141,6 +145,14 @@ Expr Values::make(Block& b, int e) {
     case Expression::Kind::op:
       break;
   }
+  if (x.op == Op::add || x.op == Op::subtract)
+    for (const int product : {x.a, x.b}) {
+      if (!is_product(product)) continue;
+      const int other = product == x.a ? x.b : x.a;
+      const Expr left = evaluate(b, expression(product).a), right = evaluate(b, expression(product).b);
+      const char* const f = x.op == Op::add ? "v_fma" : product == x.a ? "v_fms" : "v_fnma";
+      return call(f, {left, right, evaluate(b, other)});
+    }
   Expr a = evaluate(b, x.a);
   if (x.op == Op::select) {
     Expr first = evaluate(b, x.b);
@@ -172,6 +184,12 @@ Expr Values::make(Block& b, int e) {
   auto at = one.find(x.op);
   if (at == one.end()) throw Error("no instruction for an operation of one operand");
   return call(x.op == Op::rsqrt && uniform(x.a) ? "v_rsqrt_one" : at->second, {a});
+}
+
+/// Whether an expression is a product that one operation alone reads: an addition takes it in.
+bool Values::is_product(int e) const {
+  const Expression& x = expression(e);
+  return x.kind == Expression::Kind::op && x.op == Op::multiply && operations_[static_cast<std::size_t>(e)] == 1;
 }
 
 /// Dropout's factors at this place. The layer and the image are arguments where they are not loops of the kernel.

@@ -85,11 +85,13 @@ class Values {
   const std::set<int>& axes_of(int e);
   bool sweeps(int e);
   bool uniform(int e);
+  bool is_product(int e) const;
   tree::Expr make(tree::Block& b, int e);
   tree::Expr keep(const Expression& x);
   tree::Expr offset_in_panels(const Access& access, const Layout& layout) const;
 
   std::map<std::vector<std::int64_t>, tree::Expr> values_;
+  std::vector<int> operations_;  ///< by expression: how many operations read it
   std::map<int, std::set<int>> axes_of_;
   int counter_ = 0;
 };

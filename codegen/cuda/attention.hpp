@@ -31,7 +31,4 @@ std::optional<Attention> attention_of(const KernelProgram& program, const Kernel
 /// Has a kernel that mixes values compute their scores and softmax itself, where nobody else needs the scores.
 void fuse_attention(KernelProgram& program);
 
-/// Takes kernels out of a program; nothing runs them any more.
-void remove_kernels(KernelProgram& program, const std::set<int>& gone);
-
 }  // namespace tessera::codegen::cuda

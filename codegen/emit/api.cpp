@@ -377,21 +377,21 @@ std::string learning_rate(const graph::Recipe& r) {
   return body;
 }
 
-/// For each thread a chunk of the batch, and more where images are small: as many as fit into a second cache, so that
-/// what is done once for each group does not weigh.
+/// For each thread a chunk of the batch, and more where images are small: as many as fit into half a second cache, so
+/// that what is done once for each group does not weigh.
 std::string images_at_once(const ModelFiles& m) {
   const KernelProgram& program = m.plan("loss_and_gradients").program;
   if (!program.groups) return "  return batch;\n";
-  constexpr std::int64_t near_reals = 1 << 18;
   const std::int64_t image = std::max<std::int64_t>(1, m.plan("loss_and_gradients").scratch.per_batch);
   return fmt::format(R"cpp(#if defined(_OPENMP)
   const std::int64_t threads = omp_get_max_threads();
 #else
   const std::int64_t threads = 1;
 #endif
-  return std::min(batch, threads * std::max<std::int64_t>({0}, (batch + {1}) / {2}));
+  const std::int64_t image = {0} * sizeof({1}), near = (tessera_second_cache() / 2 + image - 1) / image;
+  return std::min(batch, threads * std::max<std::int64_t>(near, (batch + {2}) / {3}));
 )cpp",
-                     (near_reals + image - 1) / image, batch_chunks - 1, batch_chunks);
+                     image, m.real, batch_chunks - 1, batch_chunks);
 }
 
 std::string body_of(const ModelFiles& m, const tree::Function& f) {

@@ -215,7 +215,7 @@ namespace {
 
 class Checker {
  public:
-  Checker(const Function& f, const std::set<std::string>& known) : function_(f), names_(known) {}
+  Checker(const Function& f, const std::set<std::string>& known) : function_(f), known_(known) {}
 
   void run() {
     for (const Parameter& p : function_.parameters) add(p.name);
@@ -224,11 +224,16 @@ class Checker {
 
  private:
   void add(const std::string& n) {
-    if (!names_.insert(n).second)
+    if (known_.contains(n) || !names_.insert(n).second)
       throw Error(fmt::format("emitted function {} declares {} twice, or hides it", function_.name, n));
+    declared_.push_back(n);
+  }
+  /// Forgets what has been declared since there were so many.
+  void leave(std::size_t declared) {
+    for (; declared_.size() > declared; declared_.pop_back()) names_.erase(declared_.back());
   }
   void use(const std::string& n) const {
-    if (!names_.contains(n))
+    if (!names_.contains(n) && !known_.contains(n))
       throw Error(fmt::format("emitted function {} uses {}, which nothing declares", function_.name, n));
   }
   void expression(const Expr& e) const {
@@ -236,26 +241,29 @@ class Checker {
     if (e->kind == Node::Kind::name || e->kind == Node::Kind::call) use(e->text);
     for (const Expr& o : e->operands) expression(o);
   }
+  /// A variable; or an array, whose extent follows its name, or an element of it.
+  static std::string variable_of(const Statement& s) { return s.name.substr(0, s.name.find('[')); }
   void block(const Block& b) {
-    std::set<std::string> outer = names_;
+    const std::size_t outer = declared_.size();
     for (const Statement& s : b) {
       expression(s.value);
-      if (s.kind == Statement::Kind::assign) use(s.name);
-      if (s.kind == Statement::Kind::declare || s.kind == Statement::Kind::lambda)
-        add(s.name.substr(0, s.name.find('[')));  // an array's extent follows its name
-      std::set<std::string> here = names_;
+      if (s.kind == Statement::Kind::assign) use(variable_of(s));
+      if (s.kind == Statement::Kind::declare || s.kind == Statement::Kind::lambda) add(variable_of(s));
+      const std::size_t here = declared_.size();
       if (s.kind == Statement::Kind::loop) add(s.name);
       for (const Parameter& p : s.parameters) add(p.name);
       expression(s.limit);
       block(s.body);
       block(s.otherwise);
-      names_ = std::move(here);
+      leave(here);
     }
-    names_ = std::move(outer);
+    leave(outer);
   }
 
   const Function& function_;
+  const std::set<std::string>& known_;
   std::set<std::string> names_;
+  std::vector<std::string> declared_;
 };
 
 class Printer {

@@ -63,7 +63,7 @@ struct Statement {
     blank
   } kind = Kind::blank;
   std::string type;  ///< of a declaration, or of a loop's variable
-  std::string name;  ///< declared or assigned variable; loop variable; text of a comment or pragma
+  std::string name;  ///< declared or assigned variable or array element; loop variable; text of a comment or pragma
   Expr value;        ///< initial value, assigned value, call, condition, returned value
   Expr limit;        ///< loop: runs while `limit` holds
   std::int64_t step = 1;

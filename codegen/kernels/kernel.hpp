@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -109,6 +110,16 @@ struct Kernel {
   std::vector<Kernel> fused;  ///< that run within this one, before it: a plan's choice
 };
 
+/// Calls f(access, writes) for all that a kernel and those within it touch.
+template <class F>
+void for_each_access(const Kernel& k, F f) {
+  for (const Kernel& before : k.fused) for_each_access(before, f);
+  for (const Expression& e : k.expressions)
+    if (e.kind == Expression::Kind::load) f(e.access, false);
+  for (const Step& s : k.steps)
+    for (const Step::Store& st : s.stores) f(st.to, true);
+}
+
 /// What a kernel's work can be shared out by.
 enum class Tasks : std::uint8_t {
   once,    ///< it does not depend on the batch
@@ -178,6 +189,9 @@ struct KernelProgram {
 inline bool differentiates(const KernelProgram& program) {
   return program.name == "loss_and_gradients" || program.name == "input_gradient";
 }
+
+/// Takes kernels out of a program; nothing runs them any more.
+void remove_kernels(KernelProgram& program, const std::set<int>& gone);
 
 /// Groups the graph's nodes into kernels. The graph must be decomposed and verified.
 KernelProgram lower(const graph::Graph& graph, const std::string& name);

@@ -112,17 +112,17 @@ PackedArena make_packed_arena(const std::vector<Plan>& plans, const Arena& param
 Arena make_arena(const graph::Graph& declared, const KernelProgram& p) {
   // When each gradient is written, in running order; a repeated block's come as one.
   std::map<std::string, std::pair<int, int>> finished;  // key -> (time at the top level, time within)
+  int now = 0;
   for (std::size_t top = 0; top < p.order[0].size(); ++top) {
     const Item& item = p.order[0][top];
     std::vector<Item> inside{item};
     if (item.region >= 0) inside = p.order[static_cast<std::size_t>(item.region)];
-    for (std::size_t k = 0; k < inside.size(); ++k)
-      for (const Step& s : p.kernels[static_cast<std::size_t>(inside[k].kernel)].steps)
-        for (const Step::Store& store : s.stores) {
-          const Tensor& t = p.tensors[static_cast<std::size_t>(store.to.tensor)];
-          if (t.storage == Storage::gradient && t.parameter != graph::none)
-            finished[p.graph[t.parameter].name] = {static_cast<int>(top), static_cast<int>(k)};
-        }
+    for (const Item& i : inside)
+      for_each_access(p.kernels[static_cast<std::size_t>(i.kernel)], [&](const Access& a, bool writes) {
+        const Tensor& t = p.tensors[static_cast<std::size_t>(a.tensor)];
+        if (writes && t.storage == Storage::gradient && t.parameter != graph::none)
+          finished[p.graph[t.parameter].name] = {static_cast<int>(top), now++};
+      });
   }
   std::vector<std::pair<std::pair<int, int>, ArenaEntry>> found;
   std::map<std::string, int> region_of;

@@ -54,15 +54,6 @@ Times times_of(const Plan& plan) {
   return t;
 }
 
-template <class F>
-void for_each_access(const Kernel& k, F f) {  // f(access, writes)
-  for (const Kernel& before : k.fused) for_each_access(before, f);
-  for (const Expression& e : k.expressions)
-    if (e.kind == Expression::Kind::load) f(e.access, false);
-  for (const Step& s : k.steps)
-    for (const Step::Store& st : s.stores) f(st.to, true);
-}
-
 /// Lays the buffers of one arena out in the order given; returns the size needed.
 std::int64_t pack(std::vector<Buffer>& buffers, const std::vector<int>& order) {
   std::vector<int> placed;

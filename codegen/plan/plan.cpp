@@ -15,6 +15,7 @@ Plan make_plan(KernelProgram program, const std::vector<Target>& targets) {
   if (products && plan.program.precision == Precision::bf16) store_factors_as_bf16(plan.program);
   if (products && plan.program.precision == Precision::int8) store_factors_as_int8(plan.program);
   if (products && !differentiates(plan.program)) read_all_packed(plan.program);
+  if (products) sum_biases_with_weights(plan.program);
   if (plan.program.name == "loss_and_gradients") plan.program.groups = sum_in_groups(plan.program);
   if (products)
     for (const Tensor& t : plan.program.tensors) plan.layouts.push_back(layout_for_products(t));
@@ -73,6 +74,7 @@ std::string print(const Plan& plan) {
       if (s.block > 1) out += fmt::format(" by {}", s.block);
       if (tasks_of(kernel) == Tasks::chunks) out += fmt::format(" threads {} chunks of the batch", batch_chunks);
       if (kernel.goes_on) out += " group after group";
+      for (const Kernel& with : kernel.fused) out += " with " + with.name;
       if (kernel.product.columns >= 0) out += " product of " + sizes_of_product(kernel);
       if (kernel.product.factors != Element::real) out += fmt::format(" in {}", name_of(kernel.product.factors));
       if (s.vector >= 0) out += fmt::format(" lanes {}", axis(s.vector));

@@ -145,6 +145,12 @@ void store_factors_as_int8(KernelProgram& program);
 /// scratch memory has to hold the images of one group alone. Sums of which more is made are stored first. False, and
 /// nothing is changed, where an image needs a sum over the batch.
 bool sum_in_groups(KernelProgram& program);
+/// Whether both factors of a weight gradient are copied, tile by tile, before they are multiplied: they lie side by
+/// side for each of so many tokens.
+bool copies_factors(const std::vector<Layout>& layouts, const Kernel& kernel);
+/// Has such weight gradients, of single precision, add up the gradients of the biases beside them, while they copy what
+/// both are made of.
+void sum_biases_with_weights(KernelProgram& program);
 /// Whether a product sums over one axis besides the batch, or none.
 bool sums_along_one_axis(const Kernel& product);
 /// Whether a target computes products of such factors in tiles of 32 rows and columns.

@@ -182,6 +182,25 @@ TEST(PlanStages, KeepASumOverTheBatchApartFromAnotherThatReadsIt) {
   EXPECT_EQ(sums, 2u) << print(plan);
 }
 
+TEST(PlanGradients, OfBiasesComeWithThoseOfTheWeightsBesideThemWhoseFactorTheyAdd) {
+  const Graph train = codegen::differentiate(trace<Deep>("deep"), false);
+  codegen::KernelProgram program = codegen::lower(codegen::simplify(codegen::decompose(train)), "loss_and_gradients");
+  const Plan plan = codegen::make_plan(program, codegen::cpu_targets);
+  std::map<std::string, std::string> with;
+  for (const codegen::Kernel& k : plan.program.kernels)
+    for (const codegen::Kernel& fused : k.fused) with[k.name] = fused.name;
+  // That of the head's bias is a sum over images alone: the mean has one gradient for all tokens.
+  EXPECT_EQ(with, (std::map<std::string, std::string>{{"down_weight_gradient", "down_bias_gradient"},
+                                                      {"up_weight_gradient", "up_bias_gradient"}}));
+  for (const codegen::Kernel& k : plan.program.kernels)
+    for (const auto& [weight, bias] : with) EXPECT_NE(k.name, bias);
+  EXPECT_NE(print(plan).find("with down_bias_gradient"), std::string::npos);
+
+  program.precision = codegen::Precision::bf16;  // its weight gradients read rounded values
+  for (const codegen::Kernel& k : codegen::make_plan(program, codegen::cpu_targets).program.kernels)
+    EXPECT_TRUE(k.fused.empty()) << k.name;
+}
+
 TEST(PlanGroups, KeepEverySumOverTheBatchUntilTheLastGroup) {
   for (const std::vector<Plan>& all : {plans(stack()), vit_mnist()}) {
     const Plan& train = all.back();

@@ -31,6 +31,9 @@ constexpr const char* headers = R"cpp(#include <algorithm>
 #if defined(_OPENMP)
 #include <omp.h>
 #endif
+#if defined(__unix__)
+#include <unistd.h>
+#endif
 
 #include "tests/cuda/cuda_case.hpp"
 #include "tests/cuda/host/device.hpp"

@@ -7,6 +7,7 @@ namespace tessera::test {
 
 using Unary = void (*)(const float* x, float* y, int count);
 using Binary = void (*)(const float* a, const float* b, float* y, int count);
+using Ternary = void (*)(const float* a, const float* b, const float* c, float* y, int count);
 
 /// Arrays hold `count` numbers, any count; the last vector is loaded and stored with v_load_n and v_store_n.
 struct SimdTable {
@@ -15,7 +16,7 @@ struct SimdTable {
   int lanes;
   Unary exp, log, tanh, erf, gelu, gelu_gradient, sqrt, rsqrt, negate, step;
   Binary add, subtract, multiply, divide, maximum, minimum, equal;
-  void (*fma)(const float* a, const float* b, const float* c, float* y, int count);
+  Ternary fma, fms, fnma;
   void (*iota)(float* y);                                                 ///< `lanes` numbers
   float (*sum)(const float* x);                                           ///< of `lanes` numbers
   float (*largest)(const float* x);                                       ///< of `lanes` numbers

@@ -174,6 +174,10 @@ TEST_P(Simd, ArithmeticAgreesWithTheLanguageForEveryTail) {
     std::vector<float> y(n + 1, 77.0f);
     GetParam().fma(a.data(), b.data(), c.data(), y.data(), count);
     for (std::size_t i = 0; i < n; ++i) EXPECT_EQ(y[i], a[i] * b[i] + c[i]);
+    GetParam().fms(a.data(), b.data(), c.data(), y.data(), count);
+    for (std::size_t i = 0; i < n; ++i) EXPECT_EQ(y[i], a[i] * b[i] - c[i]);
+    GetParam().fnma(a.data(), b.data(), c.data(), y.data(), count);
+    for (std::size_t i = 0; i < n; ++i) EXPECT_EQ(y[i], c[i] - a[i] * b[i]);
     GetParam().sqrt(a.data(), y.data(), count);
     for (std::size_t i = 0; i < n; ++i) EXPECT_EQ(y[i], std::sqrt(a[i]));
     GetParam().rsqrt(a.data(), y.data(), count);

@@ -32,6 +32,9 @@ constexpr const char* headers = R"cpp(#if defined(__GNUC__) && !defined(__clang_
 #if defined(_OPENMP)
 #include <omp.h>
 #endif
+#if defined(__unix__)
+#include <unistd.h>
+#endif
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic pop
 #endif

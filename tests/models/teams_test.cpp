@@ -1,10 +1,15 @@
 // The same bits from the emitted vit_cifar, dropout and all, whatever the number of threads: images that are left over
-// when each thread has equally many are shared out, row by row of every kernel.
+// when each thread has equally many are shared out, row by row of every kernel. Nor does it matter how large the caches
+// are, by which work is cut up.
 #include <gtest/gtest.h>
 #include <omp.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -98,6 +103,39 @@ TEST_P(Teams, GiveTheBitsOfAllImagesAtOnceWithAnyFewerOfThem) {
           << threads << " threads, batch " << batch << ", " << at_once << " at once";
     }
   }
+}
+
+/// The bits of everything, as one number, and how many images go at once, from a process that is told how large its
+/// second cache is before it asks.
+std::pair<std::uint64_t, std::int64_t> run_with_second_cache(const char* bytes) {
+  std::array<int, 2> ends{};
+  EXPECT_EQ(pipe(ends.data()), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    setenv("TESSERA_SECOND_CACHE", bytes, 1);
+    std::pair<std::uint64_t, std::int64_t> result{14695981039346656037u, vit_cifar_images_at_once(256)};
+    for (const float number : run(2, 2)) {
+      std::uint32_t bits = 0;
+      std::memcpy(&bits, &number, sizeof bits);
+      result.first = (result.first ^ bits) * 1099511628211u;
+    }
+    const bool written = write(ends[1], &result, sizeof result) == sizeof result;
+    _exit(written && !testing::Test::HasFailure() ? 0 : 1);
+  }
+  close(ends[1]);
+  std::pair<std::uint64_t, std::int64_t> result{};
+  EXPECT_EQ(read(ends[0], &result, sizeof result), static_cast<ssize_t>(sizeof result));
+  close(ends[0]);
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  return result;
+}
+
+TEST_P(Teams, GiveTheSameBitsWhateverASecondCacheHolds) {
+  const auto small = run_with_second_cache("65536"), large = run_with_second_cache("268435456");
+  EXPECT_EQ(small.first, large.first);
+  EXPECT_LT(small.second, large.second) << "images at once";
 }
 
 INSTANTIATE_TEST_SUITE_P(Isas, Teams, testing::Values("scalar", "avx2", "avx512"),

@@ -35,6 +35,8 @@ typedef __m512 vec;
 [[maybe_unused]] static inline vec v_neg(vec a) { return _mm512_xor_ps(a, _mm512_set1_ps(-0.0f)); }
 [[maybe_unused]] static inline vec v_abs(vec a) { return _mm512_andnot_ps(_mm512_set1_ps(-0.0f), a); }
 [[maybe_unused]] static inline vec v_fma(vec a, vec b, vec c) { return _mm512_fmadd_ps(a, b, c); }
+[[maybe_unused]] static inline vec v_fms(vec a, vec b, vec c) { return _mm512_fmsub_ps(a, b, c); }
+[[maybe_unused]] static inline vec v_fnma(vec a, vec b, vec c) { return _mm512_fnmadd_ps(a, b, c); }
 [[maybe_unused]] static inline vec v_sqrt(vec a) { return _mm512_sqrt_ps(a); }
 [[maybe_unused]] static inline vec v_rsqrt(vec a) { return _mm512_div_ps(_mm512_set1_ps(1), _mm512_sqrt_ps(a)); }
 // Of operands with the same number in all lanes: a vector's division keeps the processor busy for longer.

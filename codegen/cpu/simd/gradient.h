@@ -1,5 +1,5 @@
 // Weight gradients: sums of products of two activations over the tokens of an image.
-inline constexpr std::int64_t g_near = 3 << 14;  ///< reals of one factor that lie in a second cache beside other things
+inline constexpr std::int64_t g_near = 3 << 14;  ///< reals of one factor that are copied at once, at most
 
 template <std::int64_t count>
 static inline void g_copy(const real* from, real* to) {
@@ -58,23 +58,49 @@ static inline void g_tile(bool add, const real* left, const real* right, std::in
     }
 }
 
+/// The sums over the depth of `rows` neighbours, from[k * along + row], which have just been read: each in four parts.
+static inline void g_sums(bool add, const real* from, std::int64_t along, std::int64_t rows, std::int64_t depth,
+                          real* to) {
+  for (std::int64_t row = 0; row < rows; row += lanes) {
+    const int some = static_cast<int>(std::min<std::int64_t>(lanes, rows - row));
+    vec sum[4] = {v_zero(), v_zero(), v_zero(), v_zero()};
+    const std::int64_t turns = depth / 4, rest = depth % 4;
+    for (std::int64_t k = 0; k < turns; ++k)
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) sum[i] = v_add(sum[i], v_load_n(from + (4 * k + i) * along + row, some));
+    for (std::int64_t i = 0; i < rest; ++i)
+      sum[i] = v_add(sum[i], v_load_n(from + (4 * turns + i) * along + row, some));
+    const vec all = v_add(v_add(sum[0], sum[1]), v_add(sum[2], sum[3]));
+    v_store_n(to + row, add ? v_add(v_load_n(to + row, some), all) : all, some);
+  }
+}
+/// So many columns, whole tiles of them, or rows of the other factor lie in `near` reals; one tile where they do not.
+constexpr std::int64_t g_fit(std::int64_t near, std::int64_t depth, std::int64_t tile) {
+  return std::max<std::int64_t>(1, near / depth / tile) * tile;
+}
+
 /// Of one image: to[row * to_row + column], rows from `begin` to `end`, gets the sum of left[k * left_along + row] *
-/// right[k * right_along + column] over the depth, or is increased by it. Both factors are copied tile after tile, so
-/// that sums go through them in order.
+/// right[k * right_along + column] over the depth, or is increased by it; and so does biases[row], where there are any,
+/// of left[k * left_along + row]. Both factors are copied tile after tile, so that sums go through them in order.
 template <std::int64_t columns, std::int64_t depth, int high, int vectors, class Left, class Right>
 static void g_gradient(std::int64_t begin, std::int64_t end, bool add, const Left* left, std::int64_t left_along,
-                       const Right* right, std::int64_t right_along, real* to, std::int64_t to_row) {
+                       const Right* right, std::int64_t right_along, real* to, std::int64_t to_row, real* biases) {
   constexpr std::int64_t wide = vectors * lanes, tiles = (columns + wide - 1) / wide;
-  constexpr std::int64_t across = std::min(tiles, std::max<std::int64_t>(1, g_near / depth / wide)) * wide;
-  constexpr std::int64_t down = std::max<std::int64_t>(1, g_near / 4 / depth / high) * high;
+  alignas(64) real right_tiles[std::min(g_fit(g_near, depth, wide), tiles * wide) * depth];
+  alignas(64) real left_tiles[g_fit(g_near / 4, depth, high) * depth];
+  // What is copied of the right factor lies in a second cache beside other things.
+  const std::int64_t part = tessera_second_cache() * 3 / 16 / static_cast<std::int64_t>(sizeof(real));
+  const std::int64_t near = std::min(g_near, part);
+  const std::int64_t across = std::min(g_fit(near, depth, wide), tiles * wide), down = g_fit(near / 4, depth, high);
   constexpr int rest = columns % wide;
-  alignas(64) real right_tiles[across * depth], left_tiles[down * depth];
   for (std::int64_t first = 0; first < columns; first += across) {
     const std::int64_t last = std::min(columns, first + across);
     g_pack<wide>(right + first, right_along, last - first, depth, right_tiles);
     for (std::int64_t top = begin; top < end; top += down) {
       const std::int64_t bottom = std::min(end, top + down);
       g_pack<high>(left + top, left_along, bottom - top, depth, left_tiles);
+      if constexpr (std::is_same_v<Left, real>)
+        if (biases && first == 0) g_sums(add, left + top, left_along, bottom - top, depth, biases + top);
       for (std::int64_t column = first; column < last; column += wide)
         for (std::int64_t row = top; row < bottom; row += high) {
           const real* const a = left_tiles + (row - top) * depth;

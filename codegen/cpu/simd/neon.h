@@ -39,6 +39,8 @@ typedef float32x4_t vec;
 [[maybe_unused]] static inline vec v_neg(vec a) { return vnegq_f32(a); }
 [[maybe_unused]] static inline vec v_abs(vec a) { return vabsq_f32(a); }
 [[maybe_unused]] static inline vec v_fma(vec a, vec b, vec c) { return vfmaq_f32(c, a, b); }
+[[maybe_unused]] static inline vec v_fms(vec a, vec b, vec c) { return vnegq_f32(vfmsq_f32(c, a, b)); }
+[[maybe_unused]] static inline vec v_fnma(vec a, vec b, vec c) { return vfmsq_f32(c, a, b); }
 [[maybe_unused]] static inline vec v_sqrt(vec a) { return vsqrtq_f32(a); }
 [[maybe_unused]] static inline vec v_rsqrt(vec a) { return vdivq_f32(vdupq_n_f32(1), vsqrtq_f32(a)); }
 // Of operands with the same number in all lanes: a vector's division keeps the processor busy for longer.

@@ -30,6 +30,8 @@ typedef real vec;
 [[maybe_unused]] static inline vec v_neg(vec a) { return -a; }
 [[maybe_unused]] static inline vec v_abs(vec a) { return std::fabs(a); }
 [[maybe_unused]] static inline vec v_fma(vec a, vec b, vec c) { return a * b + c; }
+[[maybe_unused]] static inline vec v_fms(vec a, vec b, vec c) { return a * b - c; }
+[[maybe_unused]] static inline vec v_fnma(vec a, vec b, vec c) { return c - a * b; }
 [[maybe_unused]] static inline vec v_sqrt(vec a) { return std::sqrt(a); }
 [[maybe_unused]] static inline vec v_rsqrt(vec a) { return real(1) / std::sqrt(a); }
 [[maybe_unused]] static inline vec v_div_one(vec a, vec b) { return v_div(a, b); }
