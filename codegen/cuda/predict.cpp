@@ -204,7 +204,7 @@ class Prediction {
     row.by_warpgroups = !e.maps.empty();
     row.on_tensor_cores = row.by_warpgroups || e.tile.function == "tensor_product" || e.tile.function == "attention" ||
                           e.tile.function == "attention_gradient";
-    row.tile = e.tile.rows + e.tile.columns / e.tile.cluster;
+    row.tile = e.tile.rows / e.tile.across() + e.tile.columns / e.tile.down();
     row.depth = {static_cast<double>(e.depth.fixed), static_cast<double>(e.depth.per_batch)};
     row.factor_bytes = row.on_tensor_cores ? 2 : 4;
     row.alone = e.alone;

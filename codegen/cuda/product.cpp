@@ -169,8 +169,9 @@ void Emitter::blocks_of_product(Emitted& e, const Tile& tile, const Factors& f, 
   e.depth = chunk ? Extent{depths.fixed / chunks_, ceiling(depths.per_batch, chunks_)} : depths;
   e.threads = tile.threads;
   e.blocks = tile.blocks;
-  e.grid[0] = blocks_for(row_count, tile.rows);
-  e.grid[1] = blocks_for(column_count, tile.columns);
+  // A cluster lies along x, whatever the blocks in it stand for.
+  e.grid[0] = blocks_for(row_count, tile.rows / tile.across());
+  e.grid[1] = blocks_for(column_count, std::int64_t{tile.columns} * tile.across());
   e.grid[2] = chunk ? integer(chunks_) : times_batch(group_count);
   if (!column_count.known()) limit(e, ceiling(column_count.per_batch, tile.columns) + 1);
   if (!group_count.known()) limit(e, group_count.per_batch);
@@ -256,8 +257,8 @@ std::vector<Emitted> Emitter::product_by_warpgroups(const Factors& f, bool chunk
   if (tile && !(left && right) && tiles_.contains("wgmma:" + kernel_.name))
     refuse("has a factor that no tensor map can bring");
   if (!left || !right || !tile) return {};
-  left->lines = left->deep ? tile->rows : 64;
-  right->lines = (right->deep ? tile->columns : 64) / tile->cluster;
+  left->lines = (left->deep ? tile->rows : 64) / tile->across();
+  right->lines = (right->deep ? tile->columns : 64) / tile->down();
   blocks_of_product(e, *tile, f, chunk, products);
   e.shared_bytes = call(tile->function + "_bytes", {integer(tile->rows), integer(tile->columns), integer(tile->steps)});
 

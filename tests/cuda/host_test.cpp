@@ -275,7 +275,7 @@ TEST(CudaHost, WarpgroupsGiveExactSumsOfWholeNumbersInEveryTileAndStorageOrder) 
     EXPECT_EQ(right_runs_of(p, odd_sizes_for(p)), 8u) << p.tile_rows << " x " << p.tile_columns;
 }
 TEST(CudaHost, EveryFaultPlantedInTheProductByWarpgroupsIsFound) {
-  WarpgroupProduct p = in_warpgroups<128, 128, 2, 3, 2, true, false>;
+  WarpgroupProduct p = in_warpgroups<128, 128, 2, 3, 4, true, false>;
   const FourMatrices m = odd_sizes_for(p);
   ASSERT_EQ(right_runs_of(p, m), 8u);
   const std::vector<float> wanted = m.product();

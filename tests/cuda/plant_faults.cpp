@@ -150,7 +150,7 @@ const Fault faults_in_warpgroups[] = {
     {"no_fence_behind_the_gates", "    asynchronous_fence();\n", ""},
     {"no_barrier_behind_the_gates", "  cluster_barrier<cluster>();  // the gates", "  // the gates"},
     {"no_bytes_expected", "gate_expect(full + place, step * static_cast<int>(sizeof(bf16)))",
-     "gate_arrive<1>(full + place, share)"},
+     "gate_arrive<1>(full + place, 0)"},
     {"too_few_bytes_expected", "full + place, step * static_cast<int>(sizeof(bf16))", "full + place, step"},
     {"a_first_step_that_waits_for_another", "int parity = 1;", "int parity = 0;"},
     {"a_first_step_that_waits_for_none", "int parity = 0;", "int parity = 1;"},
@@ -158,22 +158,30 @@ const Fault faults_in_warpgroups[] = {
      "- 1, lane);\n      place = place + 1 == steps ? 0 : place + 1;\n      parity ^= place == 0;",
      "- 1, lane);\n      place = place + 1 == steps ? 0 : place + 1;"},
     {"a_parity_that_stays_where_boxes_are_brought",
-     "right_fourth);\n      place = place + 1 == steps ? 0 : place + 1;\n      parity ^= place == 0;",
-     "right_fourth);\n      place = place + 1 == steps ? 0 : place + 1;"},
+     "                     right_fourth);\n      place = place + 1 == steps ? 0 : place + 1;\n      parity ^= place == "
+     "0;",
+     "                     right_fourth);\n      place = place + 1 == steps ? 0 : place + 1;"},
     {"no_wait_for_a_step", "gate_wait(full + place, parity)", "(void)parity"},
     {"no_wait_for_a_place", "gate_wait(empty + place, parity)", "(void)parity"},
     {"a_place_that_is_never_given_back", "gate_arrive<cluster>(empty + (place == 0 ? steps : place) - 1, lane);",
      "(void)empty;"},
     {"a_place_given_back_too_early", "(place == 0 ? steps : place) - 1", "place"},
-    {"a_place_given_back_by_one_warp", "gate_begin(empty + i, cluster * multiplying / 32)", "gate_begin(empty + i, 1)"},
-    {"a_place_given_back_by_all_lanes", "begin > from && lane < cluster", "begin > from"},
-    {"a_place_given_back_that_was_not_used", "begin > from && lane < cluster", "lane < cluster"},
-    {"a_place_given_back_to_one_block", "begin > from && lane < cluster", "begin > from && lane == 0"},
-    {"a_place_given_back_by_one_block", "cluster * multiplying / 32", "multiplying / 32"},
+    {"a_place_given_back_by_one_warp", "(across + over - 1) * multiplying / 32", "1"},
+    {"a_place_given_back_by_all_lanes", "of_mine >> lane & 1", "of_mine != 0"},
+    {"a_place_given_back_that_was_not_used", "begin > from && of_mine >> lane & 1", "of_mine >> lane & 1"},
+    {"a_place_given_back_to_one_block", "of_mine >> lane & 1", "(of_mine & 1) >> lane & 1"},
+    {"a_place_given_back_by_one_block", "(across + over - 1) * multiplying / 32", "multiplying / 32"},
     {"a_share_for_nobody_else", "copy_box<sharing>", "copy_box<1>"},
-    {"the_same_share_by_both", "full + place, share, first_column", "full + place, 0, first_column"},
+    {"the_same_share_by_both", "full + place, down_at, of_my_columns", "full + place, 0, of_my_columns"},
+    {"the_same_share_of_rows_by_both", "full + place, across_at, of_my_rows", "full + place, 0, of_my_rows"},
+    {"rows_for_those_of_the_same_columns", "across_at, of_my_rows", "across_at, of_my_columns + 0 * of_my_rows"},
+    {"columns_for_those_of_the_same_rows", "down_at, of_my_columns", "down_at, of_my_rows + 0 * of_my_columns"},
+    {"columns_for_the_first_two", "- 1) << across_at * over,", "- 1),"},
+    {"rows_for_the_first_two", "((across - 1) << over | 1) << down_at", "((across - 1) << over | 1)"},
+    {"a_place_given_back_to_two_blocks", "of_mine >> lane & 1", "(of_mine & of_my_columns) >> lane & 1"},
+    {"both_with_the_same_columns", "cluster_columns + across_at * tile_columns", "cluster_columns"},
     {"a_share_at_the_wrong_place", "tile + i * box + line * 64", "tile + i * box"},
-    {"both_with_the_same_rows", "cluster_rows + share * tile_rows", "cluster_rows"},
+    {"both_with_the_same_rows", "cluster_rows + down_at * tile_rows", "cluster_rows"},
     {"sums_that_may_be_written", "      multiplications_begin();\n", ""},
     {"no_group_of_multiplications", "      multiplications_commit();\n", ""},
     {"no_wait_for_multiplications", "      multiplications_wait<1>();", "      "},
@@ -292,7 +300,7 @@ int run(const std::string& device, const std::string& to, const std::string& rac
     const Fault named{"warpgroups_with_" + fault.name, fault.from, fault.to};
     text += planted(text_of(warpgroups), named, "warpgroup_kernel.h");
     of_warpgroups +=
-        "    {\"" + fault.name + "\", &" + named.name + "::by_warpgroups<128, 128, 2, 3, 2, true, false>},\n";
+        "    {\"" + fault.name + "\", &" + named.name + "::by_warpgroups<128, 128, 2, 3, 4, true, false>},\n";
   }
   write(to, text +
                 "using Kernel = void(const bf16*, const bf16*, float*, int, int, int);\n"

@@ -125,7 +125,7 @@ TEST(CudaRaces, EveryBarrierThatIsMissingIsARace) {
     expect_race([&] { gives_the_same_again<DeviceArray>(again); }, fault.name);
     ++count;
   }
-  WarpgroupProduct by_warpgroups = in_warpgroups<128, 128, 2, 3, 2, true, false>;
+  WarpgroupProduct by_warpgroups = in_warpgroups<128, 128, 2, 3, 4, true, false>;
   for (const auto& fault : planted_in_warpgroups) {
     if (!misses_a_barrier(fault.name)) continue;
     by_warpgroups.kernel = fault.kernel;

@@ -46,8 +46,10 @@ TEST(CudaTiles, WarpgroupsTakeAProductUnlessMmaIsFaster) {
                  : std::to_string(tile->rows) + "x" + std::to_string(tile->columns) + " by " +
                        std::to_string(tile->cluster);
   };
-  EXPECT_EQ(by_warpgroups({64 * 197, 768, 3072, 1, 20}), "128x192 by 2");
-  EXPECT_EQ(by_warpgroups({64 * 197, 3072, 768, 1, 56}), "128x128 by 2");  // on a multiprocessor one more that stores
+  EXPECT_EQ(by_warpgroups({64 * 197, 768, 3072, 1, 20}), "128x128 by 4");
+  EXPECT_EQ(by_warpgroups({64 * 197, 768, 3072, 1, 20}, "128x192"), "128x192 by 2");  // all multiprocessors
+  EXPECT_EQ(by_warpgroups({64 * 197, 3072, 768, 1, 56}), "128x128 by 4");  // on a multiprocessor one more that stores
+  EXPECT_EQ(by_warpgroups({64 * 197, 128, 768, 1, 56}, "128x128"), "128x128 by 2");  // nothing beside it
   EXPECT_EQ(by_warpgroups({128, 3072, 768, 16, 16}, "128x256"), "128x256 by 1");  // a second block would have no rows
   EXPECT_EQ(by_warpgroups({64, 10, 192, 1}), "");
   EXPECT_EQ(by_warpgroups({64, 10, 192, 1}, "64x128"), "64x128 by 1");
