@@ -82,6 +82,13 @@ double alone(const Tile& tile, const Products& p) {
   return first_factors + tile.rows * tile.columns * p.storing / instructions;
 }
 
+double summing_rows(const Products& p, const Tile& tile, int shares) {
+  constexpr double storing = 300, of_line = 13;  // instructions, for each of a step's depths
+  const double step = of_warpgroups.depth * tile.rows * tile.columns / of_warpgroups.multiply_adds * tile.blocks;
+  const double sums = of_warpgroups.depth * of_line / shares;
+  return storing + static_cast<double>(ceiling(p.depth, of_warpgroups.depth)) * std::max(0.0, sums - step);
+}
+
 namespace {
 
 struct Candidate {
@@ -130,7 +137,8 @@ std::optional<Tile> choose_warpgroup_tile(const Products& products, const Tile& 
          {warpgroup(128, 256, 2, 1, cluster), warpgroup(256, 128, 2, 1, cluster), warpgroup(128, 192, 2, 1, cluster),
           warpgroup(128, 128, 2, 2, cluster), warpgroup(128, 64, 2, 2, cluster), warpgroup(64, 256, 1, 1, cluster),
           warpgroup(64, 128, 1, 2, cluster)})
-      if (products.rows > (tile.down() - 1) * tile.rows && products.columns > (tile.across() - 1) * tile.columns)
+      if (products.rows > (tile.down() - 1) * tile.rows && products.columns > (tile.across() - 1) * tile.columns &&
+          !(products.sums_rows && tile.across() > 1))
         all.push_back({tile, tensor_cycles(tile, products, of_warpgroups)});
   const Candidate& best = best_of(all, wanted);
   if (wanted.empty() && tensor_cycles(otherwise, products, of_mma) < best.time) return {};

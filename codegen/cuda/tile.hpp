@@ -36,15 +36,22 @@ constexpr std::int64_t multiprocessors_for(int cluster) { return cluster > 2 ? 1
 using Tiles = std::map<std::string, std::string>;
 /// By this name "none": attention's gradients are the kernels of the plan.
 inline constexpr const char* without_attention_gradient = "attention_gradient:";
+/// By this name "none": no product by warpgroups sums a factor's rows for the kernel behind it.
+inline constexpr const char* without_sums_of_rows = "sums_of_rows:";
 
 /// A number of equal products.
 struct Products {
   std::int64_t rows = 0, columns = 0, depth = 0, count = 0;
   double storing = 0;      ///< instructions of what becomes of a sum, about
   bool any_batch = false;  ///< there are so many of them whatever the batch is
+  bool sums_rows = false;  ///< by warpgroups the left factor's rows are summed, too, which no other block brings
 };
 /// Cycles in which a block multiplies nothing: it waits for its first factors, and stores its sums.
 double alone(const Tile& tile, const Products& products);
+
+/// Cycles more where a block's warp that brings also sums rows, for one step of so many: while the others multiply, but
+/// for what takes longer than that, and storing.
+double summing_rows(const Products& products, const Tile& tile, int shares);
 
 /// The fastest tile, or that of the `wanted` size ("128x64"). Throws Error where there is none.
 Tile choose_tile(Precision precision, const Products& products, const std::string& wanted);

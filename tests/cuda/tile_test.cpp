@@ -206,6 +206,24 @@ TEST(CudaSums, ThatReadTheSameAreOneKernel) {
   EXPECT_NE(text.find(" blocks_mlp_fc1_bias_gradient_partial("), std::string::npos) << "which reads something else";
 }
 
+TEST(CudaSums, OfABiasesGradientAreMadeByTheProductByWarpgroupsThatReadsTheSame) {
+  const std::string text = kernels_of(trace<models::VitTiny>("vit_tiny_bf16"), {});
+  EXPECT_NE(text.find("const auto store_sum"), std::string::npos);
+  const std::string run = text.substr(text.find("void run_loss_and_gradients("));
+  const std::size_t product = run.find("(blocks_mlp_fc1_weight_gradient_partial_wgmma"),
+                    otherwise = run.find("    if (!(warpgroups)) {\n      launch(blocks_mlp_fc1_bias_gradient_partial"),
+                    sum = run.find("    launch(blocks_mlp_fc1_bias_gradient_sum");
+  ASSERT_NE(sum, std::string::npos) << run;
+  EXPECT_LT(product, otherwise);
+  EXPECT_LT(otherwise, sum);
+  // Which reads single precision; and where it is not wanted.
+  EXPECT_NE(run.find("\n    launch(blocks_mlp_fc2_bias_gradient_partial"), std::string::npos);
+  const std::string without = kernels_of(trace<models::VitTiny>("vit_tiny_bf16"), {{without_sums_of_rows, "none"}});
+  EXPECT_EQ(without.find("const auto store_sum"), std::string::npos);
+  EXPECT_NE(without.find("\n    launch(blocks_mlp_fc1_bias_gradient_partial"), std::string::npos);
+  EXPECT_THROW(kernels_of(trace<models::VitTiny>("vit_tiny_bf16"), {{without_sums_of_rows, "64x64"}}), Error);
+}
+
 TEST(CudaSums, OfAResidualConnectionAreTheProductsBeforeTheNorm) {
   const std::string text = kernels_of(trace<models::VitTiny>("vit_tiny_bf16"), {});
   const auto kernel = [&](const std::string& name) {

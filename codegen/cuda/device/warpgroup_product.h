@@ -48,15 +48,49 @@ struct BoxesOf {
   }
 };
 
+/// The left factor's rows of a tile, `of_lane` of which each lane of a warp sums along the depth. Lines run across it.
+template <int tile_rows>
+struct RowSums {
+  static constexpr int of_lane = tile_rows / 32, box = warpgroup_depth * 64;
+  struct alignas(of_lane * sizeof(bf16)) Together {
+    std::uint16_t bits[of_lane];
+  };
+  real sums[of_lane];
+
+  TESSERA_DEVICE void begin() {
+    TESSERA_UNROLL
+    for (int i = 0; i < of_lane; ++i) sums[i] = 0;
+  }
+  TESSERA_DEVICE void add(const bf16* tile, int lane) {
+    const int point = lane * of_lane;
+    tile += point / 64 * box + point % 8;
+    TESSERA_UNROLL_BY_4
+    for (int depth = 0; depth < warpgroup_depth; ++depth) {
+      const int eight = (point % 64 / 8) ^ (depth % 8);  // as copy_box swizzles them
+      const Together numbers = *reinterpret_cast<const Together*>(tile + depth * 64 + eight * 8);
+      TESSERA_UNROLL
+      for (int i = 0; i < of_lane; ++i) sums[i] += widened(bf16{numbers.bits[i]});
+    }
+  }
+};
+
+struct StoreNothing {
+  TESSERA_DEVICE void operator()(int, int, real) const {}
+};
+
+/// Where `shares` is not 0, the warp that brings also sums each row of the left factor, whose lines run across the
+/// depth: the first `shares` of the blocks with the same rows each sum some of the steps, for
+/// store_sum(which of them, row, sum).
 template <int tile_rows, int tile_columns, int down, int steps, int cluster, bool left_deep, bool right_deep,
-          class Store>
+          int shares = 0, class Store, class StoreSum = StoreNothing>
 TESSERA_DEVICE void warpgroup_product(int rows, int columns, int from, int to, const CUtensorMap& left, int left_third,
                                       int left_fourth, const CUtensorMap& right, int right_third, int right_fourth,
-                                      Store store) {
+                                      Store store, StoreSum store_sum = {}) {
 #if TESSERA_WARPGROUPS
   constexpr int my_rows = tile_rows / down, my_columns = tile_columns * down / 2, parts = my_rows / 64;
   constexpr int right_at = tile_rows * warpgroup_depth, step = (tile_rows + tile_columns) * warpgroup_depth;
   constexpr int stride = tile_columns + tensor_padding;
+  static_assert(shares == 0 || (!left_deep && cluster <= 2));  // by whom rows are summed, they are brought
   static_assert(my_rows % 64 == 0 && tile_rows * stride * sizeof(real) <= steps * step * sizeof(bf16));
   constexpr int across = cluster > 2 ? 2 : 1, over = cluster / across;  // blocks of a cluster
   using OfLeft = BoxesOf<tile_rows, left_deep, across>;
@@ -88,17 +122,36 @@ TESSERA_DEVICE void warpgroup_product(int rows, int columns, int from, int to, c
   real sums[parts][my_columns / 2];
   int place = 0;  // of the step
   if (warp >= multiplying / 32) {
-    int parity = 1;
-    for (int begin = from; lane == 0 && begin < to; begin += warpgroup_depth) {
-      gate_wait(empty + place, parity);
-      gate_expect(full + place, step * static_cast<int>(sizeof(bf16)));
-      bf16* const tile = factors + place * step;
-      OfLeft::bring(tile, left, full + place, across_at, of_my_rows, first_row, begin, left_third, left_fourth);
-      OfRight::bring(tile + right_at, right, full + place, down_at, of_my_columns, first_column, begin, right_third,
-                     right_fourth);
-      place = place + 1 == steps ? 0 : place + 1;
-      parity ^= place == 0;
+    // A step is summed when those behind it that there is memory for are on their way.
+    constexpr int ahead = shares > 0 ? (steps - 1) * warpgroup_depth : 0;
+    const int share = first_column / tile_columns;
+    RowSums<tile_rows> of_rows;
+    of_rows.begin();
+    int parity = 1, summed = 0, phase = 0;
+    for (int begin = from; (shares > 0 || lane == 0) && begin < to + ahead; begin += warpgroup_depth) {
+      if (lane == 0 && begin < to) {
+        gate_wait(empty + place, parity);
+        gate_expect(full + place, step * static_cast<int>(sizeof(bf16)));
+        bf16* const tile = factors + place * step;
+        OfLeft::bring(tile, left, full + place, across_at, of_my_rows, first_row, begin, left_third, left_fourth);
+        OfRight::bring(tile + right_at, right, full + place, down_at, of_my_columns, first_column, begin, right_third,
+                       right_fourth);
+        place = place + 1 == steps ? 0 : place + 1;
+        parity ^= place == 0;
+      }
+      if (shares == 0 || begin < from + ahead) continue;
+      gate_wait(full + summed, phase);
+      if ((begin - ahead - from) / warpgroup_depth % (shares > 0 ? shares : 1) == share)
+        of_rows.add(factors + summed * step, lane);
+      asynchronous_fence();
+      barrier_of<2, 32>();  // all lanes have read it, and the first brings another one there
+      summed = summed + 1 == steps ? 0 : summed + 1;
+      phase ^= summed == 0;
     }
+    TESSERA_UNROLL
+    for (int i = 0; i < of_rows.of_lane; ++i)
+      if (const int row = first_row + lane * of_rows.of_lane + i; share < shares && row < rows)
+        store_sum(share, row, of_rows.sums[i]);
   } else {
     TESSERA_UNROLL
     for (int i = 0; i < parts * my_columns / 2; ++i) sums[i / (my_columns / 2)][i % (my_columns / 2)] = 0;
@@ -124,6 +177,7 @@ TESSERA_DEVICE void warpgroup_product(int rows, int columns, int from, int to, c
     multiplications_wait<0>();
   }
   cluster_barrier<cluster>();  // sums lie where factors were; and no block ends while another speaks to its gates
+  if (shares > 0 && cluster > 1) barrier();  // which tells that rows have been read, too
   if (warp >= multiplying / 32) return;
 
   // Through shared memory, so that neighbouring threads store neighbouring columns.
