@@ -2,6 +2,7 @@
 #include <range/v3/algorithm/count_if.hpp>
 
 #include "codegen/cuda/emitter.hpp"
+#include "codegen/cuda/merge.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -21,6 +22,16 @@ void Emitter::declare_chunk(Block& b) const {
 
 std::size_t Emitter::sums() const {
   return static_cast<std::size_t>(ranges::count_if(kernel_.steps, [](const Step& s) { return s.reduces; }));
+}
+
+int Emitter::made_by_product() const {
+  if (sums() != 1) return 0;
+  const int before = neighbour_of(plan_.program, number(), -1);
+  if (before < 0) return 0;
+  const Kernel& product = plan_.program.kernels[static_cast<std::size_t>(before)];
+  if (factors_of(product, plan_.program.precision).left < 0 || tasks_of(product) != Tasks::chunks) return 0;
+  for (const Emitted& e : Emitter(plan_, product, table_, tiles_).run().front().by_warpgroups) return e.sums_of_rows;
+  return 0;
 }
 
 Expr Emitter::partial(std::size_t step) {

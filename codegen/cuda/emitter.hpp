@@ -67,6 +67,9 @@ class Emitter : Values {
   /// An element of the partial sums, which lie as the points of sum_of_chunks, those of one step behind those of
   /// another.
   tree::Expr partial(std::size_t step = 0);
+  /// How many partial sums the product before this kernel makes of it by the way; 0: it does not.
+  int made_by_product() const;
+  int number() const { return static_cast<int>(&kernel_ - plan_.program.kernels.data()); }
   /// How many of the kernel's steps, the first ones, are sums.
   std::size_t sums() const;
   /// A chunk's sums for points that lie side by side: a lane for each, and the block's warps share what is summed.
@@ -108,6 +111,10 @@ class Emitter : Values {
   /// it would take longer than that tile on mma.sync.
   std::vector<Emitted> product_by_warpgroups(const Factors& f, bool chunk, const Products& products,
                                              const Tile& otherwise);
+  /// Among how many blocks with the same rows the steps are shared out whose left factor's rows it also sums.
+  int shares_of_rows(const Products& products, const Tile& tile) const;
+  /// What becomes of such a sum: a partial one of the kernel behind.
+  tree::Statement sum_of_rows(int shares, std::int64_t rows) const;
   std::optional<Map> map_of(int factor, const std::vector<int>& across, const std::vector<int>& groups,
                             const std::vector<int>& depth);
   /// Of this kernel, or of all of them; empty where nobody asks for one.

@@ -9,6 +9,7 @@
 
 #include "codegen/cuda/api.hpp"
 #include "codegen/cuda/kernel.hpp"
+#include "codegen/cuda/merge.hpp"
 #include "codegen/cuda/plan.hpp"
 #include "codegen/embedded.hpp"
 #include "codegen/emit/entry.hpp"
@@ -100,7 +101,7 @@ class File {
   bool tensor_cores() const { return model_.plans.front().program.precision == Precision::bf16; }
 
   void check_tile(const std::string& kernel) const {
-    if (kernel == without_attention_gradient) return;
+    if (kernel == without_attention_gradient || kernel == without_sums_of_rows) return;
     const std::string named = kernel.starts_with("wgmma:") ? kernel.substr(6) : kernel;
     const bool there = ranges::any_of(model_.plans, [&](const Plan& plan) {
       return ranges::any_of(plan.program.kernels, [&](const Kernel& k) { return k.name == named; });
@@ -180,6 +181,7 @@ class File {
                                 "dim3",
                                 "blocks_for",
                                 "can_launch",
+                                "!",
                                 "launch_clusters",
                                 "tensor_map",
                                 "product_bytes",
@@ -245,6 +247,10 @@ class File {
   void run(const Plan& plan, int kernel, Block& b) {
     const Kernel& k = plan.program.kernels[static_cast<std::size_t>(kernel)];
     for (const Emitted& e : emit(plan, kernel, [&](int tensor) { return table(plan, tensor); }, model_.tiles)) {
+      if (e.without_warpgroups) {
+        b.push_back(tree::when(call("!", {name("warpgroups")}), {launch(plan, k, kernel, e)}));
+        continue;
+      }
       if (e.by_warpgroups.empty()) {
         b.push_back(launch(plan, k, kernel, e));
         continue;
@@ -289,7 +295,8 @@ class File {
   Expr pointer(const Plan& plan, const Kernel& k, int kernel, const Argument& a) {
     const KernelProgram& p = plan.program;
     if (a.tensor < 0) {
-      const Buffer& partial = plan.buffers[static_cast<std::size_t>(plan.partial_of[static_cast<std::size_t>(kernel)])];
+      const int whose = a.tensor == own_partial ? kernel : neighbour_of(p, kernel, 1);
+      const Buffer& partial = plan.buffers[static_cast<std::size_t>(plan.partial_of[static_cast<std::size_t>(whose)])];
       return name("scratch") + integer(partial.offset);
     }
     const Tensor& t = p.tensors[static_cast<std::size_t>(a.tensor)];

@@ -32,12 +32,15 @@ std::vector<Emitted> Emitter::run() {
   std::vector<Emitted> result;
   const bool chunks = tasks_of(kernel_) == Tasks::chunks;
   if (kernel_.anchor == Anchor::row && chunks) refuse("sweeps over a batch");
+  const int made = chunks ? made_by_product() : 0;
+  if (made) chunks_ = made;
   if (const Factors f = factors(); f.left >= 0)
     result.push_back(matrix_product(f, chunks));
   else if (kernel_.anchor == Anchor::row || (!(chunks && sums() > 1) && sums_along_memory()))
     result.push_back(rows(chunks));
   else
     result.push_back(chunks ? columns() : each_point());
+  result[0].without_warpgroups = made > 0;
   if (chunks) {
     arguments_.clear();
     locals_.clear();
@@ -143,7 +146,7 @@ void Emitter::finish(Emitted& e, Block body, const std::string& how, bool partia
   e.arguments = arguments_;
   if (has_partial) {
     e.function.parameters.push_back({partial_written ? "real*" : "const real*", "partial"});
-    e.arguments.push_back({-1, 0, partial_written, "partial"});
+    e.arguments.push_back({own_partial, 0, partial_written, "partial"});
   }
   std::string axes;
   for (std::size_t a = 0; a < kernel_.axes.size(); ++a)

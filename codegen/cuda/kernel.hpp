@@ -38,10 +38,15 @@ struct Emitted {
   double alone = 0;                    ///< cycles in which a block of it multiplies nothing
   std::vector<Map> maps;               ///< by warpgroups: of both factors
   std::vector<Emitted> by_warpgroups;  ///< in its place on sm_90a: one, or none
+  int sums_of_rows = 0;                ///< partial ones of its left factor, which it makes for the kernel behind it
+  bool without_warpgroups = false;     ///< where there are some, the product before it makes what this one does
 };
 
 /// "real" or "bf16": what the values of a tensor are stored as.
 std::string type_of(const Tensor& tensor);
+
+/// What a kernel is passed beside tensors: Argument::tensor of its own partial sums, and of those of the kernel behind.
+constexpr int own_partial = -1, partial_behind = -2;
 
 /// One function; two where partial sums over chunks of the batch are added up afterwards.
 std::vector<Emitted> emit(const Plan& plan, int kernel, const TableName& table, const Tiles& tiles);

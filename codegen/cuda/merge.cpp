@@ -10,26 +10,6 @@ namespace tessera::codegen::cuda {
 
 namespace {
 
-/// Sums, side by side in memory, and then stores of what is made of them.
-bool is_plain_sum(const KernelProgram& program, const Kernel& k) {
-  if (tasks_of(k) != Tasks::chunks || k.anchor != Anchor::contraction || !k.fused.empty() || k.goes_on) return false;
-  if (factors_of(k, program.precision).left >= 0) return false;
-  bool sums = true;
-  for (const Step& s : k.steps) {
-    if (s.reduces && (!sums || s.reduction != Reduction::sum || !s.stores.empty() || s.over != k.steps[0].over))
-      return false;
-    if (!s.reduces && !s.over.empty()) return false;
-    sums = s.reduces;
-  }
-  for (const Expression& e : k.expressions) {
-    if (e.kind == Expression::Kind::keep) return false;
-    if (e.kind != Expression::Kind::load || e.access.index.empty()) continue;
-    const std::vector<Affine::Part>& last = e.access.index.back().parts;
-    if (last.size() != 1 || k.axes[static_cast<std::size_t>(last[0].axis)].inner) return false;
-  }
-  return k.steps[0].reduces;
-}
-
 bool same_axes(const Kernel& a, const Kernel& b) {
   return a.steps[0].over == b.steps[0].over &&
          std::equal(a.axes.begin(), a.axes.end(), b.axes.begin(), b.axes.end(),
@@ -76,6 +56,25 @@ void take_in(Kernel& a, const Kernel& b) {
 }
 
 }  // namespace
+
+bool is_plain_sum(const KernelProgram& program, const Kernel& k) {
+  if (tasks_of(k) != Tasks::chunks || k.anchor != Anchor::contraction || !k.fused.empty() || k.goes_on) return false;
+  if (factors_of(k, program.precision).left >= 0) return false;
+  bool sums = true;
+  for (const Step& s : k.steps) {
+    if (s.reduces && (!sums || s.reduction != Reduction::sum || !s.stores.empty() || s.over != k.steps[0].over))
+      return false;
+    if (!s.reduces && !s.over.empty()) return false;
+    sums = s.reduces;
+  }
+  for (const Expression& e : k.expressions) {
+    if (e.kind == Expression::Kind::keep) return false;
+    if (e.kind != Expression::Kind::load || e.access.index.empty()) continue;
+    const std::vector<Affine::Part>& last = e.access.index.back().parts;
+    if (last.size() != 1 || k.axes[static_cast<std::size_t>(last[0].axis)].inner) return false;
+  }
+  return k.steps[0].reduces;
+}
 
 void merge_sums(KernelProgram& program) {
   std::set<int> gone;

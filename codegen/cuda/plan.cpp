@@ -150,8 +150,11 @@ Plan plan_for_gpu(KernelProgram program, const Tiles& tiles) {
     if (how != "none") fuse_attention_gradients(plan.program);
     if (how == "again") compute_attention_again(plan.program);
   }
+  if (const auto sums = tiles.find(without_sums_of_rows); sums != tiles.end() && sums->second != "none")
+    throw Error("of sums_of_rows there is no tile " + sums->second);
   merge_sums(plan.program);
   sum_in_products(plan.program);
+  sums_behind_products(plan.program);
   for (const Tensor& t : plan.program.tensors) plan.layouts.push_back(layout_on_gpu(t));
   plan.stages = make_stages(plan.program);
   place_buffers(plan);

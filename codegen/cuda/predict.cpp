@@ -167,7 +167,8 @@ class Prediction {
         return w;
       };
       const std::vector<Emitted>& on_sm_90a = emitted[i].by_warpgroups;
-      kernels.push_back(row(emitted[i], on_sm_90a.empty() ? "" : "sm_80", times, work));
+      const bool on_sm_80 = !on_sm_90a.empty() || emitted[i].without_warpgroups;
+      kernels.push_back(row(emitted[i], on_sm_80 ? "sm_80" : "", times, work));
       for (const Emitted& e : on_sm_90a) kernels.push_back(row(e, "sm_90a", times, work));
     }
   }
@@ -204,13 +205,14 @@ class Prediction {
     row.by_warpgroups = !e.maps.empty();
     row.on_tensor_cores = row.by_warpgroups || e.tile.function == "tensor_product" || e.tile.function == "attention" ||
                           e.tile.function == "attention_gradient";
-    row.tile = e.tile.rows + e.tile.columns / e.tile.cluster;
+    row.tile = e.tile.rows / e.tile.across() + e.tile.columns / e.tile.down();
     row.depth = {static_cast<double>(e.depth.fixed), static_cast<double>(e.depth.per_batch)};
     row.factor_bytes = row.on_tensor_cores ? 2 : 4;
     row.alone = e.alone;
     if (e.tile.function.ends_with("product"))
-      row.shape = fmt::format("tiles of {} x {}{}", e.tile.rows, e.tile.columns,
-                              e.tile.cluster > 1 ? fmt::format(", {} a cluster", e.tile.cluster) : "");
+      row.shape = fmt::format("tiles of {} x {}{}{}", e.tile.rows, e.tile.columns,
+                              e.tile.cluster > 1 ? fmt::format(", {} a cluster", e.tile.cluster) : "",
+                              e.sums_of_rows ? ", and its rows' sums" : "");
     return row;
   }
 

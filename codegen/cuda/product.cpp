@@ -5,6 +5,7 @@
 #include <range/v3/algorithm/contains.hpp>
 
 #include "codegen/cuda/emitter.hpp"
+#include "codegen/cuda/merge.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -102,7 +103,10 @@ Emitted Emitter::matrix_product(const Factors& f, bool chunk) {
   Products products{nominal(row_count),   nominal(column_count), nominal(depths),
                     nominal(group_count), storing(chunk),        chunk};
   if (chunk && tensor) {
-    const bool by_maps = map_of(f.left, f.rows, f.groups, f.depth) && map_of(f.right, f.columns, f.groups, f.depth);
+    const std::optional<Map> left = map_of(f.left, f.rows, f.groups, f.depth);
+    const bool by_maps = left && map_of(f.right, f.columns, f.groups, f.depth);
+    products.sums_rows =
+        by_maps && !left->deep && !tiles_.contains(without_sums_of_rows) && sum_behind(plan_, number(), f.left) >= 0;
     chunks_ = choose_chunks(products, by_maps, wanted_tile(""), wanted_tile("wgmma:"));
     e = fresh();
   }
@@ -169,8 +173,9 @@ void Emitter::blocks_of_product(Emitted& e, const Tile& tile, const Factors& f, 
   e.depth = chunk ? Extent{depths.fixed / chunks_, ceiling(depths.per_batch, chunks_)} : depths;
   e.threads = tile.threads;
   e.blocks = tile.blocks;
-  e.grid[0] = blocks_for(row_count, tile.rows);
-  e.grid[1] = blocks_for(column_count, tile.columns);
+  // A cluster lies along x, whatever the blocks in it stand for.
+  e.grid[0] = blocks_for(row_count, tile.rows / tile.across());
+  e.grid[1] = blocks_for(column_count, std::int64_t{tile.columns} * tile.across());
   e.grid[2] = chunk ? integer(chunks_) : times_batch(group_count);
   if (!column_count.known()) limit(e, ceiling(column_count.per_batch, tile.columns) + 1);
   if (!group_count.known()) limit(e, group_count.per_batch);
@@ -256,8 +261,8 @@ std::vector<Emitted> Emitter::product_by_warpgroups(const Factors& f, bool chunk
   if (tile && !(left && right) && tiles_.contains("wgmma:" + kernel_.name))
     refuse("has a factor that no tensor map can bring");
   if (!left || !right || !tile) return {};
-  left->lines = left->deep ? tile->rows : 64;
-  right->lines = (right->deep ? tile->columns : 64) / tile->cluster;
+  left->lines = (left->deep ? tile->rows : 64) / tile->across();
+  right->lines = (right->deep ? tile->columns : 64) / tile->down();
   blocks_of_product(e, *tile, f, chunk, products);
   e.shared_bytes = call(tile->function + "_bytes", {integer(tile->rows), integer(tile->columns), integer(tile->steps)});
 
@@ -280,15 +285,50 @@ std::vector<Emitted> Emitter::product_by_warpgroups(const Factors& f, bool chunk
   Block declared = declare_needed(group);
   b.insert(b.end(), declared.begin(), declared.end());
   b.push_back(std::move(store));
-  b.push_back(
-      tree::evaluate(call(fmt::format("{}<{}, {}, {}, {}, {}>", tile->function, tile->rows, tile->columns,
-                                      tile->division, left->deep, right->deep),
-                          {times_batch(points(f.rows)), times_batch(points(f.columns)), from, to, name("left_map"),
-                           left->third, left->fourth, name("right_map"), right->third, right->fourth, name("store")})));
+  std::string division = tile->division + fmt::format(", {}, {}", left->deep, right->deep);
+  std::vector<Expr> passed{times_batch(points(f.rows)),
+                           times_batch(points(f.columns)),
+                           from,
+                           to,
+                           name("left_map"),
+                           left->third,
+                           left->fourth,
+                           name("right_map"),
+                           right->third,
+                           right->fourth,
+                           name("store")};
+  if (products.sums_rows) {
+    const int shares = shares_of_rows(products, *tile);
+    division += fmt::format(", {}", shares);
+    passed.push_back(name("store_sum"));
+    b.push_back(sum_of_rows(shares, points(f.rows).fixed));
+    e.sums_of_rows = shares * chunks_;
+    e.alone += summing_rows(products, *tile, shares);
+  }
+  b.push_back(tree::evaluate(
+      call(fmt::format("{}<{}, {}, {}>", tile->function, tile->rows, tile->columns, division), std::move(passed))));
   e.maps = {*left, *right};
   e.function.name = kernel_.name + (chunk ? "_partial_wgmma" : "_wgmma");
-  finish(e, std::move(b), fmt::format("a matrix product by warpgroups in tiles of {} x {}", tile->rows, tile->columns),
+  finish(e, std::move(b),
+         fmt::format("a matrix product by warpgroups in tiles of {} x {}{}", tile->rows, tile->columns,
+                     e.sums_of_rows ? ", which sums its left factor's rows, too" : ""),
          chunk, chunk);
+  if (e.sums_of_rows) {
+    e.function.parameters.push_back({"real*", "sums_of_rows"});
+    e.arguments.push_back({partial_behind, 0, true, "sums_of_rows"});
+  }
   return {std::move(e)};
+}
+
+int Emitter::shares_of_rows(const Products& products, const Tile& tile) const {
+  return static_cast<int>(std::clamp<std::int64_t>(batch_chunks / chunks_, 1, ceiling(products.columns, tile.columns)));
+}
+
+tree::Statement Emitter::sum_of_rows(int shares, std::int64_t rows) const {
+  const Expr at = name("chunk") * shares + name("share");
+  return tree::lambda(
+      "store_sum", {{"int", "share"}, {"int", "row"}, {"real", "sum"}},
+      {tree::evaluate(
+          binary("=", tree::index(name("sums_of_rows"), binary("*", at, integer(rows)) + name("row")), name("sum")))});
 }
 }  // namespace tessera::codegen::cuda

@@ -16,7 +16,8 @@ namespace {
 std::int64_t ceiling(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 std::int64_t blocks_of(const Tile& tile, const Products& p) {
-  return ceiling(p.rows, tile.cluster * tile.rows) * tile.cluster * ceiling(p.columns, tile.columns) * p.count;
+  return ceiling(p.rows, tile.down() * tile.rows) * ceiling(p.columns, tile.across() * tile.columns) * tile.cluster *
+         p.count;
 }
 
 /// In single precision, by device/product.h: a thread sums `of_thread` by `of_thread`.
@@ -38,7 +39,7 @@ Tile tensor(int rows, int columns, int warps_down, int warps_across) {
 }
 
 /// By device/warpgroup_product.h, for one or two blocks on a multiprocessor: as many steps as shared memory has room
-/// for, up to five.
+/// for, up to five. A cluster is of one, two or four blocks.
 Tile warpgroup(int rows, int columns, int down, int blocks, int cluster) {
   constexpr int shared_bytes = 228 * 1024, taken = 1024 + 128;  // of an H200; by the system and the gates of a block
   const int steps = std::min(5, (shared_bytes / blocks - taken) / ((rows + columns) * 128));
@@ -59,10 +60,10 @@ constexpr Speed of_mma{1340, 32}, of_warpgroups{1710, 64};
 /// a block does not multiply, the others on its multiprocessor do. How full the last wave is, the batch decides (half)
 /// where the number of products hangs on it.
 double tensor_cycles(const Tile& tile, const Products& p, const Speed& speed) {
-  const double waves = static_cast<double>(blocks_of(tile, p)) / static_cast<double>(multiprocessors);
+  const double waves = static_cast<double>(blocks_of(tile, p)) / static_cast<double>(multiprocessors_for(tile.cluster));
   const double on_one = waves <= 1 ? 1 : p.any_batch ? std::ceil(waves) : waves + 0.5;
   const double step = speed.depth * std::max(tile.rows * tile.columns / speed.multiply_adds,
-                                             (tile.rows + tile.columns / tile.cluster) * 2 / 32.0);
+                                             (tile.rows / tile.across() + tile.columns / tile.down()) * 2 / 32.0);
   const double multiplies = static_cast<double>(ceiling(p.depth, speed.depth)) * step,
                all = multiplies + alone(tile, p);
   return on_one * std::max(multiplies, all / std::min<double>(tile.blocks, std::ceil(on_one)));
@@ -79,6 +80,13 @@ double simple_time(const Tile& tile, const Products& p, double speed) {
 double alone(const Tile& tile, const Products& p) {
   constexpr double first_factors = 1000, instructions = 128;  // a cycle, of all lanes
   return first_factors + tile.rows * tile.columns * p.storing / instructions;
+}
+
+double summing_rows(const Products& p, const Tile& tile, int shares) {
+  constexpr double storing = 300, of_line = 13;  // instructions, for each of a step's depths
+  const double step = of_warpgroups.depth * tile.rows * tile.columns / of_warpgroups.multiply_adds * tile.blocks;
+  const double sums = of_warpgroups.depth * of_line / shares;
+  return storing + static_cast<double>(ceiling(p.depth, of_warpgroups.depth)) * std::max(0.0, sums - step);
 }
 
 namespace {
@@ -124,12 +132,13 @@ Tile choose_tile(Precision precision, const Products& products, const std::strin
 std::optional<Tile> choose_warpgroup_tile(const Products& products, const Tile& otherwise, const std::string& wanted) {
   if (wanted == "none") return {};
   std::vector<Candidate> all;
-  for (const int cluster : {1, 2})
+  for (const int cluster : {1, 2, 4})
     for (const Tile& tile :
          {warpgroup(128, 256, 2, 1, cluster), warpgroup(256, 128, 2, 1, cluster), warpgroup(128, 192, 2, 1, cluster),
           warpgroup(128, 128, 2, 2, cluster), warpgroup(128, 64, 2, 2, cluster), warpgroup(64, 256, 1, 1, cluster),
           warpgroup(64, 128, 1, 2, cluster)})
-      if (cluster == 1 || products.rows > tile.rows)
+      if (products.rows > (tile.down() - 1) * tile.rows && products.columns > (tile.across() - 1) * tile.columns &&
+          !(products.sums_rows && tile.across() > 1))
         all.push_back({tile, tensor_cycles(tile, products, of_warpgroups)});
   const Candidate& best = best_of(all, wanted);
   if (wanted.empty() && tensor_cycles(otherwise, products, of_mma) < best.time) return {};

@@ -17,7 +17,9 @@ struct Tile {
   std::string function;  ///< of the device: "product"; what it needs of shared memory, "product_bytes" says
   std::string division;  ///< its template arguments behind rows and columns: how the tile is divided among threads
   int steps = 0;         ///< by warpgroups: that shared memory holds
-  int cluster = 1;       ///< blocks below each other that share their columns' numbers
+  int cluster = 1;       ///< blocks that bring factors for each other: two below each other, or four in a square
+  int across() const { return cluster > 2 ? 2 : 1; }  ///< of them beside each other, which share their rows' numbers
+  int down() const { return cluster / across(); }     ///< below each other, which share their columns'
 };
 
 /// What batches are taken to be where a choice depends on it; and where a product sums over the batch, which takes long
@@ -25,21 +27,31 @@ struct Tile {
 inline constexpr std::int64_t nominal_batch = 64, nominal_summed_batch = 256;
 /// Of an H200 and an H100; an A100 has 108, for which the same choices are good.
 inline constexpr std::int64_t multiprocessors = 132;
+/// Those on which clusters of so many blocks find room: they stay within one of the groups that multiprocessors come
+/// in, of which some have 18.
+constexpr std::int64_t multiprocessors_for(int cluster) { return cluster > 2 ? 128 : multiprocessors; }
 
 /// Tiles that somebody asks for, as "128x64", by the name of the kernel; by the empty name, of all others. Those of
 /// warpgroups by "wgmma:" and the name; "none": they are not used.
 using Tiles = std::map<std::string, std::string>;
 /// By this name "none": attention's gradients are the kernels of the plan.
 inline constexpr const char* without_attention_gradient = "attention_gradient:";
+/// By this name "none": no product by warpgroups sums a factor's rows for the kernel behind it.
+inline constexpr const char* without_sums_of_rows = "sums_of_rows:";
 
 /// A number of equal products.
 struct Products {
   std::int64_t rows = 0, columns = 0, depth = 0, count = 0;
   double storing = 0;      ///< instructions of what becomes of a sum, about
   bool any_batch = false;  ///< there are so many of them whatever the batch is
+  bool sums_rows = false;  ///< by warpgroups the left factor's rows are summed, too, which no other block brings
 };
 /// Cycles in which a block multiplies nothing: it waits for its first factors, and stores its sums.
 double alone(const Tile& tile, const Products& products);
+
+/// Cycles more where a block's warp that brings also sums rows, for one step of so many: while the others multiply, but
+/// for what takes longer than that, and storing.
+double summing_rows(const Products& products, const Tile& tile, int shares);
 
 /// The fastest tile, or that of the `wanted` size ("128x64"). Throws Error where there is none.
 Tile choose_tile(Precision precision, const Products& products, const std::string& wanted);

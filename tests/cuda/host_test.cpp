@@ -275,13 +275,30 @@ TEST(CudaHost, WarpgroupsGiveExactSumsOfWholeNumbersInEveryTileAndStorageOrder) 
     EXPECT_EQ(right_runs_of(p, odd_sizes_for(p)), 8u) << p.tile_rows << " x " << p.tile_columns;
 }
 TEST(CudaHost, EveryFaultPlantedInTheProductByWarpgroupsIsFound) {
-  WarpgroupProduct p = in_warpgroups<128, 128, 2, 3, 2, true, false>;
+  WarpgroupProduct p = in_warpgroups<128, 128, 2, 3, 4, true, false>;
   const FourMatrices m = odd_sizes_for(p);
   ASSERT_EQ(right_runs_of(p, m), 8u);
   const std::vector<float> wanted = m.product();
   for (const auto& fault : planted_in_warpgroups) {
     p.kernel = fault.kernel;
     EXPECT_FALSE(always_right(wanted, [&] { return product_by<DeviceArray>(p, m); })) << fault.name;
+  }
+}
+TEST(CudaHost, WarpgroupsSumTheLeftFactorsRowsByTheWay) {
+  for (const SummingProduct& p : summing_products) {
+    const FourMatrices m = odd_sizes_for(p.product);
+    EXPECT_EQ(right_runs(product_and_sums(p, m), [&] { return product_and_sums_by<DeviceArray>(p, m); }), 8u)
+        << p.product.tile_rows << " x " << p.product.tile_columns;
+  }
+}
+TEST(CudaHost, EveryFaultPlantedInTheSumsOfRowsIsFound) {
+  SummingProduct p = with_sums<64, 128, 1, 3, 2, false, 2>;
+  const FourMatrices m = odd_sizes_for(p.product);
+  const std::vector<float> wanted = product_and_sums(p, m);
+  ASSERT_TRUE(always_right(wanted, [&] { return product_and_sums_by<DeviceArray>(p, m); }));
+  for (const auto& fault : planted_in_sums_of_rows) {
+    p.kernel = fault.kernel;
+    EXPECT_FALSE(always_right(wanted, [&] { return product_and_sums_by<DeviceArray>(p, m); })) << fault.name;
   }
 }
 TEST(CudaHost, AChunkOfNoDepthsIsZero) {

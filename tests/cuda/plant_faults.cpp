@@ -147,33 +147,40 @@ const Fault faults_in_again[] = {
     {"a_score_of_the_other_sum", "probability(row, at, p[j][part], of_it)", "probability(row, at, p[j][i], of_it)"},
 };
 const Fault faults_in_warpgroups[] = {
-    {"no_fence_behind_the_gates", "    asynchronous_fence();\n", ""},
+    {"no_fence_behind_the_gates", "    }\n    asynchronous_fence();\n", "    }\n"},
     {"no_barrier_behind_the_gates", "  cluster_barrier<cluster>();  // the gates", "  // the gates"},
     {"no_bytes_expected", "gate_expect(full + place, step * static_cast<int>(sizeof(bf16)))",
-     "gate_arrive<1>(full + place, share)"},
+     "gate_arrive<1>(full + place, 0)"},
     {"too_few_bytes_expected", "full + place, step * static_cast<int>(sizeof(bf16))", "full + place, step"},
-    {"a_first_step_that_waits_for_another", "int parity = 1;", "int parity = 0;"},
+    {"a_first_step_that_waits_for_another", "int parity = 1,", "int parity = 0,"},
     {"a_first_step_that_waits_for_none", "int parity = 0;", "int parity = 1;"},
     {"a_parity_that_stays",
      "- 1, lane);\n      place = place + 1 == steps ? 0 : place + 1;\n      parity ^= place == 0;",
      "- 1, lane);\n      place = place + 1 == steps ? 0 : place + 1;"},
     {"a_parity_that_stays_where_boxes_are_brought",
-     "right_fourth);\n      place = place + 1 == steps ? 0 : place + 1;\n      parity ^= place == 0;",
-     "right_fourth);\n      place = place + 1 == steps ? 0 : place + 1;"},
+     "       right_fourth);\n        place = place + 1 == steps ? 0 : place + 1;\n        parity ^= place == 0;",
+     "       right_fourth);\n        place = place + 1 == steps ? 0 : place + 1;"},
     {"no_wait_for_a_step", "gate_wait(full + place, parity)", "(void)parity"},
     {"no_wait_for_a_place", "gate_wait(empty + place, parity)", "(void)parity"},
     {"a_place_that_is_never_given_back", "gate_arrive<cluster>(empty + (place == 0 ? steps : place) - 1, lane);",
      "(void)empty;"},
     {"a_place_given_back_too_early", "(place == 0 ? steps : place) - 1", "place"},
-    {"a_place_given_back_by_one_warp", "gate_begin(empty + i, cluster * multiplying / 32)", "gate_begin(empty + i, 1)"},
-    {"a_place_given_back_by_all_lanes", "begin > from && lane < cluster", "begin > from"},
-    {"a_place_given_back_that_was_not_used", "begin > from && lane < cluster", "lane < cluster"},
-    {"a_place_given_back_to_one_block", "begin > from && lane < cluster", "begin > from && lane == 0"},
-    {"a_place_given_back_by_one_block", "cluster * multiplying / 32", "multiplying / 32"},
+    {"a_place_given_back_by_one_warp", "(across + over - 1) * multiplying / 32", "1"},
+    {"a_place_given_back_by_all_lanes", "of_mine >> lane & 1", "of_mine != 0"},
+    {"a_place_given_back_that_was_not_used", "begin > from && of_mine >> lane & 1", "of_mine >> lane & 1"},
+    {"a_place_given_back_to_one_block", "of_mine >> lane & 1", "(of_mine & 1) >> lane & 1"},
+    {"a_place_given_back_by_one_block", "(across + over - 1) * multiplying / 32", "multiplying / 32"},
     {"a_share_for_nobody_else", "copy_box<sharing>", "copy_box<1>"},
-    {"the_same_share_by_both", "full + place, share, first_column", "full + place, 0, first_column"},
+    {"the_same_share_by_both", "full + place, down_at, of_my_columns", "full + place, 0, of_my_columns"},
+    {"the_same_share_of_rows_by_both", "full + place, across_at, of_my_rows", "full + place, 0, of_my_rows"},
+    {"rows_for_those_of_the_same_columns", "across_at, of_my_rows", "across_at, of_my_columns + 0 * of_my_rows"},
+    {"columns_for_those_of_the_same_rows", "down_at, of_my_columns", "down_at, of_my_rows + 0 * of_my_columns"},
+    {"columns_for_the_first_two", "- 1) << across_at * over,", "- 1),"},
+    {"rows_for_the_first_two", "((across - 1) << over | 1) << down_at", "((across - 1) << over | 1)"},
+    {"a_place_given_back_to_two_blocks", "of_mine >> lane & 1", "(of_mine & of_my_columns) >> lane & 1"},
+    {"both_with_the_same_columns", "cluster_columns + across_at * tile_columns", "cluster_columns"},
     {"a_share_at_the_wrong_place", "tile + i * box + line * 64", "tile + i * box"},
-    {"both_with_the_same_rows", "cluster_rows + share * tile_rows", "cluster_rows"},
+    {"both_with_the_same_rows", "cluster_rows + down_at * tile_rows", "cluster_rows"},
     {"sums_that_may_be_written", "      multiplications_begin();\n", ""},
     {"no_group_of_multiplications", "      multiplications_commit();\n", ""},
     {"no_wait_for_multiplications", "      multiplications_wait<1>();", "      "},
@@ -197,11 +204,31 @@ const Fault faults_in_warpgroups[] = {
     {"one_box_too_few", "i < points * warpgroup_depth / box;", "i < 1;"},
     {"a_box_of_other_depths", "(deep ? first : depth) + line", "(deep ? first : depth + 1) + line"},
     {"a_box_of_another_group", "begin, left_third, left_fourth", "begin, left_fourth, left_third"},
-    {"a_step_too_many", "lane == 0 && begin < to;", "lane == 0 && begin <= to;"},
+    {"a_step_too_few", "begin < to + ahead;", "begin + warpgroup_depth < to + ahead;"},
     {"wrong_sum", "lane / 4 + i / 2 % 2 * 8", "lane / 4 + i % 2 * 8"},
     {"wrong_column_of_a_sum", "i / 4 * 8 + lane % 4 * 2", "i / 4 * 8 + lane / 4 * 2"},
     {"a_row_past_the_end_is_stored", "row < left_over", "row <= left_over"},
     {"a_column_past_the_end_is_stored", "first_column + column >= columns", "first_column + column > columns"},
+};
+const Fault faults_in_sums_of_rows[] = {
+    {"a_step_too_many", "lane == 0 && begin < to)", "lane == 0 && begin <= to)"},
+    {"no_wait_for_what_is_summed", "      gate_wait(full + summed, phase);\n", ""},
+    {"a_phase_that_stays", "phase ^= summed == 0", "phase ^= 0"},
+    {"steps_of_all", "/ warpgroup_depth % (shares > 0 ? shares : 1) == share", "/ warpgroup_depth >= 0"},
+    {"steps_of_another_share", "/ warpgroup_depth % (shares > 0 ? shares : 1) == share",
+     "/ warpgroup_depth % 2 != share"},
+    {"steps_counted_from_the_first_depth", "(begin - ahead - from) / warpgroup_depth",
+     "(begin - ahead) / warpgroup_depth"},
+    {"the_last_steps_are_not_summed", "begin < to + ahead;", "begin < to;"},
+    {"a_step_is_summed_too_early", "begin < from + ahead) continue;", "begin < from + ahead / 2) continue;"},
+    {"the_place_of_the_next_step", "of_rows.add(factors + summed * step, lane)",
+     "of_rows.add(factors + (summed + 1) % steps * step, lane)"},
+    {"not_swizzled_as_it_lies", "(point % 64 / 8) ^ (depth % 8)", "(point % 64 / 8)"},
+    {"sums_of_half_the_depths", "depth < warpgroup_depth; ++depth) {\n      const int eight",
+     "depth < warpgroup_depth / 2; ++depth) {\n      const int eight"},
+    {"sums_of_half_the_lanes", "const int point = lane * of_lane;", "const int point = lane / 2 * of_lane;"},
+    {"a_sum_of_a_row_past_the_end", "share < shares && row < rows)", "share < shares && row <= rows)"},
+    {"a_share_that_is_not_stored", "share < shares && row < rows)", "share < 1 && row < rows)"},
 };
 /// Right numbers in every order of threads: what is written twice is the same, or a warp runs as one here.
 const struct {
@@ -238,6 +265,12 @@ const struct {
      {"no_barrier_before_the_changes_of_one_warp", "    barrier();  // the changes", "    // the changes"}},
     {"warpgroup_product.h",
      "warpgroup_kernel.h",
+     {"a_step_over_rows_that_are_read", "      barrier_of<2, 32>();", "     "}},
+    {"warpgroup_product.h",
+     "warpgroup_kernel.h",
+     {"sums_over_rows_that_are_read", "  if (shares > 0 && cluster > 1) barrier();", ""}},
+    {"warpgroup_product.h",
+     "warpgroup_kernel.h",
      {"a_barrier_of_the_cluster_that_tells_nothing", "  barrier_of<1, multiplying>();\n  const int left_over",
       "  cluster_barrier<cluster>();\n  const int left_over"}},
 };
@@ -267,7 +300,8 @@ void write(const std::string& path, const std::string& text) {
 int run(const std::string& device, const std::string& to, const std::string& races_to) {
   const std::string product = device + "/tensor_product.h", attention = device + "/attention.h",
                     gradient = device + "/attention_gradient.h", warpgroups = device + "/warpgroup_product.h";
-  std::string text = planted(text_of(product), unswizzled), table, attentions, gradients, agains, of_warpgroups;
+  std::string text = planted(text_of(product), unswizzled), table, attentions, gradients, agains, of_warpgroups,
+              of_rows;
   for (const Fault& fault : faults) {
     text += planted(text_of(product), fault);
     const std::string kernel = ", &" + fault.name + "::on_tensor_cores<64, 32, 2, 2, true, ";
@@ -292,7 +326,13 @@ int run(const std::string& device, const std::string& to, const std::string& rac
     const Fault named{"warpgroups_with_" + fault.name, fault.from, fault.to};
     text += planted(text_of(warpgroups), named, "warpgroup_kernel.h");
     of_warpgroups +=
-        "    {\"" + fault.name + "\", &" + named.name + "::by_warpgroups<128, 128, 2, 3, 2, true, false>},\n";
+        "    {\"" + fault.name + "\", &" + named.name + "::by_warpgroups<128, 128, 2, 3, 4, true, false>},\n";
+  }
+  for (const Fault& fault : faults_in_sums_of_rows) {
+    const Fault named{"sums_of_rows_with_" + fault.name, fault.from, fault.to};
+    text += planted(text_of(warpgroups), named, "warpgroup_kernel.h");
+    of_rows +=
+        "    {\"" + fault.name + "\", &" + named.name + "::by_warpgroups_with_sums<64, 128, 1, 3, 2, false, 2>},\n";
   }
   write(to, text +
                 "using Kernel = void(const bf16*, const bf16*, float*, int, int, int);\n"
@@ -309,7 +349,10 @@ int run(const std::string& device, const std::string& to, const std::string& rac
                 agains +
                 "};\nconstexpr struct {\n  const char* name;\n  decltype(WarpgroupProduct::kernel) kernel;\n} "
                 "planted_in_warpgroups[] = {\n" +
-                of_warpgroups + "};\n");
+                of_warpgroups +
+                "};\nconstexpr struct {\n  const char* name;\n  decltype(SummingProduct::kernel) kernel;\n} "
+                "planted_in_sums_of_rows[] = {\n" +
+                of_rows + "};\n");
   text.clear();
   for (const auto& [header, kernel, fault] : races) text += planted(text_of(device + "/" + header), fault, kernel);
   write(races_to, text);

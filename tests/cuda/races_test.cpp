@@ -125,7 +125,7 @@ TEST(CudaRaces, EveryBarrierThatIsMissingIsARace) {
     expect_race([&] { gives_the_same_again<DeviceArray>(again); }, fault.name);
     ++count;
   }
-  WarpgroupProduct by_warpgroups = in_warpgroups<128, 128, 2, 3, 2, true, false>;
+  WarpgroupProduct by_warpgroups = in_warpgroups<128, 128, 2, 3, 4, true, false>;
   for (const auto& fault : planted_in_warpgroups) {
     if (!misses_a_barrier(fault.name)) continue;
     by_warpgroups.kernel = fault.kernel;
@@ -142,6 +142,8 @@ TEST(CudaRaces, NoneAreInTheHeadersOfTheDeviceInAnyTile) {
   for (const HeadGradient& a : head_gradients) EXPECT_TRUE(gives_gradients<DeviceArray>(a));
   for (const HeadAgain& a : heads_again) EXPECT_TRUE(gives_the_same_again<DeviceArray>(a));
   for (const WarpgroupProduct& p : warpgroup_products) EXPECT_NO_THROW(product_by<DeviceArray>(p, odd_sizes_for(p)));
+  for (const SummingProduct& p : summing_products)
+    EXPECT_NO_THROW(product_and_sums_by<DeviceArray>(p, odd_sizes_for(p.product)));
   tessera::cuda_host::use({});
 }
 

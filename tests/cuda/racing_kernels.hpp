@@ -152,6 +152,19 @@ inline std::vector<Racing> racing_kernels() {
                          a_barrier_of_the_cluster_that_tells_nothing::by_warpgroups<64, 128, 1, 4, 2, true, true>;
                    return product_by<DeviceArray>(p, four);
                  }});
+  const auto summing = [&](const char* name, decltype(SummingProduct::kernel) with_race) {
+    const SummingProduct p = with_sums<64, 128, 1, 3, 2, false, 1>;
+    const FourMatrices m = odd_sizes_for(p.product);
+    all.push_back({name, product_and_sums(p, m), [=](bool race) mutable {
+                     SummingProduct mine = p;
+                     if (race) mine.kernel = with_race;
+                     return product_and_sums_by<DeviceArray>(mine, m);
+                   }});
+  };
+  summing("a step where rows are still summed",
+          a_step_over_rows_that_are_read::by_warpgroups_with_sums<64, 128, 1, 3, 2, false, 1>);
+  summing("sums where rows are still summed",
+          sums_over_rows_that_are_read::by_warpgroups_with_sums<64, 128, 1, 3, 2, false, 1>);
   return all;
 }
 

@@ -67,5 +67,13 @@ bool tensor_cores_are_right() {
     if (!exact) std::printf("the product by warpgroups in tiles of %d x %d FAILED\n", p.tile_rows, p.tile_columns);
     good = exact && good;
   }
+  for (const SummingProduct& p : summing_products) {
+    const FourMatrices m = odd_sizes_for(p.product);
+    const bool exact = product_and_sums_by<DeviceArray>(p, m) == product_and_sums(p, m);
+    if (!exact)
+      std::printf("the product by warpgroups in tiles of %d x %d that sums rows FAILED\n", p.product.tile_rows,
+                  p.product.tile_columns);
+    good = exact && good;
+  }
   return good;
 }

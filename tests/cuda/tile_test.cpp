@@ -46,8 +46,10 @@ TEST(CudaTiles, WarpgroupsTakeAProductUnlessMmaIsFaster) {
                  : std::to_string(tile->rows) + "x" + std::to_string(tile->columns) + " by " +
                        std::to_string(tile->cluster);
   };
-  EXPECT_EQ(by_warpgroups({64 * 197, 768, 3072, 1, 20}), "128x192 by 2");
-  EXPECT_EQ(by_warpgroups({64 * 197, 3072, 768, 1, 56}), "128x128 by 2");  // on a multiprocessor one more that stores
+  EXPECT_EQ(by_warpgroups({64 * 197, 768, 3072, 1, 20}), "128x128 by 4");
+  EXPECT_EQ(by_warpgroups({64 * 197, 768, 3072, 1, 20}, "128x192"), "128x192 by 2");  // all multiprocessors
+  EXPECT_EQ(by_warpgroups({64 * 197, 3072, 768, 1, 56}), "128x128 by 4");  // on a multiprocessor one more that stores
+  EXPECT_EQ(by_warpgroups({64 * 197, 128, 768, 1, 56}, "128x128"), "128x128 by 2");  // nothing beside it
   EXPECT_EQ(by_warpgroups({128, 3072, 768, 16, 16}, "128x256"), "128x256 by 1");  // a second block would have no rows
   EXPECT_EQ(by_warpgroups({64, 10, 192, 1}), "");
   EXPECT_EQ(by_warpgroups({64, 10, 192, 1}, "64x128"), "64x128 by 1");
@@ -202,6 +204,24 @@ TEST(CudaSums, ThatReadTheSameAreOneKernel) {
       << kernel;
   EXPECT_EQ(text.find(" blocks_norm2_bias_gradient"), std::string::npos);
   EXPECT_NE(text.find(" blocks_mlp_fc1_bias_gradient_partial("), std::string::npos) << "which reads something else";
+}
+
+TEST(CudaSums, OfABiasesGradientAreMadeByTheProductByWarpgroupsThatReadsTheSame) {
+  const std::string text = kernels_of(trace<models::VitTiny>("vit_tiny_bf16"), {});
+  EXPECT_NE(text.find("const auto store_sum"), std::string::npos);
+  const std::string run = text.substr(text.find("void run_loss_and_gradients("));
+  const std::size_t product = run.find("(blocks_mlp_fc1_weight_gradient_partial_wgmma"),
+                    otherwise = run.find("    if (!(warpgroups)) {\n      launch(blocks_mlp_fc1_bias_gradient_partial"),
+                    sum = run.find("    launch(blocks_mlp_fc1_bias_gradient_sum");
+  ASSERT_NE(sum, std::string::npos) << run;
+  EXPECT_LT(product, otherwise);
+  EXPECT_LT(otherwise, sum);
+  // Which reads single precision; and where it is not wanted.
+  EXPECT_NE(run.find("\n    launch(blocks_mlp_fc2_bias_gradient_partial"), std::string::npos);
+  const std::string without = kernels_of(trace<models::VitTiny>("vit_tiny_bf16"), {{without_sums_of_rows, "none"}});
+  EXPECT_EQ(without.find("const auto store_sum"), std::string::npos);
+  EXPECT_NE(without.find("\n    launch(blocks_mlp_fc1_bias_gradient_partial"), std::string::npos);
+  EXPECT_THROW(kernels_of(trace<models::VitTiny>("vit_tiny_bf16"), {{without_sums_of_rows, "64x64"}}), Error);
 }
 
 TEST(CudaSums, OfAResidualConnectionAreTheProductsBeforeTheNorm) {

@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(TESSERA_THREADS_OF_WARPGROUPS(128))
   barrier();
   if (thread_x() == 0) {
     gate_expect(gate, 128 * box_lines);
-    copy_box<1>(tile, map, gate, along, across, third, fourth);
+    copy_box<1>(tile, map, gate, 1, along, across, third, fourth);
   }
   gate_wait(gate, 0);
   for (int i = thread_x(); i < 64 * box_lines; i += 128) image[i] = tile[i];
@@ -141,6 +141,7 @@ struct WarpgroupProduct {
   bool left_deep, right_deep;
   void (*kernel)(TESSERA_MAP left, TESSERA_MAP right, float* out, int rows, int columns, int from, int to);
 };
+inline int blocks_across(int cluster) { return cluster > 2 ? 2 : 1; }
 template <int tile_rows, int tile_columns, int down, int steps, int cluster, bool left_deep, bool right_deep>
 constexpr WarpgroupProduct in_warpgroups{
     tile_rows,
@@ -158,7 +159,9 @@ const WarpgroupProduct warpgroup_products[] = {
     in_warpgroups<128, 64, 2, 4, 1, true, true>,   in_warpgroups<64, 256, 1, 5, 1, false, false>,
     in_warpgroups<64, 128, 1, 4, 1, true, false>,  in_warpgroups<128, 256, 2, 4, 2, false, true>,
     in_warpgroups<128, 192, 2, 5, 2, true, true>,  in_warpgroups<128, 128, 2, 3, 2, true, false>,
-    in_warpgroups<128, 64, 2, 4, 2, false, false>, in_warpgroups<64, 128, 1, 4, 2, true, true>};
+    in_warpgroups<128, 64, 2, 4, 2, false, false>, in_warpgroups<64, 128, 1, 4, 2, true, true>,
+    in_warpgroups<128, 128, 2, 3, 4, true, true>,  in_warpgroups<128, 128, 2, 3, 4, false, false>,
+    in_warpgroups<128, 64, 2, 4, 4, true, false>};
 
 /// Four groups of matrices, of which each is numbered a little higher than the one before it.
 struct FourMatrices {
@@ -209,30 +212,81 @@ class MappedFactor {
   DeviceArray<bf16> factor_;
 };
 
-template <template <class> class DeviceArray>
-std::vector<float> product_by(const WarpgroupProduct& p, const FourMatrices& m) {
+/// `run` starts the kernel: run(start, left map, right map, out), start(kernel, arguments...).
+template <template <class> class DeviceArray, class Run>
+std::vector<float> product_by(const WarpgroupProduct& p, const FourMatrices& m, Run run) {
   const Matrices& each = m.each;
-  MappedFactor<DeviceArray> left(p.left_deep, each.rows, each.depth, p.tile_rows, 64,
+  const int across = blocks_across(p.cluster), over = p.cluster / across;
+  MappedFactor<DeviceArray> left(p.left_deep, each.rows, each.depth, p.tile_rows / across, 64 / across,
                                  [&](int group, int row, int k) { return each.left(row + group, k); });
-  MappedFactor<DeviceArray> right(p.right_deep, each.columns, each.depth, p.tile_columns / p.cluster, 64 / p.cluster,
+  MappedFactor<DeviceArray> right(p.right_deep, each.columns, each.depth, p.tile_columns / over, 64 / over,
                                   [&](int group, int column, int k) { return each.right(column + 2 * group, k); });
   DeviceArray<float> out(static_cast<std::size_t>(4 * each.rows * each.columns));
-  const dim3 grid(blocks_for(each.rows, p.tile_rows), blocks_for(each.columns, p.tile_columns), 4);
+  const dim3 grid(blocks_for(each.rows, p.tile_rows / across), blocks_for(each.columns, p.tile_columns * across), 4);
   const auto bytes = static_cast<std::size_t>(warpgroup_product_bytes(p.tile_rows, p.tile_columns, p.steps));
-  if (p.cluster == 1)
-    launch(p.kernel, grid, dim3(warpgroup_threads), bytes, nullptr, left.map(), right.map(), out.data(), each.rows,
-           each.columns, m.from, m.to);
-  else
-    launch_clusters(p.kernel, p.cluster, grid, dim3(warpgroup_threads), bytes, nullptr, left.map(), right.map(),
-                    out.data(), each.rows, each.columns, m.from, m.to);
+  run(
+      [&](auto kernel, auto... passed) {
+        if (p.cluster == 1)
+          launch(kernel, grid, dim3(warpgroup_threads), bytes, nullptr, passed...);
+        else
+          launch_clusters(kernel, p.cluster, grid, dim3(warpgroup_threads), bytes, nullptr, passed...);
+      },
+      left.map(), right.map(), out.data());
   return launches_failed() ? std::vector<float>() : out.values();
 }
+template <template <class> class DeviceArray>
+std::vector<float> product_by(const WarpgroupProduct& p, const FourMatrices& m) {
+  return product_by<DeviceArray>(p, m, [&](auto start, auto left, auto right, float* out) {
+    start(p.kernel, left, right, out, m.each.rows, m.each.columns, m.from, m.to);
+  });
+}
 
-/// A tile and a row (two of them in a cluster), less than two tiles of columns, and more steps than shared memory
-/// holds, from one that is not the first to one that ends early.
+/// A tile (of a cluster's) and a row, less than two tiles of columns, and more steps than shared memory holds, from one
+/// that is not the first to one that ends early.
 inline FourMatrices odd_sizes_for(const WarpgroupProduct& p) {
+  const int across = blocks_across(p.cluster);
   const int last = p.steps == 3 ? 7 : p.steps + 1;  // of three steps, each place is used three times
-  return {{p.cluster * p.tile_rows + 1, p.tile_columns + 19, last * 64 + 21}, 64, (last + 1) * 64};
+  return {{p.cluster / across * p.tile_rows + 1, across * p.tile_columns + 19, last * 64 + 21}, 64, (last + 1) * 64};
+}
+
+/// A product that sums its left factor's rows, too.
+struct SummingProduct {
+  WarpgroupProduct product;
+  int shares;
+  void (*kernel)(TESSERA_MAP left, TESSERA_MAP right, float* out, float* of_rows, int rows, int columns, int from,
+                 int to);
+};
+template <int tile_rows, int tile_columns, int down, int steps, int cluster, bool right_deep, int shares>
+constexpr SummingProduct with_sums{
+    {tile_rows, tile_columns, steps, cluster, false, right_deep, nullptr},
+    shares,
+    by_warpgroups_with_sums<tile_rows, tile_columns, down, steps, cluster, right_deep, shares>};
+const SummingProduct summing_products[] = {with_sums<128, 192, 2, 5, 2, false, 2>, with_sums<64, 128, 1, 4, 1, true, 1>,
+                                           with_sums<256, 128, 2, 4, 1, false, 2>,
+                                           with_sums<128, 128, 2, 3, 2, false, 2>};
+
+/// The product, and behind it the sums of rows.
+inline std::vector<float> product_and_sums(const SummingProduct& p, const FourMatrices& m) {
+  std::vector<float> all = m.product();
+  for (int group = 0; group < 4; ++group)
+    for (int share = 0; share < p.shares; ++share)
+      for (int row = 0; row < m.each.rows; ++row) {
+        float sum = 0;
+        for (int k = m.from; k < std::min(m.to, m.each.depth); ++k)
+          if ((k - m.from) / 64 % p.shares == share) sum += m.each.left(row + group, k);
+        all.push_back(sum);
+      }
+  return all;
+}
+template <template <class> class DeviceArray>
+std::vector<float> product_and_sums_by(const SummingProduct& p, const FourMatrices& m) {
+  DeviceArray<float> of_rows(static_cast<std::size_t>(4 * p.shares * m.each.rows));
+  std::vector<float> all = product_by<DeviceArray>(p.product, m, [&](auto start, auto left, auto right, float* out) {
+    start(p.kernel, left, right, out, of_rows.data(), m.each.rows, m.each.columns, m.from, m.to);
+  });
+  const std::vector<float> sums = of_rows.values();
+  all.insert(all.end(), sums.begin(), sums.end());
+  return all;
 }
 
 }  // namespace

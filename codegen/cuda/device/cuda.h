@@ -178,10 +178,11 @@ TESSERA_DEVICE void cluster_barrier() {
 }
 /// Copies a box of a tensor map to shared memory (a multiple of 1024 bytes) without waiting: lines of 64 numbers, 128
 /// bytes, eight of which change their eights' places (the eight at place i of line j lies at i ^ j % 8). What is
-/// outside of the tensor is zero. The bytes of the whole box count for the gate. By one thread. `sharing` blocks of a
-/// cluster, which are all of it, have it at the same place, and its bytes count for the gate of each.
+/// outside of the tensor is zero. The bytes of the whole box count for the gate. By one thread. Where there are several
+/// `sharing` it, those blocks of the cluster whose bits are set have it at the same place, and its bytes count for the
+/// gate of each.
 template <int sharing>
-TESSERA_DEVICE void copy_box(bf16* to, const CUtensorMap& map, Gate* gate, int along, int across, int third,
+TESSERA_DEVICE void copy_box(bf16* to, const CUtensorMap& map, Gate* gate, int blocks, int along, int across, int third,
                              int fourth) {
   if constexpr (sharing == 1)
     asm volatile(
@@ -194,7 +195,7 @@ TESSERA_DEVICE void copy_box(bf16* to, const CUtensorMap& map, Gate* gate, int a
         "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], "
         "[%1, {%3, %4, %5, %6}], [%2], %7;" ::"r"(shared_address(to)),
         "l"(&map), "r"(shared_address(gate)), "r"(along), "r"(across), "r"(third), "r"(fourth),
-        "h"(static_cast<std::uint16_t>((1 << sharing) - 1))
+        "h"(static_cast<std::uint16_t>(blocks))
         : "memory");
 }
 

@@ -43,7 +43,9 @@ struct Program {
 /// What a GPU can do at best.
 struct Device {
   const char *architecture, *name;
-  double multiprocessors, hertz;
+  double multiprocessors;
+  double for_clusters;  ///< multiprocessors on which clusters of four blocks find room, in the groups that they come in
+  double hertz;
   double bytes;            ///< a second, of its memory
   double on_tensor_cores;  ///< operations a second, of bf16 by mma.sync
   double by_warpgroups;    ///< by wgmma
@@ -51,8 +53,8 @@ struct Device {
 };
 // H200: 4.3 TB/s and 790 TFLOP/s measured; mma.sync reaches some five eighths of what wgmma could without a limit of
 // power.
-inline const Device devices[] = {{"sm_80", "A100", 108, 1.41e9, 1.9e12, 312e12, 0, 19.5e12},
-                                 {"sm_90a", "H200", 132, 1.75e9, 4.3e12, 620e12, 790e12, 60e12}};
+inline const Device devices[] = {{"sm_80", "A100", 108, 0, 1.41e9, 1.9e12, 312e12, 0, 19.5e12},
+                                 {"sm_90a", "H200", 132, 128, 1.75e9, 4.3e12, 620e12, 790e12, 60e12}};
 constexpr double cached_bytes = 32;      // that a multiprocessor gets of the second-level cache in a cycle
 constexpr double between_starts = 2e-6;  // seconds from one kernel of a graph to the next
 
@@ -63,9 +65,13 @@ inline double blocks_of(const Kernel& kernel, std::int64_t batch) {
   return blocks;
 }
 
+inline double multiprocessors_for(const Kernel& kernel, const Device& device) {
+  return kernel.grid[0].together > 2 ? device.for_clusters : device.multiprocessors;
+}
+
 /// Waves of blocks, the last of which takes as long as a full one.
 inline double waves_of(const Kernel& kernel, const Device& device, std::int64_t batch) {
-  return blocks_of(kernel, batch) / (device.multiprocessors * kernel.resident);
+  return blocks_of(kernel, batch) / (multiprocessors_for(kernel, device) * kernel.resident);
 }
 
 /// Seconds of one start: of the slowest of its operations, its bytes, and the way of a product's factors, which come
@@ -73,7 +79,7 @@ inline double waves_of(const Kernel& kernel, const Device& device, std::int64_t 
 /// any.
 inline double seconds_of(const Kernel& kernel, const Device& device, std::int64_t batch) {
   const double blocks = blocks_of(kernel, batch), waves = waves_of(kernel, device, batch);
-  const double idle = std::ceil(waves) / waves;
+  const double idle = std::ceil(waves) / waves * device.multiprocessors / multiprocessors_for(kernel, device);
   const double speed = kernel.by_warpgroups     ? device.by_warpgroups
                        : kernel.on_tensor_cores ? device.on_tensor_cores
                                                 : device.in_fp32;

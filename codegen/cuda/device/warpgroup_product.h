@@ -5,8 +5,10 @@
 ///
 /// Two warpgroups multiply, `down` of them below each other; a thread of one warp more brings the factors. Shared
 /// memory holds `steps` steps along the depth, each with a gate that opens when it is there and one that opens when all
-/// have multiplied it. Blocks that share rows are neighbours. Where a `cluster` is of two blocks, which lie below each
-/// other, each brings its rows and half of the columns for both.
+/// for whom this block brings something have multiplied it. Blocks that share rows are neighbours. Where a `cluster` is
+/// of two blocks, which lie below each other, each brings its rows and half of the columns for both; where it is of
+/// four, two by two, half of either. A cluster lies along block x, which counts half tiles of rows where it is of four,
+/// and block y twice as many columns.
 constexpr int warpgroup_depth = 64;                  ///< of a step: a line of 128 bytes
 constexpr int multiplying = 256;                     ///< threads
 constexpr int warpgroup_threads = multiplying + 32;  ///< of a block
@@ -26,17 +28,17 @@ TESSERA_DEVICE std::uint64_t descriptor(std::uint32_t address, int leading) {
 }
 
 /// A factor's part of a step: `points` rows (or columns), in one piece of lines or in one for each 64 of them. Of each,
-/// one of `sharing` blocks brings a box of so many lines for all.
+/// one of `sharing` blocks (their bits in the cluster: `blocks`) brings a box of so many lines for all.
 template <int points, bool deep, int sharing>
 struct BoxesOf {
   static constexpr int box = (deep ? points : warpgroup_depth) * 64, lines = box / 64 / sharing;
 
-  TESSERA_DEVICE static void bring(bf16* tile, const CUtensorMap& map, Gate* gate, int share, int first, int depth,
-                                   int third, int fourth) {
+  TESSERA_DEVICE static void bring(bf16* tile, const CUtensorMap& map, Gate* gate, int share, int blocks, int first,
+                                   int depth, int third, int fourth) {
     const int line = share * lines;
     TESSERA_UNROLL
     for (int i = 0; i < points * warpgroup_depth / box; ++i)
-      copy_box<sharing>(tile + i * box + line * 64, map, gate, deep ? depth : first + i * 64,
+      copy_box<sharing>(tile + i * box + line * 64, map, gate, blocks, deep ? depth : first + i * 64,
                         (deep ? first : depth) + line, third, fourth);
   }
   /// Of the points from a multiple of 64 on, and 16 depths.
@@ -46,49 +48,110 @@ struct BoxesOf {
   }
 };
 
+/// The left factor's rows of a tile, `of_lane` of which each lane of a warp sums along the depth. Lines run across it.
+template <int tile_rows>
+struct RowSums {
+  static constexpr int of_lane = tile_rows / 32, box = warpgroup_depth * 64;
+  struct alignas(of_lane * sizeof(bf16)) Together {
+    std::uint16_t bits[of_lane];
+  };
+  real sums[of_lane];
+
+  TESSERA_DEVICE void begin() {
+    TESSERA_UNROLL
+    for (int i = 0; i < of_lane; ++i) sums[i] = 0;
+  }
+  TESSERA_DEVICE void add(const bf16* tile, int lane) {
+    const int point = lane * of_lane;
+    tile += point / 64 * box + point % 8;
+    TESSERA_UNROLL_BY_4
+    for (int depth = 0; depth < warpgroup_depth; ++depth) {
+      const int eight = (point % 64 / 8) ^ (depth % 8);  // as copy_box swizzles them
+      const Together numbers = *reinterpret_cast<const Together*>(tile + depth * 64 + eight * 8);
+      TESSERA_UNROLL
+      for (int i = 0; i < of_lane; ++i) sums[i] += widened(bf16{numbers.bits[i]});
+    }
+  }
+};
+
+struct StoreNothing {
+  TESSERA_DEVICE void operator()(int, int, real) const {}
+};
+
+/// Where `shares` is not 0, the warp that brings also sums each row of the left factor, whose lines run across the
+/// depth: the first `shares` of the blocks with the same rows each sum some of the steps, for
+/// store_sum(which of them, row, sum).
 template <int tile_rows, int tile_columns, int down, int steps, int cluster, bool left_deep, bool right_deep,
-          class Store>
+          int shares = 0, class Store, class StoreSum = StoreNothing>
 TESSERA_DEVICE void warpgroup_product(int rows, int columns, int from, int to, const CUtensorMap& left, int left_third,
                                       int left_fourth, const CUtensorMap& right, int right_third, int right_fourth,
-                                      Store store) {
+                                      Store store, StoreSum store_sum = {}) {
 #if TESSERA_WARPGROUPS
   constexpr int my_rows = tile_rows / down, my_columns = tile_columns * down / 2, parts = my_rows / 64;
   constexpr int right_at = tile_rows * warpgroup_depth, step = (tile_rows + tile_columns) * warpgroup_depth;
   constexpr int stride = tile_columns + tensor_padding;
+  static_assert(shares == 0 || (!left_deep && cluster <= 2));  // by whom rows are summed, they are brought
   static_assert(my_rows % 64 == 0 && tile_rows * stride * sizeof(real) <= steps * step * sizeof(bf16));
-  using OfLeft = BoxesOf<tile_rows, left_deep, 1>;
-  using OfRight = BoxesOf<tile_columns, right_deep, cluster>;
+  constexpr int across = cluster > 2 ? 2 : 1, over = cluster / across;  // blocks of a cluster
+  using OfLeft = BoxesOf<tile_rows, left_deep, across>;
+  using OfRight = BoxesOf<tile_columns, right_deep, over>;
   bf16* const factors = shared_tiles<bf16>();  // [steps, tile_rows and tile_columns, warpgroup_depth]
   Gate* const full = reinterpret_cast<Gate*>(factors + steps * step);
   Gate* const empty = full + steps;
   if (thread_x() == 0) {
     for (int i = 0; i < steps; ++i) {
       gate_begin(full + i, 1);
-      gate_begin(empty + i, cluster * multiplying / 32);
+      gate_begin(empty + i, (across + over - 1) * multiplying / 32);
     }
     asynchronous_fence();
   }
   cluster_barrier<cluster>();  // the gates are there
 
-  constexpr int cluster_rows = cluster * tile_rows;
-  const int below = (rows + cluster_rows - 1) / cluster_rows, beside = (columns + tile_columns - 1) / tile_columns;
-  const int share = block_x() % cluster, at = block_x() / cluster + block_y() * below;
-  const int first_row = at / beside * cluster_rows + share * tile_rows, first_column = at % beside * tile_columns;
+  constexpr int cluster_rows = over * tile_rows, cluster_columns = across * tile_columns;
+  const int below = (rows + cluster_rows - 1) / cluster_rows,
+            beside = (columns + cluster_columns - 1) / cluster_columns;
+  const int at = block_x() / cluster + block_y() * below;
+  const int down_at = block_x() % cluster % over, across_at = block_x() % cluster / over;
+  const int first_row = at / beside * cluster_rows + down_at * tile_rows,
+            first_column = at % beside * cluster_columns + across_at * tile_columns;
+  const int of_my_rows = ((across - 1) << over | 1) << down_at,
+            of_my_columns = ((1 << over) - 1) << across_at * over,  // blocks of the cluster, a bit for each
+      of_mine = of_my_rows | of_my_columns;                         // those that bring something for this one
   const int warp = thread_x() / 32, lane = thread_x() % 32;
   const int my_row = warp / 4 % down * my_rows, my_column = warp / 4 / down * my_columns;
   real sums[parts][my_columns / 2];
   int place = 0;  // of the step
   if (warp >= multiplying / 32) {
-    int parity = 1;
-    for (int begin = from; lane == 0 && begin < to; begin += warpgroup_depth) {
-      gate_wait(empty + place, parity);
-      gate_expect(full + place, step * static_cast<int>(sizeof(bf16)));
-      bf16* const tile = factors + place * step;
-      OfLeft::bring(tile, left, full + place, 0, first_row, begin, left_third, left_fourth);
-      OfRight::bring(tile + right_at, right, full + place, share, first_column, begin, right_third, right_fourth);
-      place = place + 1 == steps ? 0 : place + 1;
-      parity ^= place == 0;
+    // A step is summed when those behind it that there is memory for are on their way.
+    constexpr int ahead = shares > 0 ? (steps - 1) * warpgroup_depth : 0;
+    const int share = first_column / tile_columns;
+    RowSums<tile_rows> of_rows;
+    of_rows.begin();
+    int parity = 1, summed = 0, phase = 0;
+    for (int begin = from; (shares > 0 || lane == 0) && begin < to + ahead; begin += warpgroup_depth) {
+      if (lane == 0 && begin < to) {
+        gate_wait(empty + place, parity);
+        gate_expect(full + place, step * static_cast<int>(sizeof(bf16)));
+        bf16* const tile = factors + place * step;
+        OfLeft::bring(tile, left, full + place, across_at, of_my_rows, first_row, begin, left_third, left_fourth);
+        OfRight::bring(tile + right_at, right, full + place, down_at, of_my_columns, first_column, begin, right_third,
+                       right_fourth);
+        place = place + 1 == steps ? 0 : place + 1;
+        parity ^= place == 0;
+      }
+      if (shares == 0 || begin < from + ahead) continue;
+      gate_wait(full + summed, phase);
+      if ((begin - ahead - from) / warpgroup_depth % (shares > 0 ? shares : 1) == share)
+        of_rows.add(factors + summed * step, lane);
+      asynchronous_fence();
+      barrier_of<2, 32>();  // all lanes have read it, and the first brings another one there
+      summed = summed + 1 == steps ? 0 : summed + 1;
+      phase ^= summed == 0;
     }
+    TESSERA_UNROLL
+    for (int i = 0; i < of_rows.of_lane; ++i)
+      if (const int row = first_row + lane * of_rows.of_lane + i; share < shares && row < rows)
+        store_sum(share, row, of_rows.sums[i]);
   } else {
     TESSERA_UNROLL
     for (int i = 0; i < parts * my_columns / 2; ++i) sums[i / (my_columns / 2)][i % (my_columns / 2)] = 0;
@@ -107,13 +170,14 @@ TESSERA_DEVICE void warpgroup_product(int rows, int columns, int from, int to, c
       }
       multiplications_commit();
       multiplications_wait<1>();  // the step before this one is multiplied
-      if (begin > from && lane < cluster) gate_arrive<cluster>(empty + (place == 0 ? steps : place) - 1, lane);
+      if (begin > from && of_mine >> lane & 1) gate_arrive<cluster>(empty + (place == 0 ? steps : place) - 1, lane);
       place = place + 1 == steps ? 0 : place + 1;
       parity ^= place == 0;
     }
     multiplications_wait<0>();
   }
   cluster_barrier<cluster>();  // sums lie where factors were; and no block ends while another speaks to its gates
+  if (shares > 0 && cluster > 1) barrier();  // which tells that rows have been read, too
   if (warp >= multiplying / 32) return;
 
   // Through shared memory, so that neighbouring threads store neighbouring columns.

@@ -181,9 +181,9 @@ TESSERA_DEVICE void cluster_barrier(const Place& place = Place::current()) {
 }
 typedef tessera::cuda_host::TensorMap CUtensorMap;
 template <int sharing>
-TESSERA_DEVICE void copy_box(bf16* to, const CUtensorMap& map, Gate* gate, int along, int across, int third,
+TESSERA_DEVICE void copy_box(bf16* to, const CUtensorMap& map, Gate* gate, int blocks, int along, int across, int third,
                              int fourth) {
-  tessera::cuda_host::copy_box(to, map, gate, {along, across, third, fourth}, sharing);
+  tessera::cuda_host::copy_box(to, map, gate, {along, across, third, fourth}, sharing, blocks);
 }
 template <int name, int count>
 TESSERA_DEVICE void barrier_of(const Place& place = Place::current()) {

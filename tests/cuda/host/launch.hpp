@@ -131,7 +131,8 @@ class Launch {
   void asynchronous_fence();
   void barrier_of(int name, int count, const Place& place);
   void cluster_barrier(const Place& place);
-  void copy_box(void* to, const TensorMap& map, void* gate, const int (&at)[4], int sharing, const void* place);
+  void copy_box(void* to, const TensorMap& map, void* gate, const int (&at)[4], int sharing, int blocks,
+                const void* place);
   void begin_multiplications() { multiplications().begun = true; }
   void begin_multiplication(const WarpMultiplication& m);
   void commit_multiplications();

@@ -90,7 +90,7 @@ void cluster_barrier(const Place& place);
 void gate_wait(const void* gate, int parity, const Place& place);
 void asynchronous_fence();
 /// Now or, late, when nobody can go on without it; to each of so many blocks by itself.
-void copy_box(void* to, const TensorMap& map, void* gate, const int (&at)[4], int sharing);
+void copy_box(void* to, const TensorMap& map, void* gate, const int (&at)[4], int sharing, int blocks);
 void barrier_of(int name, int count, const Place& place);
 void multiplications_begin(const Place& place);
 void multiplications_commit(const Place& place);

@@ -145,11 +145,12 @@ void Launch::check_shared(const Block& b, std::uint32_t address, int bytes) {
     fail("memory outside of the block's shared memory is touched");
 }
 
-void Launch::copy_box(void* to, const TensorMap& map, void* gate, const int (&at)[4], int sharing, const void* place) {
-  if (sharing > 1 && static_cast<std::size_t>(sharing) != blocks_.size())
-    fail("a box is for more blocks than there are");
-  for (int i = 0; i < sharing; ++i) {
-    const std::size_t block = sharing > 1 ? static_cast<std::size_t>(i) : block_of(*running_);
+void Launch::copy_box(void* to, const TensorMap& map, void* gate, const int (&at)[4], int sharing, int blocks,
+                      const void* place) {
+  if (sharing > 1 && (blocks <= 0 || blocks >> blocks_.size() != 0)) fail("a box is for blocks that are not there");
+  if (sharing == 1) blocks = 1 << block_of(*running_);
+  for (std::size_t block = 0; block < blocks_.size(); ++block) {
+    if (!(blocks >> block & 1)) continue;
     const Box box{block, there(to, block), map, there(gate, block), {at[0], at[1], at[2], at[3]}};
     if (unfenced_.contains(box.gate)) fail("a box is copied for a gate that no fence has shown to it");
     (void)state_of(box.gate);
@@ -361,8 +362,8 @@ void gate_begin(void* gate, int arrivals) { the_launch.gate_begin(gate, arrivals
 void gate_arrive(void* gate, int bytes) { the_launch.gate_arrive(gate, bytes); }
 void gate_wait(const void* gate, int parity, const Place& place) { the_launch.gate_wait(gate, parity, place); }
 void asynchronous_fence() { the_launch.asynchronous_fence(); }
-void copy_box(void* to, const TensorMap& map, void* gate, const int (&at)[4], int sharing) {
-  the_launch.copy_box(to, map, gate, at, sharing, __builtin_return_address(0));
+void copy_box(void* to, const TensorMap& map, void* gate, const int (&at)[4], int sharing, int blocks) {
+  the_launch.copy_box(to, map, gate, at, sharing, blocks, __builtin_return_address(0));
 }
 void gate_arrive_in(void* gate, int block) { the_launch.gate_arrive_in(gate, block); }
 void cluster_barrier(const Place& place) { the_launch.cluster_barrier(place); }
